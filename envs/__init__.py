@@ -1,0 +1,5 @@
+"""Environments, views, reward wrappers and benchmark definitions."""
+
+
+def register() -> None:
+    """Register every environment of ours with Gymnasium."""
