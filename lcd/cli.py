@@ -1,0 +1,147 @@
+"""The console script `lcd`.
+
+Commands are named as strings and imported when they run, so that `lcd --help` is fast and so that this
+package needs nothing of the pipelines that are built on it.
+"""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from lcd import __version__
+
+
+class Command(NamedTuple):
+    """What a command runs, and what the help says about it."""
+
+    target: str
+    usage: str
+    meaning: str
+
+
+COMMANDS = {
+    "diagnose": Command(
+        "lcd.pipelines.diagnose:run",
+        "benchmark=toy [study=smoke] [out=my/study]",
+        "train what a diagnosis needs and say what makes each task hard; continues a study that was stopped",
+    ),
+    "train": Command(
+        "lcd.pipelines.train:run",
+        "task=toy/… [view=semantic] [reward_p=0.5]",
+        "train one task under one condition for several seeds",
+    ),
+    "report": Command(
+        "lcd.pipelines.report:run",
+        "<study folder, .csv or .parquet> [out=…]",
+        "diagnose a study again, or curves that were trained elsewhere",
+    ),
+    "view": Command(
+        "lcd.pipelines.view:run",
+        "task=toy/… [view=pixels] [out=x.png]",
+        "draw successive steps of a task under each of its views",
+    ),
+    "list": Command(
+        "lcd.pipelines.listing:run", "[benchmarks|tasks|agents|…]", "list what can be chosen, yours included"
+    ),
+    "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
+}
+OK, FAILED, MISTAKE, STOPPED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line.
+
+    argv: the arguments without the program's name; None takes the process's own.
+    Returns the exit code: 0 fine, 1 something failed, 2 a user's mistake, 130 stopped by Ctrl-C.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return OK
+    if arguments[0] in ("-V", "--version"):
+        print(f"lcd {__version__}")
+        return OK
+    name, *overrides = arguments
+    try:
+        return _run(name, overrides)
+    except KeyboardInterrupt:
+        line = shlex.join(["lcd", *arguments])
+        print(
+            f"\nStopped; what is trained is kept. To continue, give the same command: {line}", file=sys.stderr
+        )
+        return STOPPED
+    except BrokenPipeError:
+        # What reads our output went away (lcd list | head); the interpreter must not complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _run(name: str, overrides: list[str]) -> int:
+    from lcd.envs.errors import InputError, nearest
+
+    try:
+        if name not in COMMANDS:
+            raise InputError(f"'{name}' is not a command of lcd: {nearest(name, COMMANDS)}")
+        if {"-h", "--help"} & set(overrides):
+            print(_help(name))
+            return OK
+        # A user's own module:object is looked for where the command is given, as `python` does.
+        if os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
+        from lcd.config import compose
+
+        return int(_resolve(COMMANDS[name].target)(compose(name, overrides)) or OK)
+    except InputError as mistake:
+        print(f"lcd: {mistake}", file=sys.stderr)
+        return MISTAKE
+
+
+def _resolve(target: str) -> Callable[[Any], int]:
+    module, _, function = target.partition(":")
+    return getattr(import_module(module), function)
+
+
+def _overview() -> str:
+    lines = ["lcd says what makes each task of a reinforcement-learning benchmark hard.", ""]
+    for name, command in COMMANDS.items():
+        lines += [f"  lcd {name} {command.usage}".rstrip(), f"      {command.meaning}"]
+    lines += [
+        "",
+        "  lcd <command> --help lists a command's groups and keys, all given as key=value.",
+        "  lcd --version",
+    ]
+    return "\n".join(lines)
+
+
+def _help(name: str) -> str:
+    from lcd.config import POSITIONAL, choices, groups, key_table
+    from lcd.schemas import SCHEMAS
+
+    command = COMMANDS[name]
+    lines = [f"lcd {name} {command.usage}".rstrip(), "", f"  {SCHEMAS[name].__doc__}"]
+    if taken := groups(name):
+        lines += ["", "Groups (group=choice):"]
+        lines += [f"  {group:<10} {_choices(group, choices(group))}" for group in taken]
+    if keys := key_table(name):
+        width = max(len(f"{key}={value}") for key, value, _ in keys)
+        lines += ["", "Keys and their defaults (key=value):"]
+        lines += [f"  {f'{key}={value}':<{width}}  {meaning}".rstrip() for key, value, meaning in keys]
+    if name in POSITIONAL:
+        lines += ["", f"  lcd {name} X is lcd {name} {POSITIONAL[name]}=X"]
+    return "\n".join(lines)
+
+
+def _choices(group: str, names: list[str]) -> str:
+    others = []
+    if group == "task":
+        others = ["another task of the benchmark"]
+    if group in ("benchmark", "agent", "frontend"):
+        others = ["another registered name", "module:object"]
+    return ", ".join([*names, *others])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

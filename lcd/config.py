@@ -1,0 +1,349 @@
+"""Composition of the commands' configs by Hydra from the groups in `lcd.configs`, typed by `lcd.schemas`."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field, fields, is_dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from lcd.envs.errors import InputError, nearest
+from lcd.schemas import SCHEMAS
+
+HYDRA_VERSION = "1.3"
+GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study")
+POSITIONAL = {"report": "path", "list": "what"}
+TEXT_KEYS = ("out", "path")
+
+
+def choices(group: str) -> list[str]:
+    """The files of a config group, without the one that stands for names registered elsewhere."""
+    return sorted(set(_files(resources.files("lcd.configs") / group)) - {"custom"})
+
+
+def _files(folder: Any, prefix: str = "") -> Iterator[str]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _files(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".yaml"):
+            yield prefix + entry.name.removesuffix(".yaml")
+
+
+def groups(command: str) -> list[str]:
+    """The config groups that a command takes."""
+    return [name for name in GROUPS if name in {entry.name for entry in fields(SCHEMAS[command])}]
+
+
+def registered(group: str) -> list[str]:
+    """The names in a group's registry, those of third parties included."""
+    if group == "benchmark":
+        from lcd.envs.benchmarks import benchmarks as registry
+    elif group == "frontend":
+        from lcd.frontends import frontends as registry
+    elif group == "agent":
+        from lcd.agents import agents as registry
+    else:
+        return []
+    return sorted(registry.names())
+
+
+def compose(command: str, overrides: Sequence[str] = ()) -> Any:
+    """The config of a command.
+
+    command: a key of `SCHEMAS`.
+    overrides: `key=value`; `group=name` takes a file of the group, a registered name or module:object.
+    Returns an instance of the command's dataclass. Every mistake is an `InputError`.
+    """
+    from omegaconf import OmegaConf
+
+    lines = [line for override in overrides for line in _override(command, override)]
+    plain = _composed(command, lines)
+    _refuse_target(plain)
+    _refuse_missing(plain)
+    config = OmegaConf.to_object(_typed(SCHEMAS[command], plain))
+    _check(config)
+    return config
+
+
+def defaults(command: str) -> dict[str, Any]:
+    """The composed config of a command without overrides, as nested dictionaries."""
+    return _composed(command, [])
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested dictionaries as one dictionary with dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping) and value:
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def schema_fields(schema: type, prefix: str = "") -> Iterator[tuple[str, Field]]:
+    """Every key of a schema with dots for nesting, and its field."""
+    for entry in fields(schema):
+        if is_dataclass(entry.type):
+            yield from schema_fields(entry.type, f"{prefix}{entry.name}.")
+        else:
+            yield prefix + entry.name, entry
+
+
+def seed_list(key: str, value: Any) -> list[int]:
+    """Seeds from a number of them or from a list.
+
+    key: the config key, for the error's sentence.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return list(range(value))
+    if isinstance(value, Sequence) and not isinstance(value, str) and value:
+        whole = all(isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0 for seed in value)
+        if whole and len(set(value)) == len(value):
+            return list(value)
+    raise InputError(
+        f"{key}={show(value)} must be a number of seeds (5) or a list of different seeds ([0,1,2])."
+    )
+
+
+def show(value: Any) -> str:
+    """A value as it is written on the command line."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _override(command: str, text: str) -> list[str]:
+    """The Hydra overrides that say what a user's override means."""
+    from hydra.core.override_parser.types import OverrideType
+
+    text = _spelled_out(command, text)
+    override = _parsed(text)
+    key = override.key_or_group
+    if override.type == OverrideType.DEL or override.package is not None:
+        raise InputError(f"{text} is not understood: give key=value.")
+    if override.is_sweep_override():
+        value = text.split("=", 1)[1]
+        raise InputError(f"{text} gives several values: write a list as {key}=[{value}].")
+    if key in groups(command):
+        return _choice(key, override.value())
+    if key in GROUPS:
+        raise InputError(f"{text}: 'lcd {command}' takes no {key}; {_nearest_key(command, key)}")
+    _known(command, key)
+    return ["++" + text.lstrip("+")]
+
+
+def _spelled_out(command: str, text: str) -> str:
+    """The override with the key of a command's positional argument, and with quotes around a path."""
+    head, equals, value = text.partition("=")
+    if not equals or not head.lstrip("+~").replace(".", "_").replace("@", "_").isidentifier():
+        if command not in POSITIONAL:
+            raise InputError(
+                f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys."
+            )
+        head, value = POSITIONAL[command], text
+    if head in (*TEXT_KEYS, *POSITIONAL.values()) and value not in ("", "null") and value[0] not in "'\"":
+        value = "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return f"{head}={value}"
+
+
+@cache
+def _parser() -> Any:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create()
+
+
+def _parsed(text: str) -> Any:
+    from hydra.errors import HydraException
+
+    try:
+        return _parser().parse_override(text)
+    except HydraException as error:
+        key, _, value = text.partition("=")
+        raise InputError(
+            f"{key}={value} cannot be read: close its brackets and quotes, or quote it as {key}=\"'…'\"."
+        ) from error
+
+
+def _choice(group: str, name: Any) -> list[str]:
+    name = str(name)
+    if name in choices(group) or name == "custom":
+        return [f"{group}={name}"]
+    named = group == "task" or (group in ("benchmark", "agent", "frontend") and ":" in name)
+    if named or name in registered(group):
+        quoted = name.replace("\\", "\\\\").replace("'", "\\'")
+        return [f"{group}=custom", f"++{group}.name='{quoted}'"]
+    options = set(choices(group)) | set(registered(group))
+    raise InputError(f"{group}={show(name)} is unknown: {nearest(name, options)}")
+
+
+def _open(key: str, schema: type) -> bool:
+    """Whether a key lies in a part of the schema that takes any key."""
+    head, _, rest = key.partition(".")
+    for entry in fields(schema):
+        if entry.name == head and rest:
+            return _open(rest, entry.type) if is_dataclass(entry.type) else "dict" in str(entry.type)
+    return False
+
+
+def _keys(command: str) -> list[str]:
+    named = [name for name, _ in schema_fields(SCHEMAS[command])]
+    return sorted({*named, *flatten(defaults(command)), *groups(command)})
+
+
+def _nearest_key(command: str, key: str) -> str:
+    """The end of an error's sentence: the key that was probably meant, in whatever part of the config."""
+    last = {name.rpartition(".")[2]: name for name in reversed(_keys(command))}
+    for wanted, options in ((key, {name: name for name in _keys(command)}), (key.rpartition(".")[2], last)):
+        if close := get_close_matches(wanted, options, n=1, cutoff=0.75):
+            return f"did you mean '{options[close[0]]}'?"
+    return f"'lcd {command} --help' lists the keys."
+
+
+def _known(command: str, key: str) -> None:
+    schema = SCHEMAS[command]
+    if "_target_" in key.split("."):
+        raise InputError(f"{key} is not allowed: give a registered name or module:object.")
+    if key in {name for name, _ in schema_fields(schema)} or _open(key, schema):
+        return
+    sections = {name.rpartition(".")[0] for name in _keys(command)}
+    if key in sections:
+        inside = [name for name in _keys(command) if name.startswith(key + ".")]
+        raise InputError(f"{key} has no value of its own: give one of {', '.join(inside)}.")
+    raise InputError(f"{key} is not a key of 'lcd {command}': {_nearest_key(command, key)}")
+
+
+def _composed(command: str, overrides: Sequence[str]) -> dict[str, Any]:
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_module
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        with initialize_config_module("lcd.configs", version_base=HYDRA_VERSION):
+            config = hydra_compose(command, overrides=list(overrides))
+            return OmegaConf.to_container(config, resolve=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise InputError(f"{' '.join(overrides)} cannot be composed: {str(error).splitlines()[0]}") from None
+
+
+def _refuse_target(config: Any, path: str = "") -> None:
+    entries: Iterable[tuple[Any, Any]] = ()
+    if isinstance(config, Mapping):
+        entries = config.items()
+    elif isinstance(config, list):
+        entries = enumerate(config)
+    for key, value in entries:
+        if key == "_target_":
+            raise InputError(
+                f"{path}_target_={value} is not allowed: give a registered name or module:object."
+            )
+        _refuse_target(value, f"{path}{key}.")
+
+
+def _refuse_missing(config: Mapping[str, Any]) -> None:
+    for group in ("task",):
+        if group in config and config[group] is None:
+            raise InputError(f"{group} is missing: give {group}=…; {nearest('', choices(group))}")
+    for key, value in flatten(config).items():
+        if value == "???":
+            raise InputError(f"{key} is missing: give {key}=….")
+
+
+def _typed(schema: type, plain: dict[str, Any]) -> Any:
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    structured = OmegaConf.structured(schema)
+    try:
+        return OmegaConf.merge(structured, plain)
+    except OmegaConfBaseException as error:
+        key = error.full_key or ""
+        value = flatten(plain).get(key)
+        expected = dict(schema_fields(schema)).get(key)
+        kind = _kind(expected.type) if expected else "something else"
+        raise InputError(f"{key}={show(value)} has the wrong type: it must be {kind}.") from None
+
+
+def _kind(annotation: Any) -> str:
+    text = (
+        annotation.__name__
+        if isinstance(annotation, type) and "[" not in str(annotation)
+        else str(annotation)
+    )
+    words = {
+        "int": "a whole number",
+        "float": "a number",
+        "str": "a text",
+        "list[str]": "a list of names ([a,b])",
+        "list[float]": "a list of numbers ([1,0.5])",
+        "dict[str, typing.Any]": "a set of keys",
+    }
+    return " or ".join(words.get(part, "null" if part == "None" else part) for part in text.split(" | "))
+
+
+def _check(config: Any, prefix: str = "") -> None:
+    """Refuse values outside a key's choices or below its least value."""
+    for entry in fields(config):
+        value, key = getattr(config, entry.name), prefix + entry.name
+        if is_dataclass(value):
+            _check(value, f"{key}.")
+            continue
+        options, least = entry.metadata["choices"], entry.metadata["least"]
+        if options and value not in options:
+            raise InputError(f"{key}={show(value)} is unknown: {nearest(str(value), options)}")
+        if least is not None:
+            _check_least(key, value, least, auto=entry.default == "auto")
+        if entry.name in TEXT_KEYS and value == "":
+            raise InputError(f"{key} is empty: give a path.")
+        if entry.name == "seeds":
+            seed_list(key, value)
+        if entry.name == "reward_p":
+            _check_probabilities(key, value)
+
+
+def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not (auto and value == "auto") and not (whole and value >= least):
+        kind = "auto or a whole number" if auto else "a whole number"
+        raise InputError(f"{key}={show(value)} must be {kind} of at least {least}.")
+
+
+def _check_probabilities(key: str, value: Any) -> None:
+    values = value if isinstance(value, list) else [value]
+    if not values or len(set(values)) != len(values) or not all(0 < p <= 1 for p in values):
+        raise InputError(f"{key}={show(value)} must lie in (0, 1]{', each once' if value is values else ''}.")
+
+
+def key_table(command: str) -> list[tuple[str, str, str]]:
+    """Every key of a command with its default and its meaning; for the help."""
+    documented = dict(schema_fields(SCHEMAS[command]))
+    rows = []
+    for key, value in {**dict.fromkeys(documented), **flatten(defaults(command))}.items():
+        entry = documented.get(key)
+        chosen_by_group = key in GROUPS or (key.endswith(".name") and key != "study.name")
+        if chosen_by_group or (entry is not None and "dict" in str(entry.type)):
+            continue
+        rows.append((key, show(value), _meaning(key, entry)))
+    return rows
+
+
+def _meaning(key: str, entry: Field | None) -> str:
+    if entry is None:
+        return _comment(key)
+    options = entry.metadata.get("choices")
+    return entry.metadata.get("meaning", "") + (f" ({', '.join(map(str, options))})" if options else "")
+
+
+def _comment(key: str) -> str:
+    """The comment beside a key of an open group (agent, frontend), taken from the files of that group."""
+    group, _, name = key.partition(".")
+    for choice in choices(group) if group in GROUPS else []:
+        for line in (
+            (resources.files("lcd.configs") / group / f"{choice}.yaml").read_text("utf-8").splitlines()
+        ):
+            head, _, comment = line.partition("#")
+            if head.split(":")[0].strip() == name and comment:
+                return comment.strip()
+    return ""

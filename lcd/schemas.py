@@ -1,0 +1,173 @@
+"""The commands' configs as typed dataclasses; `lcd <command> --help` prints every key's meaning."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+VIEWS = ("pixels", "figure_ground", "semantic")
+REWARD_P = (1.0, 0.75, 0.5, 0.25)
+
+
+def _doc(meaning: str, choices: Sequence[Any] = (), least: float | None = None) -> dict[str, Any]:
+    """What `lcd.config` shows and checks: a key's meaning, the values it may take, the least of them."""
+    return {"meaning": meaning, "choices": tuple(choices), "least": least}
+
+
+def _copy(values: Sequence[Any]) -> Callable[[], list[Any]]:
+    return lambda: list(values)
+
+
+@dataclass
+class BenchmarkConfig:
+    """A set of tasks."""
+
+    name: str = field(default="toy", metadata=_doc("a registered benchmark, or module:object"))
+
+
+@dataclass
+class TaskConfig:
+    """One task of the benchmark."""
+
+    name: str = field(default="???", metadata=_doc("the task's name in its benchmark"))
+    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("what is passed on to the environment"))
+
+
+@dataclass
+class LauncherConfig:
+    """Where runs are trained."""
+
+    name: str = field(default="local", metadata=_doc("the launcher"))
+    workers: Any = field(
+        default="auto", metadata=_doc("runs at the same time; auto: one a usable core", least=1)
+    )
+    threads: int = field(default=1, metadata=_doc("threads of each worker", least=1))
+
+
+@dataclass
+class TrackerConfig:
+    """What mirrors a study's curves."""
+
+    name: str = field(default="wandb", metadata=_doc("what mirrors the curves", ("wandb", "none")))
+    mode: str = field(
+        default="offline", metadata=_doc("offline needs no login", ("offline", "online", "disabled"))
+    )
+    project: str = field(default="lcd", metadata=_doc("W&B project"))
+    entity: str | None = field(default=None, metadata=_doc("W&B user or team; null: who is logged in"))
+
+
+@dataclass
+class EvaluationConfig:
+    """Held-out evaluation; it is also made at both ends of training."""
+
+    every: int = field(default=1000, metadata=_doc("steps of a seed between two evaluations", least=1))
+    copies: int = field(default=8, metadata=_doc("held-out environment copies of a seed", least=1))
+    episodes: int = field(default=4, metadata=_doc("episodes on each copy", least=1))
+
+
+@dataclass
+class StudyConfig:
+    """Which runs make a study."""
+
+    name: str = field(default="lcd", metadata=_doc("names the study's folder when out is not given"))
+    seeds: Any = field(default=5, metadata=_doc("a number of seeds, or a list of seeds"))
+    steps: int = field(default=10000, metadata=_doc("environment steps each seed is trained for", least=1))
+    tasks: list[str] | None = field(default=None, metadata=_doc("tasks of the benchmark; null: all of them"))
+    views: list[str] = field(default_factory=_copy(VIEWS), metadata=_doc("views compared at p = 1"))
+    reward_p: list[float] = field(
+        default_factory=_copy(REWARD_P),
+        metadata=_doc("probabilities of keeping a reward, on the semantic view"),
+    )
+    shaping: str = field(default="none", metadata=_doc("extra training reward", ("none",)))
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+
+
+AGENT = _doc("the learner and its hyper-parameters")
+FRONTEND = _doc("the frozen encoder between view and agent")
+
+
+@dataclass
+class DiagnoseConfig:
+    """Train a study's runs, diagnose its tasks and report."""
+
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
+    frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    study: StudyConfig = field(default_factory=StudyConfig)
+    launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    out: str | None = field(
+        default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>")
+    )
+    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+
+
+@dataclass
+class TrainConfig:
+    """Train one run: one condition for a set of seeds."""
+
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    task: TaskConfig = field(default_factory=TaskConfig)
+    agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
+    frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    view: str = field(default="pixels", metadata=_doc("what the environment shows"))
+    reward_p: float = field(default=1.0, metadata=_doc("probability of keeping a reward in training"))
+    shaping: str = field(default="none", metadata=_doc("extra training reward", ("none",)))
+    seeds: Any = field(default=5, metadata=_doc("a number of seeds, or a list of seeds"))
+    steps: int = field(default=10000, metadata=_doc("environment steps each seed is trained for", least=1))
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    out: str | None = field(
+        default=None, metadata=_doc("the folder of the run's study; null: below studies/")
+    )
+    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+
+
+@dataclass
+class ReportConfig:
+    """Diagnose a study's folder, or a CSV or Parquet file of curves, and report."""
+
+    path: str | None = field(
+        default=None, metadata=_doc("study folder or file of curves; path= may be left out")
+    )
+    out: str | None = field(
+        default=None, metadata=_doc("folder of the report; null: in the study, beside the file")
+    )
+
+
+@dataclass
+class ViewConfig:
+    """Draw successive steps of a task under each of its views."""
+
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    task: TaskConfig = field(default_factory=TaskConfig)
+    view: str | None = field(default=None, metadata=_doc("one view; null: all of the benchmark's"))
+    seed: int = field(default=0, metadata=_doc("seed of the environment and of the random actions", least=0))
+    steps: int = field(default=8, metadata=_doc("number of successive steps", least=1))
+    split: str = field(default="train", metadata=_doc("training or held-out copies", ("train", "eval")))
+    out: str | None = field(default=None, metadata=_doc("the PNG file; null: <task>.png"))
+
+
+@dataclass
+class ListConfig:
+    """List what can be chosen."""
+
+    what: str | None = field(
+        default=None, metadata=_doc("benchmarks, tasks, agents, …; what= may be left out")
+    )
+
+
+@dataclass
+class DoctorConfig:
+    """Say what works on this machine."""
+
+
+SCHEMAS: dict[str, type] = {
+    "diagnose": DiagnoseConfig,
+    "train": TrainConfig,
+    "report": ReportConfig,
+    "view": ViewConfig,
+    "list": ListConfig,
+    "doctor": DoctorConfig,
+}
