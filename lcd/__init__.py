@@ -1,1 +1,28 @@
-""""""
+"""LCD tells a reinforcement-learning researcher why a benchmark is hard."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lcd.diagnosis import Diagnosis, diagnose_curves
+    from lcd.envs.benchmarks import get_benchmark
+
+__version__ = "0.1.0"
+__all__ = ["Diagnosis", "__version__", "diagnose_curves", "get_benchmark"]
+
+# Importing any sub-package (lcd.envs alone, say) runs this file, so nothing heavy may be imported here.
+_HOMES = {
+    "Diagnosis": "lcd.diagnosis",
+    "diagnose_curves": "lcd.diagnosis",
+    "get_benchmark": "lcd.envs.benchmarks",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lcd' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

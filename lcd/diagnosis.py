@@ -1,0 +1,293 @@
+"""From learning curves to what makes each task hard: φ (perception), ψ (reward) and how sure they are."""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lcd.curves import area, attach_ranges, check_curves, common_interval, split_curves
+from lcd.envs.errors import InputError
+from lcd.statistics import LEVEL, METHOD, RESAMPLES, bootstrap, iqm, mean_over_seeds
+
+GROUP = ("benchmark", "agent", "frontend", "shaping")
+CONDITIONS = {
+    "pixels": ("pixels", 1.0),
+    "figure_ground": ("figure_ground", 1.0),
+    "semantic": ("semantic", 1.0),
+    "p0.75": ("semantic", 0.75),
+    "p0.5": ("semantic", 0.5),
+    "p0.25": ("semantic", 0.25),
+}
+VIEWS = ("pixels", "figure_ground", "semantic")
+REWARDS = ("semantic", "p0.75", "p0.5", "p0.25")
+SCORES = ("phi_raw", "psi_raw", "phi_gain")
+ROUNDING = 1e-9  # what floating point may add to an area must not decide a status
+STATUSES = {
+    "ok": "scored",
+    "floor": "unsolved under every condition: not diagnosable at this budget",
+    "no_pixels_signal": "nothing learned from pixels: the gain is told as a difference, φ left out",
+    "ceiling": "solved at once under every condition: easy, and close to the top of the scale",
+    "single_task": "the only diagnosable task: there is nothing to scale its score against",
+    "no_spread": "all tasks score the same: there is nothing to scale by",
+    "missing_view": "not trained on all three views: φ needs pixels, figure_ground and semantic",
+    "missing_p": "not trained at every reward p: ψ needs 1, 0.75, 0.5 and 0.25 on the semantic view",
+}
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Where a task stops being diagnosable, in normalised return.
+
+    Parameters
+    ----------
+    floor
+        A task whose every condition has a mean AUC of at most this is unsolved.
+    ceiling
+        A task whose every condition has a mean AUC of at least this is solved at once.
+    no_signal
+        An AUC on pixels of at most this (the ε of the definitions) cannot be divided by.
+    overlap
+        Least share of the steps that the curves of a task must have in common.
+    """
+
+    floor: float = 0.05
+    ceiling: float = 0.95
+    no_signal: float = 0.01
+    overlap: float = 0.9
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Scores of every task, and the curves they were computed from.
+
+    Parameters
+    ----------
+    table
+        One row a task of a (benchmark, agent, front-end, shaping) group; see `diagnose_curves`.
+    curves
+        The checked curves, with the range used in `r_min`, `r_max` and the return under it in `normalised`;
+        empty when the diagnosis was read back from JSON.
+    thresholds
+        What the statuses were decided by.
+    notes
+        Sentences about the curves that a reader should know.
+    """
+
+    table: pd.DataFrame
+    curves: pd.DataFrame = field(repr=False)
+    thresholds: Thresholds = Thresholds()
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """The diagnosis without its curves, as strict JSON: what is not a number is null."""
+        content = {
+            "definition": "paper",
+            "interval": {"level": LEVEL, "method": METHOD, "resamples": RESAMPLES, "unit": "seed"},
+            "thresholds": asdict(self.thresholds),
+            "notes": list(self.notes),
+            "tasks": [
+                {key: _plain(value) for key, value in row.items()} for row in self.table.to_dict("records")
+            ],
+        }
+        return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Diagnosis":
+        """Read back what `to_json` wrote; the curves are left empty."""
+        content = json.loads(text)
+        table = pd.DataFrame(content["tasks"], columns=list(table_columns()))
+        table = table.astype(dict.fromkeys(numeric_columns(), float) | {"seeds": int})
+        return cls(table, pd.DataFrame(), Thresholds(**content["thresholds"]), tuple(content["notes"]))
+
+    def save(self, folder: str | Path) -> dict[str, Path]:
+        """Write `diagnosis.json` and `challenge.csv` into a folder, each whole or not at all."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = {"json": folder / "diagnosis.json", "csv": folder / "challenge.csv"}
+        write_whole(paths["json"], self.to_json() + "\n")
+        write_whole(paths["csv"], self.table.to_csv(index=False, lineterminator="\n"))
+        return paths
+
+
+def diagnose_curves(
+    dataframe: pd.DataFrame,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    thresholds: Thresholds | None = None,
+) -> Diagnosis:
+    """Tell what makes each task hard from held-out learning curves.
+
+    Parameters
+    ----------
+    dataframe
+        Curves, one row an evaluation: at least the columns task, view, reward_p, seed, step and return_mean.
+    ranges
+        Task to (R_min, R_max), a random agent's return and the highest possible one. For tasks not in it: the
+        benchmark's own where the benchmark is registered, else the columns r_min and r_max.
+    thresholds
+        When a task counts as unsolved, solved or without signal.
+
+    Returns
+    -------
+    Diagnosis
+        Its table has, for each task: phi and psi (scaled to 0-1 over the diagnosable tasks of the group), the
+        unscaled phi_raw and psi_raw, phi_gain (φ's gain as a difference of AUCs), auc_<condition> (mean over
+        seeds) and final_<condition> (interquartile mean over seeds of the last return), each with _low and
+        _high; seeds, steps, status, phi_status and psi_status (why a score is missing, or "ok").
+
+    Notes
+    -----
+    Intervals are 95 %, over seeds, by `lcd.statistics.bootstrap`, which says why not by percentiles: these
+    promise too much with few seeds. One seed has no interval. Those of phi and psi are the raw ones scaled as
+    the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
+    """
+    thresholds = thresholds or Thresholds()
+    curves, notes = attach_ranges(check_curves(dataframe), ranges)
+    curves["normalised"] = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
+    held_out = curves[curves["split"] == "eval"]
+    if held_out.empty:
+        raise InputError("The curves have no row with split 'eval': scores need held-out returns.")
+    keys = [*GROUP, "task"]
+    table = pd.DataFrame(
+        dict(zip(keys, key, strict=True)) | _diagnose_task(rows, key[-1], thresholds)
+        for key, rows in held_out.groupby(keys, sort=True)
+    )
+    for score in ("phi", "psi"):
+        _scale(table, score)
+    scaled = table[["phi_status", "psi_status"]].isin(["single_task", "no_spread"])
+    reason = table["phi_status"].where(scaled["phi_status"], table["psi_status"])
+    table["status"] = table["status"].mask((table["status"] == "ok") & scaled.any(axis=1), reason)
+    return Diagnosis(table[list(table_columns())], curves, thresholds, (*notes, *_unused_views(held_out)))
+
+
+def numeric_columns() -> tuple[str, ...]:
+    """Columns of the table that hold numbers."""
+    scores = ("phi", "psi", "phi_raw", "psi_raw", "phi_gain")
+    measures = (*(f"auc_{name}" for name in CONDITIONS), *(f"final_{name}" for name in CONDITIONS))
+    return (*(name + end for name in (*scores, *measures) for end in ("", "_low", "_high")), "seeds", "steps")
+
+
+def table_columns() -> tuple[str, ...]:
+    """Columns of the table, in order."""
+    return (*GROUP, "task", *numeric_columns(), "status", "phi_status", "psi_status")
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Replace a file at once, so that a reader or a kill never finds half of it."""
+    data = content.encode() if isinstance(content, str) else content
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with partial.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def _diagnose_task(rows: pd.DataFrame, task: str, thresholds: Thresholds) -> dict:
+    """Unscaled scores of one task."""
+    curves = _curves_by_condition(rows)
+    names = list(curves)
+    numbers = dict.fromkeys(numeric_columns(), math.nan) | {"seeds": 0}
+    if names:
+        grids = [steps for seeds in curves.values() for steps, _ in seeds.values()]
+        low, high = common_interval(grids, f"task '{task}'", thresholds.overlap)
+        areas = [np.array([area(*curve, low, high) for curve in curves[name].values()]) for name in names]
+        finals = [np.array([np.interp(high, *curve) for curve in curves[name].values()]) for name in names]
+        paired = len({tuple(seeds) for seeds in curves.values()}) == 1
+
+        def scores(averages: np.ndarray) -> np.ndarray:
+            return _scores(averages, names, thresholds.no_signal)
+
+        def same(averages: np.ndarray) -> np.ndarray:
+            return averages
+
+        measured = [f"auc_{name}" for name in names]
+        numbers |= _with_interval((*measured, *SCORES), areas, scores, paired, mean_over_seeds)
+        numbers |= _with_interval([f"final_{name}" for name in names], finals, same, paired, iqm)
+        numbers |= {"seeds": min(map(len, areas)), "steps": high}
+    return _judge(numbers, names, thresholds)
+
+
+def _curves_by_condition(rows: pd.DataFrame) -> dict[str, dict[int, tuple[np.ndarray, np.ndarray]]]:
+    """Condition to seed to (steps, normalised returns), seeds in order."""
+    found = {}
+    for name, (view, p) in CONDITIONS.items():
+        chosen = rows[(rows["view"] == view) & np.isclose(rows["reward_p"], p)]
+        if len(chosen):
+            found[name] = {key[0]: curve for key, curve in split_curves(chosen, ["seed"]).items()}
+    return found
+
+
+def _scores(averages: np.ndarray, names: list[str], no_signal: float) -> np.ndarray:
+    """Mean AUCs (..., conditions) to themselves, φ, ψ and the gain as a difference: (..., conditions + 3)."""
+    missing = np.full(averages.shape[:-1], np.nan)
+    auc = {name: averages[..., names.index(name)] if name in names else missing for name in CONDITIONS}
+    gain = (auc["figure_ground"] + auc["semantic"]) / 2 - auc["pixels"]
+    # Resampled seeds may leave no signal on pixels although all seeds together have one.
+    phi = gain / np.maximum(auc["pixels"], no_signal)
+    by_p = np.stack([auc[name] for name in REWARDS], axis=-1)
+    psi = np.abs(np.diff(by_p, axis=-1)).mean(-1)
+    return np.concatenate([averages, np.stack([phi, psi, gain], axis=-1)], axis=-1)
+
+
+def _with_interval(names, samples, statistic, paired, aggregate) -> dict[str, float]:
+    estimate = statistic(np.array([aggregate(sample) for sample in samples]))
+    low, high = bootstrap(samples, statistic, paired=paired, aggregate=aggregate)
+    return {
+        name + end: float(values[index])
+        for index, name in enumerate(names)
+        for end, values in (("", estimate), ("_low", low), ("_high", high))
+    }
+
+
+def _judge(numbers: dict, names: list[str], thresholds: Thresholds) -> dict:
+    """Add the statuses, and take back the scores that they rule out."""
+    means = [numbers[f"auc_{name}"] for name in names]
+    phi = "ok" if set(VIEWS) <= set(names) else "missing_view"
+    psi = "ok" if set(REWARDS) <= set(names) else "missing_p"
+    status = "missing_view" if (phi, psi) == ("missing_view", "missing_p") else "ok"
+    if means and max(means) <= thresholds.floor + ROUNDING:
+        status = phi = psi = "floor"
+    elif numbers["auc_pixels"] <= thresholds.no_signal + ROUNDING:
+        status = "no_pixels_signal"
+        phi = "no_pixels_signal" if phi == "ok" else phi
+    elif means and min(means) >= thresholds.ceiling - ROUNDING:
+        status = "ceiling"
+    for score, reason in (("phi_raw", phi), ("psi_raw", psi)):
+        if reason != "ok":
+            numbers |= {score + end: math.nan for end in ("", "_low", "_high")}
+    return numbers | {"status": status, "phi_status": phi, "psi_status": psi}
+
+
+def _scale(table: pd.DataFrame, score: str) -> None:
+    """Min-max a raw score over the diagnosable tasks of each group, in place."""
+    for _, group in table.groupby(list(GROUP), sort=False):
+        scored = group.index[group[f"{score}_raw"].notna()]
+        raw = table.loc[scored, f"{score}_raw"]
+        if len(raw) < 2:
+            table.loc[scored, f"{score}_status"] = "single_task"
+        elif raw.max() - raw.min() <= ROUNDING * max(1.0, abs(raw.max())):
+            table.loc[scored, f"{score}_status"] = "no_spread"
+        else:
+            for end in ("", "_low", "_high"):
+                unscaled = table.loc[scored, f"{score}_raw{end}"]
+                table.loc[scored, score + end] = (unscaled - raw.min()) / (raw.max() - raw.min())
+
+
+def _unused_views(held_out: pd.DataFrame) -> list[str]:
+    unused = sorted(set(held_out["view"]) - set(VIEWS))
+    return [f"The view '{view}' takes no part in φ or ψ: they compare {', '.join(VIEWS)}." for view in unused]
+
+
+def _plain(value):
+    """A value that strict JSON can hold."""
+    if isinstance(value, str):
+        return value
+    value = float(value)
+    if not math.isfinite(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value

@@ -1,0 +1,108 @@
+"""Statistics over seeds: the seed is the unit, so only seeds are ever resampled."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+LEVEL = 0.95
+RESAMPLES = 4000
+METHOD = "bootstrap standard error × t"
+BOOTSTRAP_SEED = 20240507
+
+Aggregate = Callable[[np.ndarray], np.ndarray]
+
+
+class Interval(NamedTuple):
+    """Bounds of a confidence interval, of one shape."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+
+def mean_over_seeds(values: np.ndarray) -> np.ndarray:
+    """Mean over the last axis, the seeds."""
+    return values.mean(-1)
+
+
+def iqm(values: np.ndarray) -> np.ndarray:
+    """Interquartile mean over the last axis: a quarter (rounded down) is cut off at either end."""
+    values = np.sort(values, axis=-1)
+    cut = values.shape[-1] // 4
+    return values[..., cut : values.shape[-1] - cut].mean(-1)
+
+
+def bootstrap(
+    samples: list[np.ndarray],
+    statistic: Callable[[np.ndarray], np.ndarray],
+    *,
+    paired: bool,
+    aggregate: Aggregate = mean_over_seeds,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = BOOTSTRAP_SEED,
+) -> Interval:
+    """Confidence intervals of statistics of several conditions' averages, over seeds.
+
+    The interval is the estimate ± Student's t quantile times the bootstrap's standard error. Each
+    resample draws n - 1 of n seeds, which makes the squared standard error of a mean unbiased. A
+    percentile bootstrap promises 95 % and keeps about 83 % with five seeds, and far less for a ψ near its
+    boundary at zero, where resampling adds to the upward bias of absolute values. In simulations with
+    known truth (normal and skewed seeds; a part is in the tests) this one kept 95-97 % for φ and ψ with
+    5, 10 and 20 seeds and 90-97 % for a ψ near zero; bootstrap-t kept 90-95 % with five seeds at up to
+    thrice the width. No interval of five seeds knows of a failure that none of them had: with one seed in
+    five failing, an AUC's kept 65-69 %, φ's and ψ's 95-98 %.
+
+    Parameters
+    ----------
+    samples
+        One array of per-seed values a condition, all in the same order of seeds when `paired`.
+    statistic
+        From averages (..., conditions) to statistics (..., k).
+    paired
+        Draw seeds jointly for all conditions, because they were trained on the same seeds.
+    aggregate
+        Averages over the last axis.
+    level, resamples, seed
+        Confidence level, number of resamples, seed of the generator.
+
+    Returns
+    -------
+    Interval
+        Bounds (k,); NaN where a condition that matters has one seed only.
+    """
+    estimate = statistic(np.array([aggregate(sample) for sample in samples]))
+    counts = [len(sample) for sample in samples]
+    if max(counts) < 2:
+        return Interval(np.full_like(estimate, np.nan), np.full_like(estimate, np.nan))
+    rng = np.random.default_rng(seed)
+    replicates = statistic(_replicates(samples, paired, aggregate, resamples, rng))
+    spread = replicates.std(0)
+    quantile = stdtrit(min(count for count in counts if count > 1) - 1, 0.5 + level / 2)
+    return Interval(estimate - quantile * spread, estimate + quantile * spread)
+
+
+def mean_interval(values: np.ndarray, level: float = LEVEL) -> Interval:
+    """Student's interval of the mean over the first axis, the seeds; NaN for a single seed."""
+    count = values.shape[0]
+    if count < 2:
+        return Interval(*np.full((2, *values.shape[1:]), np.nan))
+    half = stdtrit(count - 1, 0.5 + level / 2) * values.std(0, ddof=1) / np.sqrt(count)
+    return Interval(values.mean(0) - half, values.mean(0) + half)
+
+
+def _replicates(
+    samples: list[np.ndarray], paired: bool, aggregate: Aggregate, resamples: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Averages (resamples, conditions) of drawn seeds."""
+    averages = np.full((resamples, len(samples)), np.nan)
+    drawn = None
+    for column, sample in enumerate(samples):
+        count = len(sample)
+        if count < 2:
+            continue
+        if drawn is None or not paired:
+            drawn = rng.integers(count, size=(resamples, count - 1))
+        averages[:, column] = aggregate(sample[drawn])
+    return averages

@@ -1,0 +1,149 @@
+import builtins
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lcd.curves import COLUMNS, area, check_curves, common_interval, read_curves
+from lcd.envs.errors import InputError
+
+MINIMAL = "task,view,reward_p,seed,step,return_mean\nNA,pixels,1,0,0,0.5\nNA,pixels,1,0,100,1.5\n"
+
+
+@pytest.fixture
+def minimal():
+    return pd.DataFrame(
+        {
+            "task": "a",
+            "view": "pixels",
+            "reward_p": 1.0,
+            "seed": 0,
+            "step": [0, 10],
+            "return_mean": [1.0, 2.0],
+        }
+    )
+
+
+def test_a_minimal_csv_gets_the_defaults_and_keeps_awkward_names(tmp_path):
+    path = tmp_path / "curves.csv"
+    path.write_text(MINIMAL, encoding="utf-8-sig")
+    curves = read_curves(path)
+    assert list(curves.columns) == list(COLUMNS)
+    assert list(curves["task"]) == ["NA", "NA"]
+    first = curves.iloc[0]
+    told = [first[name] for name in ("benchmark", "frontend", "shaping", "agent", "split")]
+    assert told == ["imported", "identity", "none", "unknown", "eval"]
+    assert list(curves["return_mean"]) == [0.5, 1.5]
+    assert curves["r_min"].isna().all()
+
+
+def test_parquet_reads_as_csv_does(tmp_path, curves):
+    pytest.importorskip("pyarrow")
+    curves.to_csv(tmp_path / "c.csv", index=False)
+    curves.to_parquet(tmp_path / "c.parquet")
+    pd.testing.assert_frame_equal(read_curves(tmp_path / "c.csv"), read_curves(tmp_path / "c.parquet"))
+
+
+def test_parquet_without_pyarrow_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "c.parquet").write_bytes(b"")
+    real = builtins.__import__
+
+    def refusing(name, *args, **kwargs):
+        if name.startswith("pyarrow"):
+            raise AttributeError("_ARRAY_API not found")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refusing)
+    with pytest.raises(InputError, match=r"needs pyarrow.*extra 'parquet'"):
+        read_curves(tmp_path / "c.parquet")
+
+
+def test_a_study_is_its_runs_without_half_written_rows(tmp_path):
+    for run, seed in (("aaa", 0), ("bbb", 1)):
+        folder = tmp_path / "runs" / run
+        folder.mkdir(parents=True)
+        header = "task,view,reward_p,seed,step,return_mean\n"
+        (folder / "curve.csv").write_text(header + f"a,pixels,1,{seed},0,1\na,pixels,1,{seed},10,2\na,pix")
+    (tmp_path / "runs" / "queued").mkdir()
+    (tmp_path / "runs" / "started").mkdir()
+    (tmp_path / "runs" / "started" / "curve.csv").write_text("")
+    curves = read_curves(tmp_path)
+    assert sorted(curves["seed"]) == [0, 0, 1, 1]
+
+
+def test_the_same_seed_of_a_condition_in_two_runs_is_refused(tmp_path):
+    for run in ("aaa", "bbb"):
+        folder = tmp_path / "runs" / run
+        folder.mkdir(parents=True)
+        (folder / "curve.csv").write_text(MINIMAL)
+    with pytest.raises(InputError, match=r"Seed 0 has two rows at step 0.*task 'NA'"):
+        read_curves(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("missing.csv", None, "There is nothing at"),
+        ("c.xlsx", "x", "should end in .csv or .parquet"),
+        ("c.csv", "", "no rows"),
+        ("c.csv", MINIMAL.splitlines()[0] + "\n", "no rows"),
+        ("c.csv", 'a,b\n"1', "not readable as CSV"),
+        ("c.csv", MINIMAL.replace("return_mean", "mean_return"), "did you mean 'mean_return'"),
+        ("c.csv", MINIMAL.replace("1.5", "high"), "'return_mean' holds 'high' in row 2"),
+        ("c.csv", MINIMAL.replace("1.5", "nan"), "'return_mean' holds 'nan' in row 2"),
+        ("c.csv", MINIMAL.replace(",1,0,100", ",1.5,0,100"), r"'reward_p' holds '1.5' in row 2.*\(0, 1\]"),
+        ("c.csv", MINIMAL.replace("1,0,100", "1,0.5,100"), "'seed' holds '0.5' in row 2"),
+        ("c.csv", MINIMAL.replace("NA,pixels,1,0,100", ",pixels,1,0,100"), "'task' is empty in row 2"),
+        ("c.parquet", "not parquet", "not readable as Parquet"),
+    ],
+)
+def test_a_mistake_in_a_file_is_one_sentence(tmp_path, name, content, sentence):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=sentence) as caught:
+        read_curves(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(InputError, match="holds no curves"):
+        read_curves(tmp_path)
+
+
+def test_an_unknown_split_is_refused(minimal):
+    with pytest.raises(InputError, match="'split' holds 'test' in row 1"):
+        check_curves(minimal.assign(split="test"))
+
+
+def test_checking_leaves_the_input_alone_and_keeps_other_columns(minimal):
+    before = minimal.copy()
+    checked = check_curves(minimal.assign(colour="red"))
+    pd.testing.assert_frame_equal(minimal, before)
+    assert list(checked.columns) == [*COLUMNS, "colour"]
+
+
+def test_area_is_exact_for_a_piecewise_linear_curve():
+    # (0, 0) to (2, 1) to (4, 1): 1 + 2 over 4 steps; from 1 to 4: (.5 + 1)/2 + 2 over 3 steps.
+    steps, heights = np.array([0.0, 2.0, 4.0]), np.array([0.0, 1.0, 1.0])
+    assert area(steps, heights, 0, 4) == pytest.approx(0.75)
+    assert area(steps, heights, 1, 4) == pytest.approx(2.75 / 3)
+
+
+def test_area_does_not_depend_on_where_a_line_is_sampled():
+    rng = np.random.default_rng(0)
+    grid = np.sort(rng.uniform(0, 100, 20))
+    heights = rng.normal(size=20)
+    fine = np.unique(np.concatenate([grid, rng.uniform(grid[0], grid[-1], 200)]))
+    low, high = grid[2] + 0.1, grid[-2] - 0.1
+    refined = area(fine, np.interp(fine, grid, heights), low, high)
+    assert area(grid, heights, low, high) == pytest.approx(refined)
+
+
+def test_curves_share_nine_tenths_of_their_steps_or_are_refused():
+    assert common_interval([np.array([0, 100]), np.array([5, 95])], "a") == (5, 95)
+    with pytest.raises(InputError, match=r"'a' have 89% of their steps in common.*90%"):
+        common_interval([np.array([0, 100]), np.array([0, 89])], "'a'")
+    with pytest.raises(InputError, match="0% of their steps"):
+        common_interval([np.array([0, 100]), np.array([200, 300])], "'a'")
+    with pytest.raises(InputError, match="one evaluation only"):
+        common_interval([np.array([0, 100]), np.array([0])], "'a'")
