@@ -1,0 +1,66 @@
+# `make` and `make help` list the targets. Every target below installs first, once, into .venv.
+# Pass more to a target with ARGS: make diagnose ARGS="out=studies/mine", make test ARGS="tests/lcd -k curves".
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+ARGS ?=
+PYTHON ?=
+
+# An interpreter's name on PATH proves nothing (version managers leave shims that only print an error), so each is run.
+CANDIDATES := $(or $(PYTHON),python3.11 python3.12 python3 python /usr/bin/python3 $(wildcard $(HOME)/.pyenv/versions/3.1[12].*/bin/python))
+SUITS := import sys, ensurepip, venv; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))
+
+# procgen-mirror has wheels for this platform alone; gym3 goes with it.
+PROCGEN := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),procgen-mirror gym3)
+
+# Modules are compiled when they are first imported: compiling all of torch in advance costs more than it saves.
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-warn-conflicts --no-compile -qq -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help install diagnose test lint bench clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-9s %s\n", $$1, $$2 }'
+
+install: $(STAMP)  ## make .venv and install everything into it (about two minutes, 7 GB)
+
+diagnose: $(STAMP)  ## diagnose the toy benchmark, end to end
+	@$(BIN)/lcd diagnose benchmark=toy $(ARGS)
+
+test: $(STAMP)  ## run the tests
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal $(ARGS)
+
+lint: $(STAMP)  ## check style and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+bench: $(STAMP)  ## measure speed against peers, and print the figures
+	@$(BIN)/python -m pytest tests/benchmarks -o python_files='bench_*.py' -p no:xdist -s $(ARGS)
+
+clean:  ## remove .venv, build products and caches; studies stay
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml constraints.txt
+	@rm -f $@
+	@if ! $(BIN)/python -c '$(SUITS)' 2> /dev/null; then \
+	    for candidate in $(CANDIDATES); do \
+	        if "$$candidate" -c '$(SUITS)' > /dev/null 2>&1; then found="$$candidate"; break; fi; \
+	    done; \
+	    if [ -z "$$found" ]; then \
+	        echo 'LCD needs Python 3.11 or 3.12 with its venv module, and none of "$(strip $(CANDIDATES))" is one that runs: install it, or name it with make PYTHON=/path/to/python3.12.' >&2; \
+	        exit 1; \
+	    fi; \
+	    "$$found" -m venv --clear $(VENV); \
+	fi
+	@echo 'Installing into $(VENV) with' "$$($(BIN)/python --version)" '(once; about two minutes)'
+	@$(PIP) setuptools wheel
+	@$(PIP) --no-build-isolation --editable '.[all]'
+ifneq ($(PROCGEN),)
+	@# Their numpy < 2 and gym are metadata only; what they truly need is the extra procgen-needs.
+	@$(PIP) --no-deps $(PROCGEN)
+else
+	@echo 'Procgen has no wheel for this platform; everything else is installed.'
+endif
+	@touch $@
