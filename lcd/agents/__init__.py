@@ -1,1 +1,49 @@
-""""""
+"""Agents: LightningModules that train all seeds of a run together.
+
+An agent is a class with a `Config` (a dataclass of its hyper-parameters, `copies` and `rollout` among them), made as
+`agent(config, shape, actions, seeds, frontend)`; the training pipeline asks of it what `lcd.agents.ppo.PPO` offers
+under "Acting" and a `training_step` that learns from one rollout. Third parties add theirs by an entry point in the
+group `lcd.agents` or as `module:object`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any, get_type_hints
+
+from lcd.envs.errors import InputError, nearest
+from lcd.envs.registry import Registry
+
+agents = Registry("agent", "lcd.agents")
+agents.add("ppo", "lcd.agents.ppo:PPO")
+
+
+def validate(name: str, params: Mapping[str, Any]) -> Any:
+    """The agent's own configuration from plain values.
+
+    Args:
+        name: an agent's name in the registry.
+        params: hyper-parameters; those left out keep their defaults.
+
+    Raises:
+        InputError: when there is no such agent or hyper-parameter, or a value is of the wrong kind.
+    """
+    config = agents.resolve(name).Config
+    types = get_type_hints(config)
+    known = [field.name for field in fields(config)]
+    for key in params:
+        if key not in known:
+            raise InputError(f"agent.{key} is not a hyper-parameter of {name}: {nearest(key, known)}")
+    values = {key: _typed(key, value, types[key]) for key, value in params.items()}
+    for field in fields(config):
+        if field.name not in values and field.default is MISSING and field.default_factory is MISSING:
+            raise InputError(f"agent.{field.name} is missing: {name} has no default for it.")
+    return config(**values)
+
+
+def _typed(key: str, value: Any, kind: type) -> Any:
+    """The value as the field's type; only an integer may stand for a fraction."""
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise InputError(f"agent.{key}={value} should be of type {kind.__name__}.")
+    return value

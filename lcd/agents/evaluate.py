@@ -1,0 +1,44 @@
+"""Held-out evaluation: sampled actions, the original reward, a fixed number of episodes for each copy."""
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from lcd.agents.rollout import uniforms
+from lcd.agents.stepping import EpisodeLog, Stepper
+from lcd.envs.streams import seed_sequence
+
+BLOCK = 128  # steps whose draws are made at once
+
+
+class Evaluator:
+    """Plays the held-out population with the policy as it is.
+
+    Every evaluation restarts the environments and the exploration from streams named by the training step, so that
+    it neither depends on what was evaluated before nor disturbs training.
+
+    Args:
+        env: the held-out population, ordered seed by seed.
+        seeds: the run's seeds.
+        episodes: episodes of each copy.
+    """
+
+    def __init__(self, env: VectorEnv, seeds: list[int], episodes: int):
+        self.stepper, self.seeds, self.episodes = Stepper(env), list(seeds), episodes
+        self.copies = env.num_envs // len(seeds)
+
+    def __call__(self, agent, step: int) -> list[dict[str, float]]:
+        """Each seed's curve columns (`episodes`, `return_mean`, …) at a training step."""
+        streams = [seed_sequence(seed, "evaluation", step, 0).generate_state(1)[0] for seed in self.seeds]
+        observations = self.stepper.reset(seed=[int(stream) for stream in streams])
+        log = EpisodeLog(len(self.seeds), self.copies)
+        left = np.full(len(self.seeds) * self.copies, self.episodes)
+        elapsed = 0
+        while left.any():
+            if elapsed % BLOCK == 0:
+                stream = ("evaluation", step, 1 + elapsed // BLOCK)
+                draws = uniforms(self.seeds, *stream, shape=(BLOCK, self.copies)).to(agent.device)
+            actions, _, _ = agent.act(agent.encode(observations), draws[:, elapsed % BLOCK])
+            outcome = self.stepper.step(actions.flatten().cpu().numpy())
+            left -= log.add(outcome, counted=left > 0) & (left > 0)
+            observations, elapsed = outcome.observations, elapsed + 1
+        return [statistics for statistics in log.pop() if statistics is not None]

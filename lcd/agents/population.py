@@ -1,0 +1,81 @@
+"""Many seeds of one network as one module: parameters with a leading seed axis.
+
+How the seed axis is executed is decided by measurement: `vmap` turns the layers of an MLP into batched matrix
+products and wins by far with many seeds; convolutions become grouped convolutions under `vmap`, which a CPU
+trains more slowly than a loop over seeds.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from lcd.envs.streams import seed_sequence
+
+EXECUTIONS = ("auto", "vmap", "loop")
+
+
+class Population(nn.Module):
+    """One network for each seed, with stacked parameters.
+
+    Args:
+        build: makes one network; called once a seed under that seed's initialisation stream.
+        seeds: the run's seeds.
+        execution: `vmap`, `loop`, or `auto` (`loop` for one seed and for convolutions, else `vmap`).
+    """
+
+    def __init__(self, build: Callable[[], nn.Module], seeds: Sequence[int], execution: str = "auto"):
+        super().__init__()
+        networks = [_build_seeded(build, seed) for seed in seeds]
+        stacked, buffers = stack_module_state(networks)
+        if buffers:
+            raise TypeError("a population's network may not have buffers: they would be shared by its seeds")
+        self.names = list(stacked)
+        self.weights = nn.ParameterList(stacked.values())
+        # A list hides the template from nn.Module: its parameters are only placeholders.
+        self._template = [networks[0].to("meta")]
+        if execution == "auto":
+            execution = "loop" if len(seeds) == 1 or _has_convolutions(networks[0]) else "vmap"
+        self.execution = execution
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, ...]:
+        """Apply each seed's network to its own batch: (seeds, batch, …) → outputs of (seeds, batch, …)."""
+        call = self._call_vmap if self.execution == "vmap" else self._call_loop
+        return call(observations)
+
+    def _call_vmap(self, observations: Tensor) -> tuple[Tensor, ...]:
+        weights = dict(zip(self.names, self.weights, strict=True))
+        return vmap(lambda w, x: functional_call(self._template[0], w, (x,)))(weights, observations)
+
+    def _call_loop(self, observations: Tensor) -> tuple[Tensor, ...]:
+        # unbind's backward is one stack; indexing seed by seed would write a full-size gradient for each seed.
+        columns = [weight.unbind(0) for weight in self.weights]
+        outputs = [
+            functional_call(self._template[0], dict(zip(self.names, column, strict=True)), (batch,))
+            for column, batch in zip(zip(*columns, strict=True), observations.unbind(0), strict=True)
+        ]
+        return tuple(torch.stack(parts) for parts in zip(*outputs, strict=True))
+
+    @torch.no_grad()
+    def clip_gradients(self, max_norm: float) -> Tensor:
+        """Scale each seed's gradient to at most `max_norm`; returns the norms before, (seeds,)."""
+        gradients = [weight.grad for weight in self.weights if weight.grad is not None]
+        squares = [gradient.flatten(1).square().sum(1) for gradient in gradients]
+        norms = torch.stack(squares).sum(0).sqrt()
+        scale = (max_norm / (norms + 1e-6)).clamp(max=1.0)
+        for gradient in gradients:
+            gradient.mul_(scale.view(-1, *[1] * (gradient.dim() - 1)))
+        return norms
+
+
+def _build_seeded(build: Callable[[], nn.Module], seed: int) -> nn.Module:
+    state = seed_sequence(seed, "initialisation").generate_state(1, np.uint64)[0]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(state >> np.uint64(1)))
+        return build()
+
+
+def _has_convolutions(network: nn.Module) -> bool:
+    return any(isinstance(module, nn.modules.conv._ConvNd) for module in network.modules())

@@ -1,0 +1,241 @@
+"""Proximal policy optimisation of all seeds of a run together (Schulman et al. 2017).
+
+The seed is the leading axis of every tensor: networks, rollouts, minibatches. Losses are averaged within a seed
+and summed over seeds, so that no seed's gradient knows of the others, and one optimiser steps them all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+
+from lcd.agents.networks import ENCODERS, ActorCritic
+from lcd.agents.population import EXECUTIONS, Population
+from lcd.envs.errors import InputError
+from lcd.envs.streams import seed_sequence
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """Hyper-parameters of PPO.
+
+    Args:
+        copies: environment copies of each seed.
+        rollout: steps of each copy between two updates.
+        epochs: passes over a rollout.
+        minibatches: parts of a rollout in each pass; copies x rollout must be divisible by it.
+        learning_rate: Adam's step size.
+        adam_eps: Adam's ε.
+        gamma: discount.
+        gae_lambda: λ of the generalised advantage estimate.
+        clip: range of the policy's ratio, 1 ± clip.
+        value_clip: range of the value's change in one update; 0 turns it off.
+        entropy: weight of the entropy bonus.
+        value_weight: weight of the value loss.
+        max_grad_norm: each seed's gradient is scaled to at most this norm; 0 turns it off.
+        normalise_rewards: divide rewards by the standard deviation of their discounted sums.
+        normalise_advantages: over each `minibatch`, over the whole `rollout`, or `off`.
+        encoder: `auto`, `mlp` or `cnn`.
+        width: units of the encoder's hidden layers.
+        execution: how the seed axis runs: `auto`, `vmap` or `loop`.
+    """
+
+    copies: int = 8
+    rollout: int = 128
+    epochs: int = 4
+    minibatches: int = 4
+    learning_rate: float = 1e-3
+    adam_eps: float = 1e-5
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    clip: float = 0.2
+    value_clip: float = 0.2
+    entropy: float = 0.01
+    value_weight: float = 0.5
+    max_grad_norm: float = 0.5
+    normalise_rewards: bool = True
+    normalise_advantages: str = "minibatch"
+    encoder: str = "auto"
+    width: int = 64
+    execution: str = "auto"
+
+    def __post_init__(self) -> None:
+        for key in ("copies", "rollout", "epochs", "minibatches", "width"):
+            check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
+        for key in ("gamma", "gae_lambda"):
+            check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
+        for key in ("learning_rate", "adam_eps", "clip"):
+            check(key, getattr(self, key), "above 0", getattr(self, key) > 0)
+        for key in ("value_clip", "entropy", "value_weight", "max_grad_norm"):
+            check(key, getattr(self, key), "0 or more", getattr(self, key) >= 0)
+        samples = self.copies * self.rollout
+        fits = f"a divisor of copies x rollout ({samples})"
+        check("minibatches", self.minibatches, fits, samples % self.minibatches == 0)
+        for key, options in {
+            "normalise_advantages": ("minibatch", "rollout", "off"),
+            "encoder": ("auto", *ENCODERS),
+            "execution": EXECUTIONS,
+        }.items():
+            value = getattr(self, key)
+            check(key, value, f"one of {', '.join(options)}", value in options)
+
+
+def check(key: str, value: object, right: str, holds: bool) -> None:
+    """Refuse a hyper-parameter with a sentence unless it `holds`."""
+    if not holds:
+        raise InputError(f"agent.{key}={value} should be {right}.")
+
+
+class PPO(LightningModule):
+    """The agent: one policy and value network for each seed, and how they learn from a rollout.
+
+    Args:
+        config: hyper-parameters.
+        shape: shape of one feature that the front-end gives.
+        actions: number of discrete actions.
+        seeds: the run's seeds.
+        frontend: the frozen encoder between observations and networks.
+    """
+
+    Config = PPOConfig
+
+    def __init__(
+        self,
+        config: PPOConfig,
+        shape: tuple[int, ...],
+        actions: int,
+        seeds: Sequence[int],
+        frontend: nn.Module,
+    ):
+        super().__init__()
+        self.automatic_optimization = False
+        self.config, self.seeds = config, list(seeds)
+        self.frontend = frontend.requires_grad_(False).eval()
+        self.networks = Population(
+            lambda: ActorCritic(shape, actions, config.encoder, config.width), self.seeds, config.execution
+        )
+        self.losses: dict[str, Tensor] = {}
+
+    # Acting
+
+    @torch.no_grad()
+    def encode(self, observations: np.ndarray) -> Tensor:
+        """Observations of all copies → features (seeds, copies, …)."""
+        features = self.frontend(torch.from_numpy(observations).to(self.device))
+        return features.unflatten(0, (len(self.seeds), -1))
+
+    @torch.no_grad()
+    def act(self, features: Tensor, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Sampled actions by inverting the policy's distribution at `draws`, their log-probabilities, values."""
+        logits, values = self.networks(features)
+        log_probs = logits.float().log_softmax(-1)
+        # The last action takes what rounding left above the cumulative sum.
+        actions = (log_probs.exp().cumsum(-1)[..., :-1] <= draws[..., None]).sum(-1)
+        return actions, log_probs.gather(-1, actions[..., None]).squeeze(-1), values.float()
+
+    @torch.no_grad()
+    def value(self, features: Tensor) -> Tensor:
+        """Values of features, (seeds, copies)."""
+        return self.networks(features)[1].float()
+
+    # Learning
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        config = self.config
+        return torch.optim.Adam(
+            self.networks.parameters(), lr=config.learning_rate, eps=config.adam_eps, fused=True
+        )
+
+    def training_step(self, rollout: dict[str, Tensor], index: int) -> None:
+        """One iteration: several passes over one rollout."""
+        config = self.config
+        rollout["advantages"] = advantages(rollout, config.gamma, config.gae_lambda)
+        rollout["targets"] = rollout["advantages"] + rollout["values"]
+        if config.normalise_advantages == "rollout":
+            rollout["advantages"] = standardise(rollout["advantages"], rollout["weights"], axes=(1, 2))
+        flat = {name: value.flatten(1, 2) for name, value in rollout.items() if name != "last_value"}
+        order = self._shuffles(flat["actions"].shape[1], index).to(self.device)
+        seed = torch.arange(len(self.seeds), device=self.device)[:, None]
+        losses: dict[str, list[Tensor]] = {}
+        for chosen in order.unbind(1):
+            batch = {name: value[seed, chosen] for name, value in flat.items()}
+            for name, loss in self._update(batch).items():
+                losses.setdefault(name, []).append(loss)
+        self.losses = {name: torch.stack(values).mean(0) for name, values in losses.items()}
+
+    def _shuffles(self, samples: int, iteration: int) -> Tensor:
+        """Every seed's minibatches of one iteration, (seeds, epochs x minibatches, minibatch)."""
+        config = self.config
+        orders = []
+        for seed in self.seeds:
+            generator = np.random.default_rng(seed_sequence(seed, "shuffle", iteration))
+            epochs = np.tile(np.arange(samples), (config.epochs, 1))
+            orders.append(generator.permuted(epochs, axis=1))
+        return torch.from_numpy(np.stack(orders)).reshape(
+            len(self.seeds), config.epochs * config.minibatches, -1
+        )
+
+    def _update(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """One optimiser step on one minibatch of each seed."""
+        optimizer = self.optimizers()
+        losses = self.loss(batch)
+        optimizer.zero_grad()
+        self.manual_backward(losses["total"].sum())
+        if self.config.max_grad_norm > 0:
+            losses["grad_norm"] = self.networks.clip_gradients(self.config.max_grad_norm)
+        optimizer.step()
+        return {name: loss.detach() for name, loss in losses.items()}
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """PPO's losses of one minibatch of each seed, all (seeds,)."""
+        config, weights = self.config, batch["weights"]
+        logits, values = self.networks(batch["features"])
+        log_policy = logits.float().log_softmax(-1)
+        log_probs = log_policy.gather(-1, batch["actions"][..., None]).squeeze(-1)
+        gains = batch["advantages"]
+        if config.normalise_advantages == "minibatch":
+            gains = standardise(gains, weights, axes=(1,))
+
+        ratio = (log_probs - batch["log_probs"]).exp()
+        clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
+        policy = average(-torch.minimum(ratio * gains, clipped * gains), weights)
+
+        errors = (values.float() - batch["targets"]).square()
+        if config.value_clip > 0:
+            change = (values.float() - batch["values"]).clamp(-config.value_clip, config.value_clip)
+            errors = torch.maximum(errors, (batch["values"] + change - batch["targets"]).square())
+        value = 0.5 * average(errors, weights)
+
+        entropy = average(-(log_policy.exp() * log_policy).sum(-1), weights)
+        total = policy + config.value_weight * value - config.entropy * entropy
+        return {"total": total, "policy": policy, "value": value, "entropy": entropy}
+
+
+def advantages(rollout: dict[str, Tensor], gamma: float, gae_lambda: float) -> Tensor:
+    """Generalised advantage estimates (Schulman et al. 2016), (seeds, time, copies)."""
+    going = 1.0 - rollout["dones"].float()
+    rewards, values = rollout["rewards"], rollout["values"]
+    result = torch.empty_like(rewards)
+    following, running = rollout["last_value"], torch.zeros_like(rollout["last_value"])
+    for t in reversed(range(rewards.shape[1])):
+        surprise = rewards[:, t] + gamma * going[:, t] * following - values[:, t]
+        running = surprise + gamma * gae_lambda * going[:, t] * running
+        result[:, t] = running
+        following = values[:, t]
+    return result
+
+
+def average(values: Tensor, weights: Tensor) -> Tensor:
+    """Weighted mean over a seed's samples."""
+    return (values * weights).sum(-1) / weights.sum(-1).clamp(min=1)
+
+
+def standardise(values: Tensor, weights: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """Zero mean and unit deviation over `axes`, counting weighted samples only."""
+    number = weights.sum(axes, keepdim=True).clamp(min=2)
+    mean = (values * weights).sum(axes, keepdim=True) / number
+    variance = ((values - mean).square() * weights).sum(axes, keepdim=True) / (number - 1)
+    return (values - mean) / (variance.sqrt() + 1e-8)

@@ -1,0 +1,169 @@
+"""Collecting rollouts: one item of the dataset is one rollout of all seeds."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from gymnasium.vector import VectorEnv
+from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset
+
+from lcd.agents.normalise import RewardNormaliser
+from lcd.agents.stepping import EpisodeLog, Stepper
+from lcd.envs.streams import seed_sequence
+
+# A policy: (observations of all copies, uniform draws (seeds, copies)) → actions, log-probabilities, values.
+Act = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+
+
+def uniforms(seeds: list[int], *stream: str | int, shape: tuple[int, ...]) -> Tensor:
+    """Draws in [0, 1) of one named stream of each seed, (seeds, *shape).
+
+    The stream's name holds the iteration's number, so nothing about it has to be kept in a checkpoint.
+    """
+    draws = [np.random.default_rng(seed_sequence(seed, *stream)).random(shape, np.float32) for seed in seeds]
+    return torch.from_numpy(np.stack(draws))
+
+
+class Rollouts(IterableDataset):
+    """Yields the rollouts of a run, each collected by the policy as it is at that moment.
+
+    A rollout is a dictionary of (seeds, time, copies, …) tensors: `features` (what the front-end made of the
+    observations), `actions`, `log_probs`, `values`, `rewards` (normalised, bootstrapped where an episode was cut
+    off), `dones`, `weights` (0 where a step was only a reset) and `last_value` (seeds, copies).
+
+    Args:
+        env: the training population, ordered seed by seed.
+        seeds: the run's seeds.
+        agent: gives `encode`, `act`, `value` and the device.
+        length: steps of each copy in a rollout.
+        total: rollouts of the whole run.
+        gamma: discount, for the value of episodes that were cut off.
+        normalise: divide rewards by the standard deviation of their discounted sums.
+    """
+
+    def __init__(
+        self, env: VectorEnv, seeds: list[int], agent, length: int, total: int, gamma: float, normalise: bool
+    ):
+        self.env, self.seeds, self.agent = env, list(seeds), agent
+        self.length, self.total, self.gamma = length, total, gamma
+        self.copies = env.num_envs // len(seeds)
+        self.stepper = Stepper(env)
+        self.episodes = EpisodeLog(len(seeds), self.copies)
+        self.normaliser = RewardNormaliser(len(seeds), self.copies, gamma) if normalise else None
+        self.iteration = 0
+        self.observations: np.ndarray | None = None
+
+    @property
+    def step(self) -> int:
+        """Environment steps of each seed so far."""
+        return self.iteration * self.length * self.copies
+
+    def __len__(self) -> int:
+        # A known length keeps Lightning from fetching the next rollout before the policy has learned from this one.
+        return self.total
+
+    def __iter__(self) -> Iterator[dict[str, Tensor]]:
+        while self.iteration < self.total:
+            rollout = self.collect()
+            self.iteration += 1
+            yield rollout
+
+    def collect(self) -> dict[str, Tensor]:
+        """One rollout."""
+        if self.observations is None:
+            self.observations = self.stepper.reset()
+        seeds, copies, device = len(self.seeds), self.copies, self.agent.device
+        shape = (self.length, copies)
+        draws = uniforms(self.seeds, "exploration", self.iteration, shape=shape).to(device)
+        host = {name: np.zeros((seeds, *shape)) for name in ("rewards", "bootstrap")}
+        dones, valid = np.zeros((2, seeds, *shape), dtype=bool)
+        stored: dict[str, list[Tensor]] = {"features": [], "actions": [], "log_probs": [], "values": []}
+
+        for t in range(self.length):
+            features = self.agent.encode(self.observations)
+            actions, log_probs, values = self.agent.act(features, draws[:, t])
+            step = self.stepper.step(actions.flatten().cpu().numpy())
+            self.episodes.add(step)
+            for name, value in zip(stored, (features, actions, log_probs, values), strict=True):
+                stored[name].append(value)
+            host["rewards"][:, t] = step.rewards.reshape(seeds, copies)
+            dones[:, t] = step.dones.reshape(seeds, copies)
+            valid[:, t] = step.valid.reshape(seeds, copies)
+            cut = step.truncated & ~step.terminated
+            if step.final is not None and cut.any():
+                value = self.agent.value(self.agent.encode(step.final)).cpu().numpy()
+                host["bootstrap"][:, t] = self.gamma * value * cut.reshape(seeds, copies)
+            self.observations = step.observations
+
+        rewards = self.normaliser(host["rewards"], dones) if self.normaliser else host["rewards"]
+        rollout = {name: torch.stack(values, dim=1) for name, values in stored.items()}
+        rollout["rewards"] = torch.from_numpy(rewards + host["bootstrap"]).float()
+        rollout["dones"] = torch.from_numpy(dones)
+        rollout["weights"] = torch.from_numpy(valid).float()
+        rollout["last_value"] = self.agent.value(self.agent.encode(self.observations))
+        return rollout
+
+    def state_dict(self) -> dict:
+        """Everything that the next rollout depends on, as tensors and numbers."""
+        state = {
+            "iteration": self.iteration,
+            "observations": _tensors(self.observations),
+            "ended": _tensors(self.stepper.ended),
+            "episodes": _tensors(self.episodes.state()),
+        }
+        if self.normaliser:
+            state["normaliser"] = _tensors(self.normaliser.state())
+        if hasattr(self.env, "get_state"):
+            state["env"] = _tensors(self.env.get_state())
+        return state
+
+    def load_state_dict(self, state: dict) -> None:
+        """Continue from a checkpoint; an environment without `set_state` starts new episodes instead."""
+        self.iteration = state["iteration"]
+        if self.normaliser:
+            self.normaliser.restore(_arrays(state["normaliser"]))
+        self.episodes.restore(_arrays(state["episodes"]))
+        if "env" in state:
+            self.stepper.reset()
+            self.env.set_state(_arrays(state["env"]))
+            self.stepper.ended = _arrays(state["ended"])
+            self.observations = _arrays(state["observations"])
+
+
+def loader(rollouts: Rollouts) -> DataLoader:
+    """What Lightning iterates: rollouts as they are, in this process."""
+    return _ResumableLoader(rollouts, batch_size=None, num_workers=0, collate_fn=_as_is)
+
+
+class _ResumableLoader(DataLoader):
+    """Lets Lightning put the rollouts' state into its checkpoints (it drops a plain loader's silently)."""
+
+    def state_dict(self) -> dict:
+        return self.dataset.state_dict()
+
+    def load_state_dict(self, state: dict) -> None:
+        self.dataset.load_state_dict(state)
+
+
+def _as_is(rollout: dict[str, Tensor]) -> dict[str, Tensor]:
+    return rollout
+
+
+def _tensors(state):
+    """Arrays as tensors, so that a checkpoint loads with `weights_only=True`; unsigned 64 bits travel as signed."""
+    if isinstance(state, dict):
+        return {key: _tensors(value) for key, value in state.items()}
+    if isinstance(state, np.ndarray):
+        if state.dtype == np.uint64:
+            return {"uint64": torch.from_numpy(state.view(np.int64).copy())}
+        return torch.from_numpy(state.copy())
+    return state
+
+
+def _arrays(state):
+    if isinstance(state, dict):
+        if set(state) == {"uint64"}:
+            return state["uint64"].numpy().view(np.uint64).copy()
+        return {key: _arrays(value) for key, value in state.items()}
+    return state.numpy().copy() if isinstance(state, Tensor) else state

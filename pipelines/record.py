@@ -1,0 +1,159 @@
+"""What a run leaves behind while it trains: its curve, its checkpoint, its status, in an order that survives a kill.
+
+At an evaluation the rows are appended and flushed first, then the checkpoint replaces the last one, then the tracker
+gets the rows. A run killed in between continues from its checkpoint; rows beyond that are cut off and come again,
+the same to the last bit.
+"""
+
+import csv
+import io
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lightning.fabric.plugins import TorchCheckpointIO
+from lightning.pytorch import Callback, LightningModule, Trainer
+
+from lcd.agents.evaluate import Evaluator
+from lcd.agents.rollout import Rollouts
+from lcd.curves import COLUMNS
+from lcd.pipelines.store import write_atomically
+
+STATUS_EVERY_S = 0.5
+
+
+class CurveFile:
+    """A run's `curve.csv`: appended row by row, cut back to a checkpoint's step.
+
+    Args:
+        path: the file; made with its header when it is not there.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def append(self, rows: list[dict[str, Any]]) -> None:
+        """Add rows and see them onto the disk."""
+        with self.path.open("a", newline="") as file:
+            csv.DictWriter(file, COLUMNS).writerows(rows)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def cut(self, step: int) -> list[dict[str, str]]:
+        """Drop whatever lies beyond `step`, a half-written last line too; returns the rows that stay."""
+        text = self.path.read_text() if self.path.exists() else ""
+        whole = text[: text.rfind("\n") + 1]
+        rows = [row for row in csv.DictReader(io.StringIO(whole)) if int(row["step"]) <= step]
+        kept = io.StringIO()
+        writer = csv.DictWriter(kept, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        write_atomically(self.path, kept.getvalue())
+        return rows
+
+
+class AtomicCheckpoints(TorchCheckpointIO):
+    """Writes a checkpoint beside the last good one and then takes its place."""
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None
+    ) -> None:
+        partial = Path(f"{path}.partial")
+        super().save_checkpoint(checkpoint, partial, storage_options)
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+
+
+class Recorder(Callback):
+    """Evaluates at step 0, every so many steps and at the end, and keeps curve, checkpoint and status.
+
+    Args:
+        rollouts: the run's training data; it knows the step.
+        evaluator: plays the held-out copies.
+        every: environment steps of a seed between two evaluations.
+        row: the columns that all rows share, for each seed.
+        curve: the run's curve file.
+        checkpoint: where the run's one checkpoint lives.
+        checkpoint_every_s: at least so many seconds lie between two checkpoints, but for the last.
+        report: called with (step, steps a second of all seeds, seconds of training) now and then.
+        mirror: called with rows once a checkpoint holds them.
+    """
+
+    def __init__(
+        self,
+        rollouts: Rollouts,
+        evaluator: Evaluator,
+        every: int,
+        row: list[dict[str, Any]],
+        curve: CurveFile,
+        checkpoint: Path,
+        checkpoint_every_s: float,
+        report: Callable[[int, float, float], None],
+        mirror: Callable[[list[dict[str, Any]]], None],
+    ):
+        self.rollouts, self.evaluator, self.every, self.row = rollouts, evaluator, every, row
+        self.curve, self.checkpoint, self.checkpoint_every_s = curve, checkpoint, checkpoint_every_s
+        self.report, self.mirror = report, mirror
+        self.pending: list[dict[str, Any]] = []
+        self.trained_s = 0.0
+        self._saved = self._reported = 0.0
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds that the run has taken so far, resumed parts included."""
+        return self.trained_s + time.perf_counter() - self._started
+
+    def on_fit_start(self, trainer: Trainer, agent: LightningModule) -> None:
+        self._started = self._saved = time.perf_counter()
+        self._first_step = self.rollouts.step
+
+    def on_train_start(self, trainer: Trainer, agent: LightningModule) -> None:
+        # A checkpoint is loaded after on_fit_start, so only here is it known whether the run starts or goes on.
+        self._first_step = self.rollouts.step
+        if self.rollouts.step == 0:
+            self._record(trainer, agent)
+
+    def on_train_batch_end(self, trainer: Trainer, agent: LightningModule, *_: Any) -> None:
+        rollouts, now = self.rollouts, time.perf_counter()
+        last = rollouts.iteration >= rollouts.total
+        before = rollouts.step - rollouts.length * rollouts.copies
+        if last or rollouts.step // self.every > before // self.every:
+            self._record(trainer, agent)
+        if last or now - self._saved >= self.checkpoint_every_s:
+            self._save(trainer)
+        if last or now - self._reported >= STATUS_EVERY_S:
+            self._reported = now
+            steps = (rollouts.step - self._first_step) * len(rollouts.seeds)
+            self.report(rollouts.step, steps / max(now - self._started, 1e-9), self.wall_s)
+
+    def _record(self, trainer: Trainer, agent: LightningModule) -> None:
+        """One evaluation's rows."""
+        step = self.rollouts.step
+        held_out = self.evaluator(agent, step)
+        training = self.rollouts.episodes.pop()
+        moment = {"step": step, "wall_s": round(self.wall_s, 3)}
+        rows = [
+            {**row, "split": split, **moment, **statistics}
+            for split, columns in (("eval", held_out), ("train", training))
+            for row, statistics in zip(self.row, columns, strict=True)
+            if statistics is not None
+        ]
+        self.curve.append(rows)
+        self.pending += rows
+
+    def _save(self, trainer: Trainer) -> None:
+        trainer.save_checkpoint(self.checkpoint)
+        self._saved = time.perf_counter()
+        self.mirror(self.pending)
+        self.pending = []
+
+    def state_dict(self) -> dict[str, float]:
+        """What a checkpoint keeps."""
+        return {"wall_s": self.wall_s}
+
+    def load_state_dict(self, state: dict[str, float]) -> None:
+        """Continue from a checkpoint's state."""
+        self.trained_s = state["wall_s"]
