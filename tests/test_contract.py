@@ -1,0 +1,158 @@
+"""The import contract: which room may import what, read from the source of every room."""
+
+import ast
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[1]
+ROOMS = {
+    "envs": "lcd.envs",
+    "frontends": "lcd.frontends",
+    "pipelines": "lcd.pipelines",
+    "configs": "lcd.configs",
+    "lcd": "lcd",
+}
+
+# Beside the standard library; an engine or a backbone that a room takes in is added here, on purpose.
+THIRD_PARTY = {
+    "envs": {"numpy", "gymnasium", "gym3", "cffi"},
+    "frontends": {"numpy", "torch", "torchvision"},
+    "configs": set(),
+}
+OURS = {
+    "envs": {"lcd.envs"},
+    "frontends": {"lcd.frontends", "lcd.envs"},
+    "configs": {"lcd.configs"},
+    "lcd": set(ROOMS.values()) - {"lcd.pipelines"},
+    "pipelines": set(ROOMS.values()),
+}
+
+
+def violations(root: Path) -> list[str]:
+    """One sentence for every forbidden import or call in the rooms under `root`."""
+    found = []
+    for room in ROOMS:
+        for path in sorted((root / room).rglob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+            where = path.relative_to(root)
+            for line, target in imports(tree, package_of(root / room, path)):
+                if not allowed(room, target):
+                    found.append(f"{where}:{line}: {room}/ may not import {target}")
+            found += [f"{where}:{line}: .cuda() is forbidden: use .to(device)" for line in cuda_calls(tree)]
+    return found
+
+
+def package_of(folder: Path, path: Path) -> str:
+    """The package that relative imports in `path` start from."""
+    return ".".join([ROOMS[folder.name], *path.parent.relative_to(folder).parts])
+
+
+def imports(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
+    """Line and absolute name of everything imported, inside functions too; `from a import b` names `a.b`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")
+            start = parents[: len(parents) - node.level + 1] if node.level else []
+            base = ".".join([*start, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield node.lineno, f"{base}.{alias.name}"
+
+
+def allowed(room: str, target: str) -> bool:
+    """Whether `room` may import the absolute name `target`."""
+    top = target.split(".")[0]
+    if top in {"tests", *ROOMS} - {"lcd"}:
+        return False
+    if top != "lcd":
+        return top in sys.stdlib_module_names or room not in THIRD_PARTY or top in THIRD_PARTY[room]
+    owner = max((name for name in ROOMS.values() if f"{target}.".startswith(f"{name}.")), key=len)
+    return owner in OURS[room]
+
+
+def cuda_calls(tree: ast.AST) -> Iterator[int]:
+    """Lines that call a method `.cuda(...)`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda":
+            yield node.lineno
+
+
+def test_rooms_keep_the_contract():
+    assert violations(REPO) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("envs/planted.py", "import torch"),
+        ("envs/planted.py", "import lightning as L"),
+        ("envs/hardness/planted.py", "import pandas"),
+        ("envs/planted.py", "import lcd"),
+        ("envs/planted.py", "from lcd import Diagnosis"),
+        ("envs/planted.py", "from .. import curves"),
+        ("envs/hardness/planted.py", "from ...agents import networks"),
+        ("envs/planted.py", "from lcd import *"),
+        ("frontends/planted.py", "import lightning"),
+        ("frontends/planted.py", "from lcd import agents"),
+        ("frontends/planted.py", "from ..curves import read_curves"),
+        ("lcd/planted.py", "import lcd.pipelines"),
+        ("lcd/planted.py", "import lcd.pipelines.train as train"),
+        ("lcd/planted.py", "from lcd import pipelines"),
+        ("lcd/planted.py", "from . import pipelines"),
+        ("lcd/agents/planted.py", "from ..pipelines import train"),
+        ("lcd/planted.py", "def late():\n    from lcd.pipelines.train import run\n    return run"),
+        ("lcd/planted.py", "import envs"),
+        ("pipelines/planted.py", "from tests.envs import contract"),
+        ("pipelines/planted.py", "network.cuda()"),
+        ("lcd/agents/planted.py", "batch['obs'].cuda(0)"),
+        ("configs/planted.py", "import yaml"),
+    ],
+)
+def test_a_planted_violation_is_found(tmp_path, path, source):
+    copy_rooms(tmp_path)
+    (tmp_path / path).write_text(source)
+    assert [found.split(":")[0] for found in violations(tmp_path)] == [path]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        (
+            "envs/hardness/planted.py",
+            "import lcd.envs\nfrom lcd import envs\nfrom ..errors import InputError",
+        ),
+        (
+            "frontends/planted.py",
+            "import torch\nfrom ..envs.errors import InputError\nfrom . import identity",
+        ),
+        (
+            "lcd/agents/planted.py",
+            "import lightning\nfrom lcd import frontends\nfrom ..curves import COLUMNS",
+        ),
+        ("lcd/planted.py", "import torch\ntorch.cuda.is_available()\nname = 'lcd.pipelines.train:run'"),
+        ("pipelines/planted.py", "from lcd import agents, envs, frontends\nfrom . import store"),
+    ],
+)
+def test_what_the_contract_allows_passes(tmp_path, path, source):
+    copy_rooms(tmp_path)
+    (tmp_path / path).write_text(source)
+    assert violations(tmp_path) == []
+
+
+def test_importing_environments_loads_nothing_heavy():
+    heavy = ["torch", "lightning", "pandas", "wandb", "gym"]
+    code = f"import sys, lcd, lcd.envs; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPO.anchor)
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+def copy_rooms(target: Path) -> None:
+    for room in ROOMS:
+        shutil.copytree(REPO / room, target / room, ignore=shutil.ignore_patterns("__pycache__"))

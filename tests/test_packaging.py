@@ -1,0 +1,118 @@
+"""What is shipped is what is on disk, for wheels and for editable installs."""
+
+import email
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import lcd
+
+REPO = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((REPO / "pyproject.toml").read_text())
+ROOMS = PROJECT["tool"]["setuptools"]["package-dir"]
+
+
+def shipped_files() -> set[str]:
+    """Every file that an installed copy must have, by its path below site-packages."""
+    files = set()
+    for package, folder in ROOMS.items():
+        inside = package.replace(".", "/")
+        for pattern in ("*.py", "*.yaml", "*.j2", "py.typed"):
+            for path in (REPO / folder).rglob(pattern):
+                files.add(f"{inside}/{path.relative_to(REPO / folder).as_posix()}")
+    return files
+
+
+def python(code: str, cwd: Path, **environment: str) -> str:
+    """Run `code` in a fresh interpreter and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(cwd), **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """A folder into which a freshly built wheel was installed, and nothing else."""
+    source, site = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
+    for folder in ROOMS.values():
+        shutil.copytree(REPO / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPO / name, source)
+    pip = [sys.executable, "-m", "pip", "-qq", "--disable-pip-version-check", "install", "--no-index"]
+    options = ["--no-deps", "--no-build-isolation", "--no-compile", "--target", str(site)]
+    subprocess.run([*pip, *options, str(source)], check=True)
+    return site
+
+
+def test_the_package_list_is_the_folders_on_disk():
+    on_disk = set()
+    for package, folder in ROOMS.items():
+        for path in (REPO / folder).rglob("__init__.py"):
+            on_disk.add(".".join([package, *path.parent.relative_to(REPO / folder).parts]))
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == on_disk
+
+
+def test_the_wheel_holds_every_file(installed):
+    held = {
+        path.relative_to(installed).as_posix() for path in (installed / "lcd").rglob("*") if path.is_file()
+    }
+    assert held == shipped_files()
+    assert {path.name for path in installed.iterdir() if "dist-info" not in path.name} <= {"lcd", "bin"}
+
+
+def test_the_wheel_imports_without_the_repository(installed, tmp_path):
+    packages = ", ".join(PROJECT["tool"]["setuptools"]["packages"])
+    hide = "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'Editable' not in str(f)]"
+        "import sys; sys.meta_path[:] = [finder for finder in sys.meta_path if 'Editable' not in str(finder)]"
+    )
+    show = "print(*{m.__file__ for n, m in sys.modules.items() if n.split('.')[0] == 'lcd'}, sep='\\n')"
+    places = python(
+        f"{hide}; import {packages}; {show}", cwd=tmp_path, PYTHONPATH=str(installed)
+    ).splitlines()
+    assert places
+    assert [place for place in places if not place.startswith(str(installed))] == []
+
+
+def test_the_wheel_declares_its_metadata(installed):
+    (info,) = installed.glob("*.dist-info")
+    metadata = email.message_from_string((info / "METADATA").read_text())
+    assert metadata["Version"] == lcd.__version__
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata["Requires-Python"] == "<3.13,>=3.11"
+    assert (info / "licenses" / "LICENSE").is_file()
+    assert "lcd = lcd.cli:main" in (info / "entry_points.txt").read_text()
+
+
+def test_this_install_imports_from_anywhere(tmp_path):
+    code = "import lcd, lcd.envs, lcd.configs; print(lcd.__file__, lcd.envs.__file__, lcd.configs.__file__)"
+    assert len(python(code, cwd=tmp_path).split()) == 3
+
+
+def test_gymnasium_finds_our_plugin():
+    assert [point.value for point in entry_points(group="gymnasium.envs", name="lcd")] == [
+        "lcd.envs:register"
+    ]
+
+
+def test_constraints_fix_every_dependency_and_name_no_index():
+    lines = [line for line in (REPO / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert all(line.count("==") == 1 for line in lines)
+    fixed = {line.split("==")[0].lower().replace("_", "-") for line in lines}
+    extras = PROJECT["project"]["optional-dependencies"]
+    wanted = [
+        *PROJECT["project"]["dependencies"],
+        *(need for name in extras if name != "all" for need in extras[name]),
+    ]
+    names = {need.replace("=", " ").replace(">", " ").split()[0].lower() for need in wanted}
+    assert names <= fixed
