@@ -1,0 +1,74 @@
+"""Benchmarks: small objects that name tasks, make their environments and know their range of returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from gymnasium.vector import VectorEnv
+
+from lcd.envs.errors import InputError, nearest
+from lcd.envs.registry import Registry
+
+Bound = float | Callable[[int], float]
+"""A return, or, where every seed is another MDP, a function from the seed to a return."""
+
+
+@runtime_checkable
+class Benchmark(Protocol):
+    """What a benchmark has to have. (`make_population` and `reward_range` are optional: see the functions.)"""
+
+    name: str
+    tasks: Sequence[str]
+    views: Sequence[str]
+    r_min: Mapping[str, Bound]
+    r_max: Mapping[str, Bound]
+
+    def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
+        """A vector environment of `num_envs` copies of a task."""
+        ...
+
+
+BENCHMARKS = Registry("benchmark", "lcd.benchmarks")
+BENCHMARKS.add("toy", "lcd.envs.toy:TOY")
+
+_NEEDED = ("name", "tasks", "views", "r_min", "r_max", "make_vec")
+
+
+def get_benchmark(name: str | Benchmark) -> Benchmark:
+    """The benchmark called `name`: ours, an entry point's, or the object (or class) at `module:object`."""
+    if not isinstance(name, str):
+        return name
+    found = BENCHMARKS.resolve(name)
+    if isinstance(found, type):
+        found = found()
+    missing = [attribute for attribute in _NEEDED if not hasattr(found, attribute)]
+    if missing:
+        raise InputError(f"The benchmark '{name}' has no {', '.join(missing)}; a benchmark needs all of them.")
+    return found
+
+
+def check_task(benchmark: Benchmark, task: str) -> None:
+    """Refuse a task that the benchmark does not have."""
+    if task not in benchmark.tasks:
+        raise InputError(f"The benchmark '{benchmark.name}' has no task '{task}'; {nearest(task, benchmark.tasks)}")
+
+
+def reward_range(
+    benchmark: str | Benchmark, task: str, seed: int, knobs: Mapping[str, Any] | None = None
+) -> tuple[float, float]:
+    """R_min (a random agent's mean return) and R_max (the best there is) of a task for one seed.
+
+    Args:
+        benchmark: the benchmark or its name. If it has a method `reward_range(task, seed, **knobs)`, that is asked.
+        task: one of its tasks.
+        seed: the seed whose MDP is meant, where it matters.
+        knobs: what the task is made with beyond its own knobs.
+    """
+    benchmark = get_benchmark(benchmark)
+    check_task(benchmark, task)
+    if hasattr(benchmark, "reward_range"):
+        low, high = benchmark.reward_range(task, seed, **(knobs or {}))
+        return float(low), float(high)
+    low, high = benchmark.r_min[task], benchmark.r_max[task]
+    return float(low(seed) if callable(low) else low), float(high(seed) if callable(high) else high)

@@ -1,0 +1,139 @@
+"""Populations: the environments of several seeds behind one vector environment, seed by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from lcd.envs.benchmarks import Benchmark, check_task, get_benchmark
+from lcd.envs.checks import whole_number
+from lcd.envs.errors import InputError, nearest
+from lcd.envs.rewards import KeepRewards
+from lcd.envs.state import State, nest, unnest
+from lcd.envs.streams import group_seeds
+
+
+def make_population(
+    benchmark: str | Benchmark,
+    task: str,
+    *,
+    seeds: Sequence[int],
+    copies: int,
+    view: str,
+    split: str,
+    reward_p: float = 1.0,
+    **knobs: Any,
+) -> VectorEnv:
+    """One vector environment of `len(seeds) * copies` copies; those of a seed lie side by side.
+
+    It has an attribute `num_seeds`. A population gives every seed exactly what the seed would get alone.
+
+    Args:
+        benchmark: the benchmark or its name. Its own `make_population(task, *, seeds, copies, view, split, **knobs)`
+            is used if it has one; else one environment a seed is stacked.
+        task: one of its tasks.
+        seeds: the seeds, all different.
+        copies: copies a seed.
+        view: one of the benchmark's views.
+        split: "train" or "eval".
+        reward_p: probability with which a reward is kept; at evaluation rewards are always the original ones.
+        knobs: passed on to the benchmark.
+    """
+    benchmark = get_benchmark(benchmark)
+    check_task(benchmark, task)
+    seeds = _checked_seeds(seeds)
+    whole_number("copies", copies, 1)
+    if split not in ("train", "eval"):
+        raise InputError(f"split is {split!r}, which is none of its values; {nearest(split, ('train', 'eval'))}")
+    if hasattr(benchmark, "make_population"):
+        env = benchmark.make_population(task, seeds=seeds, copies=copies, view=view, split=split, **knobs)
+    else:
+        made = [benchmark.make_vec(task, view=view, split=split, num_envs=copies, seed=s, **knobs) for s in seeds]
+        env = SeedStack(made)
+    thinned = KeepRewards(env, reward_p, seeds) if reward_p != 1 else env
+    return thinned if split == "train" else env
+
+
+def _checked_seeds(seeds: Sequence[int]) -> list[int]:
+    seeds = [seeds] if isinstance(seeds, int | np.integer) else list(seeds)
+    for seed in seeds:
+        whole_number("seeds", seed, 0)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise InputError(f"seeds is {seeds}, but it must name at least one seed and none twice.")
+    return [int(seed) for seed in seeds]
+
+
+class SeedStack(VectorEnv):
+    """Vector environments of one seed each, stepped one after the other and seen as one."""
+
+    def __init__(self, envs: Sequence[VectorEnv]) -> None:
+        """Args: environments with equal spaces and numbers of copies, in the order of the seeds."""
+        self.envs = list(envs)
+        first = self.envs[0]
+        for env in self.envs[1:]:
+            if env.single_observation_space != first.single_observation_space or env.num_envs != first.num_envs:
+                raise InputError(f"The environments {first} and {env} cannot be stacked: they differ in shape.")
+        self.metadata = first.metadata
+        self.render_mode = first.render_mode
+        self.num_seeds = len(self.envs)
+        self.num_envs = first.num_envs * self.num_seeds
+        self.single_observation_space = first.single_observation_space
+        self.single_action_space = first.single_action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Reset all; `seed` is one seed, or one for each of the stacked environments."""
+        seeds = [None] * self.num_seeds if seed is None else group_seeds(seed, self.num_seeds)
+        results = [env.reset(seed=s, options=options) for env, s in zip(self.envs, seeds, strict=True)]
+        observations, infos = zip(*results, strict=True)
+        return np.concatenate(observations), _merged(infos, self.envs[0].num_envs)
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Step all."""
+        parts = np.split(np.asarray(actions), self.num_seeds)
+        results = [env.step(part) for env, part in zip(self.envs, parts, strict=True)]
+        *arrays, infos = zip(*results, strict=True)
+        observations, rewards, terminations, truncations = map(np.concatenate, arrays)
+        return observations, rewards, terminations, truncations, _merged(infos, self.envs[0].num_envs)
+
+    def render(self) -> tuple[Any, ...] | None:
+        """The pictures of all copies."""
+        frames = [env.render() for env in self.envs]
+        return None if frames[0] is None else tuple(f for of_seed in frames for f in of_seed)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close all."""
+        for env in self.envs:
+            env.close(**kwargs)
+
+    def get_state(self) -> State:
+        """The states of all."""
+        return {k: v for n, env in enumerate(self.envs) for k, v in nest(str(n), env.get_state()).items()}
+
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called."""
+        for number, env in enumerate(self.envs):
+            env.set_state(unnest(str(number), state))
+
+
+def _merged(infos: Sequence[dict[str, Any]], copies: int) -> dict[str, Any]:
+    """One info dictionary: a key that a part does not have is filled with zeros (None for objects)."""
+    merged: dict[str, Any] = {}
+    for key in dict.fromkeys(key for info in infos for key in info):
+        parts = [info.get(key) for info in infos]
+        example = next(part for part in parts if part is not None)
+        if isinstance(example, dict):
+            merged[key] = _merged([part or {} for part in parts], copies)
+        elif isinstance(example, np.ndarray) and len(example) == copies:
+            blank = np.zeros_like(example) if example.dtype != object else np.full(copies, None)
+            merged[key] = np.concatenate([blank if part is None else part for part in parts])
+        else:
+            merged[key] = parts
+    return merged

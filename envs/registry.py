@@ -1,0 +1,56 @@
+"""Names for things that third parties may add: built in, by entry point, or as `module:object`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from lcd.envs.errors import InputError, nearest
+
+
+class Registry:
+    """A table from names to objects, which are imported only when they are asked for."""
+
+    def __init__(self, kind: str, group: str) -> None:
+        """Args:
+        kind: what the names stand for, as an error's sentence should call it ("benchmark").
+        group: the entry point group through which other packages add names ("lcd.benchmarks").
+        """
+        self.kind = kind
+        self.group = group
+        self._built_in: dict[str, Any] = {}
+
+    def add(self, name: str, target: Any) -> None:
+        """Add a built-in: `target` is the object itself or a string `module:object`."""
+        self._built_in[name] = target
+
+    def names(self) -> list[str]:
+        """Every name, built-ins first."""
+        others = (point.name for point in entry_points(group=self.group))
+        return list(dict.fromkeys([*self._built_in, *others]))
+
+    def resolve(self, name: str) -> Any:
+        """The object called `name`: a built-in, an entry point's, or the one at `module:object`."""
+        if name in self._built_in:
+            target = self._built_in[name]
+            return self._load(target) if isinstance(target, str) else target
+        for point in entry_points(group=self.group, name=name):
+            return self._load(point.value)
+        if ":" in name:
+            return self._load(name)
+        raise InputError(f"There is no {self.kind} '{name}'; {nearest(name, self.names())}")
+
+    def _load(self, target: str) -> Any:
+        module_name, _, attribute = target.partition(":")
+        try:
+            found = import_module(module_name)
+        except ImportError as error:
+            raise InputError(f"The {self.kind} '{target}' cannot be imported: {error}.") from error
+        for part in attribute.split("."):
+            try:
+                found = getattr(found, part)
+            except AttributeError:
+                options = nearest(part, (n for n in vars(found) if not n.startswith("_")))
+                raise InputError(f"The {self.kind} '{target}' has no '{part}'; {options}") from None
+        return found

@@ -1,0 +1,78 @@
+"""Reward p: stochastic reward feedback that leaves the expected return of every policy as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import VectorEnv, VectorWrapper
+
+from lcd.envs.errors import InputError
+from lcd.envs.state import State, nest, unnest
+from lcd.envs.streams import Streams, group_seeds, seed_sequence
+
+
+class KeepRewards(VectorWrapper):
+    """Keeps every rewarding event with probability p, scaled by 1/p; for training only.
+
+    An event is a non-zero reward of the original task. An environment that adds noise to its rewards tells the
+    event by `infos["event_reward"]`: the event is thinned and the noise left as it was. The untouched reward is
+    in `infos["original_reward"]`.
+    """
+
+    def __init__(self, env: VectorEnv, p: float, seed: int | Sequence[int] = 0) -> None:
+        """Args:
+        env: a vector environment of one seed, or of S seeds with the copies of a seed side by side.
+        p: the probability of keeping an event, in (0, 1].
+        seed: the seed, or one for each of the S groups of copies.
+        """
+        super().__init__(env)
+        if isinstance(p, bool) or not isinstance(p, Real) or not 0 < p <= 1:
+            raise InputError(f"reward_p is {p!r}, but it must be a probability above 0 and at most 1.")
+        self.p = float(p)
+        self._seeds = [seed] if isinstance(seed, int | np.integer) else list(seed)
+        if env.num_envs % len(self._seeds):
+            raise InputError(f"seed names {len(self._seeds)} seeds, but {env.num_envs} copies cannot be shared out.")
+        self._start_streams()
+
+    @property
+    def num_seeds(self) -> int:
+        """How many seeds the population has."""
+        return len(self._seeds)
+
+    def _start_streams(self) -> None:
+        copies = range(self.num_envs // len(self._seeds))
+        sequences = [seed_sequence(seed, "reward", copy) for seed in self._seeds for copy in copies]
+        (self._streams,) = Streams.spawn(sequences)
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset; with a seed, the streams of the wrapper start anew too."""
+        if seed is not None:
+            self._seeds = group_seeds(seed, len(self._seeds))
+            self._start_streams()
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Step, and thin the rewards."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        events = infos.get("event_reward", rewards)
+        infos = {**infos, "original_reward": rewards}
+        rewarding = np.flatnonzero(events)
+        thinned = np.array(rewards, dtype=np.float64)
+        if rewarding.size:
+            kept = self._streams.uniform(rewarding) < self.p
+            thinned[rewarding] += np.asarray(events)[rewarding] * (kept / self.p - 1.0)
+        return observations, thinned, terminations, truncations, infos
+
+    def get_state(self) -> State:
+        """The state of the wrapper's streams and of the environment."""
+        return {**nest("keep", self._streams.get_state()), **nest("env", self.env.get_state())}
+
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called."""
+        self._streams.set_state(unnest("keep", state))
+        self.env.set_state(unnest("env", state))

@@ -1,0 +1,69 @@
+"""One copy of a natively vectorised environment, as an ordinary Gymnasium environment."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import VectorEnv
+
+from lcd.envs.state import State
+
+
+class SingleCopy(gymnasium.Env):
+    """The single-environment face of `vector_class`; a subclass names the class and registers itself."""
+
+    vector_class: ClassVar[type[VectorEnv]]
+
+    def __init__(self, **knobs: Any) -> None:
+        """Args: `knobs`, everything that the vector environment takes but the number of copies."""
+        self.envs = self.vector_class(num_envs=1, **knobs)
+        self.render_mode = knobs.get("render_mode")
+        self.observation_space = self.envs.single_observation_space
+        self.action_space = self.envs.single_action_space
+        self._running = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode, with `seed` on streams of that seed."""
+        super().reset(seed=seed)
+        observations, infos = self.envs.reset(seed=seed, options=options)
+        self._running = True
+        return observations[0], _first(infos)
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """One step; after the end of an episode `reset` has to come first."""
+        if not self._running:
+            raise ResetNeeded("Call reset() before step(): no episode is running.")
+        observations, rewards, terminations, truncations, infos = self.envs.step(np.asarray(action)[None])
+        terminated, truncated = bool(terminations[0]), bool(truncations[0])
+        observation = observations[0]
+        if terminated or truncated:
+            observation = infos["final_obs"][0]
+            self._running = False
+        return observation, float(rewards[0]), terminated, truncated, _first(infos)
+
+    def render(self) -> Any:
+        """The picture of the one copy."""
+        frames = self.envs.render()
+        return None if frames is None else frames[0]
+
+    def close(self) -> None:
+        """Close the vector environment."""
+        self.envs.close()
+
+    def get_state(self) -> State:
+        """Everything that the future depends on."""
+        return {**self.envs.get_state(), "running": np.array(self._running)}
+
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called."""
+        self.envs.set_state(state)
+        self._running = bool(state["running"])
+
+
+def _first(infos: dict[str, Any]) -> dict[str, Any]:
+    return {key: value[0] for key, value in infos.items() if not key.startswith("_") and not key.startswith("final_")}

@@ -1,0 +1,18 @@
+"""Helpers for state that is one flat dictionary of arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+State = dict[str, np.ndarray]
+
+
+def nest(name: str, state: State) -> State:
+    """The state of a part, under the part's name."""
+    return {f"{name}/{key}": value for key, value in state.items()}
+
+
+def unnest(name: str, state: State) -> State:
+    """The state of the part called `name`."""
+    prefix = f"{name}/"
+    return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}

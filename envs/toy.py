@@ -1,0 +1,95 @@
+"""The benchmark `toy`: one MDP family, seen and rewarded in easy and in hard ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+from gymnasium.vector import VectorEnv
+
+from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
+from lcd.envs.hardness.images import IMAGE_VIEWS
+from lcd.envs.hardness.mdp import HardnessKnobs, build_mdp
+from lcd.envs.hardness.solve import expected_return
+
+COMMON: dict[str, Any] = {
+    "state_space_size": 6,
+    "action_space_size": 6,
+    "terminal_state_density": 0.0,
+    "horizon": 20,
+    "image_size": 20,
+}
+
+SIGHTS: dict[str, dict[str, Any]] = {
+    "easy-sight": {},
+    "jittered-sight": {"image_transforms": "shift"},
+    "cluttered-sight": {"texture": 0.5, "contrast": 0.6, "distractors": 2},
+    "hard-sight": {"texture": 1.0, "contrast": 0.3, "distractors": 3, "image_transforms": "shift"},
+}
+
+REWARDS: dict[str, dict[str, Any]] = {
+    "easy-reward": {"reward_density": 0.34},
+    "delayed-reward": {"reward_density": 0.34, "delay": 2},
+    "hard-reward": {"reward_density": 0.1, "sequence_length": 2},
+}
+
+TASKS = (
+    ("easy-sight", "easy-reward"),
+    ("easy-sight", "delayed-reward"),
+    ("easy-sight", "hard-reward"),
+    ("jittered-sight", "easy-reward"),
+    ("cluttered-sight", "easy-reward"),
+    ("hard-sight", "easy-reward"),
+    ("hard-sight", "hard-reward"),
+)
+
+KNOBS: dict[str, dict[str, Any]] = {
+    f"toy/{sight}-{reward}": {**COMMON, **SIGHTS[sight], **REWARDS[reward]} for sight, reward in TASKS
+}
+
+
+class ToyBenchmark:
+    """Every seed is another MDP of the task's kind; a task's name says how it looks and how it rewards."""
+
+    name = "toy"
+    tasks: Sequence[str] = tuple(KNOBS)
+    views: Sequence[str] = IMAGE_VIEWS
+
+    @property
+    def r_min(self) -> dict[str, Callable[[int], float]]:
+        """Task -> (seed -> exact mean return of a random agent)."""
+        return {task: partial(self._bound, task, 0) for task in self.tasks}
+
+    @property
+    def r_max(self) -> dict[str, Callable[[int], float]]:
+        """Task -> (seed -> exact return of an optimal agent)."""
+        return {task: partial(self._bound, task, 1) for task in self.tasks}
+
+    def _bound(self, task: str, which: int, seed: int) -> float:
+        return self.reward_range(task, seed)[which]
+
+    def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
+        """The exact mean returns of a random and of an optimal agent."""
+        return _exact_range(HardnessKnobs.from_dict({**KNOBS[task], **knobs}), seed)
+
+    def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
+        """Copies of a task for one seed; `knobs` override the task's own."""
+        return self.make_population(task, seeds=[seed], copies=num_envs, view=view, split=split, **knobs)
+
+    def make_population(
+        self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any
+    ) -> VectorEnv:
+        """Copies of a task for several seeds, in one environment."""
+        return HardnessDiscreteVectorEnv(
+            len(seeds) * copies, view=view, split=split, seed=seeds, **{**KNOBS[task], **knobs}
+        )
+
+
+@lru_cache(maxsize=4096)
+def _exact_range(knobs: HardnessKnobs, seed: int) -> tuple[float, float]:
+    mdp = build_mdp(knobs, seed)
+    return expected_return(mdp, "random"), expected_return(mdp, "optimal")
+
+
+TOY = ToyBenchmark()
