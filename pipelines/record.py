@@ -19,9 +19,12 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.rollout import Rollouts
 from lcd.curves import COLUMNS
-from lcd.pipelines.store import write_atomically
+from lcd.pipelines.store import write_atomic
 
 STATUS_EVERY_S = 0.5
+CHECKPOINT_EVERY_S = 5.0
+STEP = "lcd_step"
+"""The checkpoint's key for the environment steps of a seed; Lightning's own count is of optimiser steps."""
 
 
 class CurveFile:
@@ -50,16 +53,14 @@ class CurveFile:
         writer = csv.DictWriter(kept, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-        write_atomically(self.path, kept.getvalue())
+        write_atomic(self.path, kept.getvalue())
         return rows
 
 
 class AtomicCheckpoints(TorchCheckpointIO):
     """Writes a checkpoint beside the last good one and then takes its place."""
 
-    def save_checkpoint(
-        self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None
-    ) -> None:
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
         partial = Path(f"{path}.partial")
         super().save_checkpoint(checkpoint, partial, storage_options)
         with partial.open("rb") as file:
@@ -77,8 +78,7 @@ class Recorder(Callback):
         row: the columns that all rows share, for each seed.
         curve: the run's curve file.
         checkpoint: where the run's one checkpoint lives.
-        checkpoint_every_s: at least so many seconds lie between two checkpoints, but for the last.
-        report: called with (step, steps a second of all seeds, seconds of training) now and then.
+        report: called with `step`, `steps_per_s` (of all seeds) and `wall_s` now and then.
         mirror: called with rows once a checkpoint holds them.
     """
 
@@ -90,13 +90,11 @@ class Recorder(Callback):
         row: list[dict[str, Any]],
         curve: CurveFile,
         checkpoint: Path,
-        checkpoint_every_s: float,
-        report: Callable[[int, float, float], None],
+        report: Callable[..., Any],
         mirror: Callable[[list[dict[str, Any]]], None],
     ):
         self.rollouts, self.evaluator, self.every, self.row = rollouts, evaluator, every, row
-        self.curve, self.checkpoint, self.checkpoint_every_s = curve, checkpoint, checkpoint_every_s
-        self.report, self.mirror = report, mirror
+        self.curve, self.checkpoint, self.report, self.mirror = curve, checkpoint, report, mirror
         self.pending: list[dict[str, Any]] = []
         self.trained_s = 0.0
         self._saved = self._reported = 0.0
@@ -122,12 +120,13 @@ class Recorder(Callback):
         before = rollouts.step - rollouts.length * rollouts.copies
         if last or rollouts.step // self.every > before // self.every:
             self._record(trainer, agent)
-        if last or now - self._saved >= self.checkpoint_every_s:
+        if last or now - self._saved >= CHECKPOINT_EVERY_S:
             self._save(trainer)
         if last or now - self._reported >= STATUS_EVERY_S:
             self._reported = now
             steps = (rollouts.step - self._first_step) * len(rollouts.seeds)
-            self.report(rollouts.step, steps / max(now - self._started, 1e-9), self.wall_s)
+            rate = steps / max(now - self._started, 1e-9)
+            self.report(step=rollouts.step, steps_per_s=rate, wall_s=self.wall_s)
 
     def _record(self, trainer: Trainer, agent: LightningModule) -> None:
         """One evaluation's rows."""
@@ -149,6 +148,9 @@ class Recorder(Callback):
         self._saved = time.perf_counter()
         self.mirror(self.pending)
         self.pending = []
+
+    def on_save_checkpoint(self, trainer: Trainer, agent: LightningModule, checkpoint: dict[str, Any]) -> None:
+        checkpoint[STEP] = self.rollouts.step
 
     def state_dict(self) -> dict[str, float]:
         """What a checkpoint keeps."""

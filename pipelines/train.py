@@ -19,14 +19,14 @@ from lcd.agents.rollout import Rollouts, loader
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
-from lcd.pipelines.record import AtomicCheckpoints, CurveFile, Recorder
+from lcd.pipelines.record import STEP, AtomicCheckpoints, CurveFile, Recorder
+from lcd.pipelines.store import DONE, RUNNING, read_status, update_status
+from lcd.pipelines.track import open_tracker
 
-CHECKPOINT_EVERY_S = 5.0
+logger = logging.getLogger(__name__)
 
 
-def train_run(
-    run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str, Any], device: dict[str, Any]
-) -> None:
+def train_run(run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str, Any], device: dict[str, Any]) -> None:
     """Train one run to its end, from its checkpoint if it has one.
 
     Args:
@@ -61,18 +61,14 @@ def build_agent(run_config: dict[str, Any], env: VectorEnv) -> LightningModule:
     with torch.no_grad():
         features = frontend(torch.from_numpy(np.zeros((1, *space.shape), space.dtype)))
     actions = int(env.single_action_space.n)
-    return agents.resolve(name)(
-        validate(name, params), features.shape[1:], actions, run_config["seeds"], frontend
-    )
+    return agents.resolve(name)(validate(name, params), features.shape[1:], actions, run_config["seeds"], frontend)
 
 
 def build_rollouts(run_config: dict[str, Any], env: VectorEnv, agent: LightningModule) -> Rollouts:
     """The run's training data: as many rollouts as its steps need."""
     config = agent.config
     total = math.ceil(run_config["steps"] / (config.copies * config.rollout))
-    return Rollouts(
-        env, run_config["seeds"], agent, config.rollout, total, config.gamma, config.normalise_rewards
-    )
+    return Rollouts(env, run_config["seeds"], agent, config.rollout, total, config.gamma, config.normalise_rewards)
 
 
 def _environments(run_config: dict[str, Any], copies: int) -> tuple[VectorEnv, VectorEnv]:
@@ -80,12 +76,8 @@ def _environments(run_config: dict[str, Any], copies: int) -> tuple[VectorEnv, V
     benchmark = get_benchmark(run_config["benchmark"])
     task, view, knobs = run_config["task"], run_config["view"], run_config["knobs"]
     common = {"seeds": run_config["seeds"], "view": view, **knobs}
-    training = make_population(
-        benchmark, task, copies=copies, split="train", reward_p=run_config["reward_p"], **common
-    )
-    held_out = make_population(
-        benchmark, task, copies=run_config["evaluation"]["copies"], split="eval", **common
-    )
+    training = make_population(benchmark, task, copies=copies, split="train", reward_p=run_config["reward_p"], **common)
+    held_out = make_population(benchmark, task, copies=run_config["evaluation"]["copies"], split="eval", **common)
     return training, held_out
 
 
@@ -98,43 +90,79 @@ def _fit(
     tracker: dict[str, Any],
     device: dict[str, Any],
 ) -> None:
-    from lcd.pipelines.store import Run
-    from lcd.pipelines.track import open_tracker
-
-    run = Run(folder)
+    """Train from where the checkpoint stands, recording as it goes."""
     checkpoint = folder / "checkpoints" / "last.ckpt"
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     reached = _reached(checkpoint)
     curve = CurveFile(folder / "curve.csv")
-    earlier = curve.cut(reached if reached is not None else -1)
-    tracked = open_tracker(tracker, folder, run_config, run)
+    earlier = curve.cut(-1 if reached is None else reached)
+    update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
+    tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     tracked.log_rows(earlier)
-    run.update(state="running", step=reached or 0, steps=rollouts.total * rollouts.length * rollouts.copies)
     recorder = Recorder(
         rollouts,
-        Evaluator(held_out, run_config["seeds"], run_config["evaluation"]["episodes"]),
+        Evaluator(held_out, rollouts.seeds, run_config["evaluation"]["episodes"]),
         run_config["evaluation"]["every"],
-        _row(run_config),
+        _shared_columns(run_config),
         curve,
         checkpoint,
-        CHECKPOINT_EVERY_S,
-        report=lambda step, rate, wall: run.update(step=step, steps_per_s=rate, wall_s=wall),
+        report=lambda **progress: update_status(folder, **progress),
         mirror=tracked.log_rows,
     )
-    if reached is None or reached < rollouts.total * rollouts.length * rollouts.copies:
-        with _quiet():
-            trainer = Trainer(
-                max_epochs=1,
-                logger=tracked.logger,
-                callbacks=[recorder],
-                plugins=[AtomicCheckpoints()],
-                enable_checkpointing=False,
-                enable_progress_bar=False,
-                enable_model_summary=False,
-                devices=1,
-                **device,
-            )
-            path = checkpoint if reached is not None else None
-            trainer.fit(agent, loader(rollouts), ckpt_path=path, weights_only=True)
-    tracked.finish(run.summary())
-    run.update(state="done")
+    if reached is None or reached < rollouts.steps:
+        trainer = _trainer(tracked.logger, recorder, device)
+        resumed = None if reached is None else checkpoint
+        trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)
+    tracked.finish({"steps": rollouts.steps, "wall_s": read_status(folder)["wall_s"]})
+    update_status(folder, state=DONE, step=rollouts.steps)
+
+
+def _trainer(logger: Any, recorder: Recorder, device: dict[str, Any]) -> Trainer:
+    return Trainer(
+        max_epochs=1,
+        logger=logger,
+        callbacks=[recorder],
+        plugins=[AtomicCheckpoints()],
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        devices=1,
+        **device,
+    )
+
+
+def _reached(checkpoint: Path) -> int | None:
+    """The step of a run's checkpoint, None without one that can be read."""
+    try:
+        return torch.load(checkpoint, map_location="cpu", weights_only=True)[STEP]
+    except FileNotFoundError:
+        return None
+    except Exception as error:
+        warnings.warn(f"{checkpoint.name} of run {checkpoint.parts[-3]} is unreadable: training it anew.", stacklevel=2)
+        logger.debug("unreadable checkpoint", exc_info=error)
+        return None
+
+
+def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
+    """The columns that all rows of a seed share, in the order of the seeds."""
+    benchmark, task = get_benchmark(run_config["benchmark"]), run_config["task"]
+    shared = {
+        "benchmark": benchmark.name,
+        "task": task,
+        "view": run_config["view"],
+        "frontend": run_config["frontend"]["name"],
+        "reward_p": run_config["reward_p"],
+        "shaping": run_config["shaping"],
+        "agent": run_config["agent"]["name"],
+    }
+    rows = []
+    for seed in run_config["seeds"]:
+        r_min, r_max = reward_range(benchmark, task, seed)
+        rows.append({**shared, "seed": seed, "r_min": r_min, "r_max": r_max})
+    return rows
+
+
+def _agent(run_config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The agent's name and its hyper-parameters."""
+    params = dict(run_config["agent"])
+    return params.pop("name"), params

@@ -59,6 +59,11 @@ class Rollouts(IterableDataset):
         """Environment steps of each seed so far."""
         return self.iteration * self.length * self.copies
 
+    @property
+    def steps(self) -> int:
+        """Environment steps of each seed in the whole run."""
+        return self.total * self.length * self.copies
+
     def __len__(self) -> int:
         # A known length keeps Lightning from fetching the next rollout before the policy has learned from this one.
         return self.total

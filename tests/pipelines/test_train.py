@@ -1,0 +1,164 @@
+"""Training one run: its curve, its checkpoint, and what a kill at any moment leaves of them."""
+
+import random
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+import torch
+
+from lcd.curves import read_curves
+from lcd.envs.errors import InputError
+from lcd.pipelines.record import STEP, CurveFile
+from lcd.pipelines.store import read_status
+from lcd.pipelines.train import train_run
+
+DEVICE = {"accelerator": "cpu", "precision": "32-true"}
+KILLED = """
+import os, random, signal, sys, yaml
+import torch
+from lcd.agents.rollout import Rollouts
+from lcd.pipelines import record
+from lcd.pipelines.train import train_run
+
+torch.set_num_threads(1)
+record.CHECKPOINT_EVERY_S = 0
+config, folder, moment = yaml.safe_load(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+
+def killing(method):
+    def wrapped(self, *args, **kwargs):
+        global moment
+        moment -= 1
+        if moment < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return method(self, *args, **kwargs)
+    return wrapped
+
+# Moments lie between any two of: collecting, appending rows, saving a checkpoint.
+Rollouts.collect = killing(Rollouts.collect)
+record.CurveFile.append = killing(record.CurveFile.append)
+record.AtomicCheckpoints.save_checkpoint = killing(record.AtomicCheckpoints.save_checkpoint)
+train_run(config, folder, {"name": "none"}, {"accelerator": "cpu", "precision": "32-true"})
+"""
+
+
+def run_config(**changes):
+    return {
+        "benchmark": "toy",
+        "task": "toy/easy-sight-easy-reward",
+        "knobs": {},
+        "view": "semantic",
+        "frontend": {"name": "identity"},
+        "reward_p": 0.5,
+        "shaping": "none",
+        "agent": {"name": "ppo", "copies": 4, "rollout": 25, "epochs": 2, "minibatches": 2},
+        "seeds": [3, 8],
+        "steps": 1000,
+        "evaluation": {"every": 300, "copies": 2, "episodes": 1},
+        **changes,
+    }
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    train_run(run_config(), folder, {"name": "none"}, DEVICE)
+    return folder
+
+
+def test_a_run_leaves_a_whole_curve(uninterrupted):
+    curve = pd.read_csv(uninterrupted / "curve.csv")
+    held_out, training = curve[curve.split == "eval"], curve[curve.split == "train"]
+    for seed in (3, 8):
+        assert held_out[held_out.seed == seed].step.tolist() == [0, 300, 600, 900, 1000]
+        # Episodes have 20 steps, so 1000 steps of a seed are 50 training episodes, each counted once.
+        assert training[training.seed == seed].episodes.sum() == 50
+    assert (held_out.episodes == 2).all()
+    assert (held_out.length_mean == 20).all()
+    assert curve.return_mean.between(0, curve.r_max.max()).all()
+    assert read_status(uninterrupted)["state"] == "done"
+    assert read_status(uninterrupted)["step"] == 1000
+
+
+def test_training_rewards_are_recorded_as_they_were_before_thinning(uninterrupted):
+    """Thinned rewards would be multiples of 2 at p = 1/2; returns of one episode must not all be even."""
+    curve = pd.read_csv(uninterrupted / "curve.csv")
+    training = curve[curve.split == "train"]
+    totals = (training.return_mean * training.episodes).round(6)
+    assert (totals % 1 == 0).all()
+    assert (totals % 2 == 1).any()
+
+
+def test_the_checkpoint_is_data_only(uninterrupted):
+    checkpoint = torch.load(uninterrupted / "checkpoints" / "last.ckpt", weights_only=True)
+    assert checkpoint[STEP] == 1000
+
+
+def test_a_done_run_stays_as_it_is(uninterrupted):
+    before = (uninterrupted / "curve.csv").read_bytes()
+    train_run(run_config(), uninterrupted, {"name": "none"}, DEVICE)
+    assert (uninterrupted / "curve.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize("attempt", range(2))
+def test_a_killed_run_goes_on_to_the_same_last_bit(uninterrupted, tmp_path, attempt):
+    moments = [random.randrange(1, 30), random.randrange(1, 12)]
+    for moment in [*moments, 10**6]:
+        command = [sys.executable, "-c", KILLED, repr(run_config()), str(tmp_path), str(moment)]
+        code = subprocess.run(command, check=False, capture_output=True).returncode
+        assert code == (0 if moment == 10**6 else -9), f"killed at {moments}"
+    expected = read_curves(uninterrupted / "curve.csv").drop(columns="wall_s")
+    found = read_curves(tmp_path / "curve.csv").drop(columns="wall_s")
+    pd.testing.assert_frame_equal(found, expected, check_exact=True, obj=f"the curve killed at {moments}")
+    ours, theirs = (torch.load(f / "checkpoints" / "last.ckpt")["state_dict"] for f in (tmp_path, uninterrupted))
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_an_unreadable_checkpoint_is_trained_anew(uninterrupted, tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "last.ckpt").write_bytes(b"not a checkpoint")
+    with pytest.warns(UserWarning, match="unreadable"):
+        train_run(run_config(), tmp_path, {"name": "none"}, DEVICE)
+    assert len(read_curves(tmp_path / "curve.csv")) == len(read_curves(uninterrupted / "curve.csv"))
+
+
+def test_a_full_disk_keeps_the_last_good_checkpoint(uninterrupted, tmp_path, monkeypatch):
+    path = tmp_path / "last.ckpt"
+    path.write_bytes((uninterrupted / "checkpoints" / "last.ckpt").read_bytes())
+
+    def full(*_args, **_kwargs):
+        raise OSError(28, "No space left on device")
+
+    from lcd.pipelines.record import AtomicCheckpoints
+
+    monkeypatch.setattr("lightning.fabric.plugins.io.torch_io._atomic_save", full)
+    with pytest.raises(OSError, match="No space"):
+        AtomicCheckpoints().save_checkpoint({}, path)
+    assert torch.load(path, weights_only=True)[STEP] == 1000
+
+
+def test_a_curve_is_cut_back_to_its_checkpoint(tmp_path, uninterrupted):
+    lines = (uninterrupted / "curve.csv").read_text().splitlines(keepends=True)
+    path = tmp_path / "curve.csv"
+    path.write_text("".join(lines) + lines[-1][:20])
+    rows = CurveFile(path).cut(600)
+    assert {int(row["step"]) for row in rows} == {0, 300, 600}
+    assert path.read_text() == "".join(line for line in lines if line.split(",")[9] in ("step", "0", "300", "600"))
+
+
+def test_an_agent_needs_discrete_actions(tmp_path):
+    with pytest.raises(InputError, match="discrete"):
+        train_run(run_config(benchmark=f"{__name__}:Continuous", task="c"), tmp_path, {"name": "none"}, DEVICE)
+
+
+class _Continuous:
+    name, tasks, views, r_min, r_max = "continuous", ("c",), ("semantic",), {"c": 0.0}, {"c": 1.0}
+
+    def make_vec(self, task, *, view, split, num_envs, seed, **knobs):
+        import gymnasium
+
+        return gymnasium.make_vec("Pendulum-v1", num_envs=num_envs)
+
+
+Continuous = _Continuous()
