@@ -64,9 +64,7 @@ def test_the_package_list_is_the_folders_on_disk():
 
 
 def test_the_wheel_holds_every_file(installed):
-    held = {
-        path.relative_to(installed).as_posix() for path in (installed / "lcd").rglob("*") if path.is_file()
-    }
+    held = {path.relative_to(installed).as_posix() for path in (installed / "lcd").rglob("*") if path.is_file()}
     assert held == shipped_files()
     assert {path.name for path in installed.iterdir() if "dist-info" not in path.name} <= {"lcd", "bin"}
 
@@ -74,12 +72,9 @@ def test_the_wheel_holds_every_file(installed):
 def test_the_wheel_imports_without_the_repository(installed, tmp_path):
     packages = ", ".join(PROJECT["tool"]["setuptools"]["packages"])
     hide = "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'Editable' not in str(f)]"
-        "import sys; sys.meta_path[:] = [finder for finder in sys.meta_path if 'Editable' not in str(finder)]"
-    )
     show = "print(*{m.__file__ for n, m in sys.modules.items() if n.split('.')[0] == 'lcd'}, sep='\\n')"
-    places = python(
-        f"{hide}; import {packages}; {show}", cwd=tmp_path, PYTHONPATH=str(installed)
-    ).splitlines()
+    code = f"{hide}; import {packages}; {show}"
+    places = python(code, cwd=tmp_path, PYTHONPATH=str(installed)).splitlines()
     assert places
     assert [place for place in places if not place.startswith(str(installed))] == []
 
@@ -100,9 +95,7 @@ def test_this_install_imports_from_anywhere(tmp_path):
 
 
 def test_gymnasium_finds_our_plugin():
-    assert [point.value for point in entry_points(group="gymnasium.envs", name="lcd")] == [
-        "lcd.envs:register"
-    ]
+    assert [point.value for point in entry_points(group="gymnasium.envs", name="lcd")] == ["lcd.envs:register"]
 
 
 def test_constraints_fix_every_dependency_and_name_no_index():
