@@ -1,8 +1,8 @@
 """Frozen perceptual encoders between a view and an agent.
 
-A front-end is an `nn.Module` with a pure `forward(observations) -> features`: observations are a batch of uint8
-images (NHWC) or of float vectors. `channels` is the number of channels of its feature maps (NCHW), `features` the
-length of its feature vectors; None means: as the observations.
+A front-end is an `nn.Module` with a pure `forward(observations) -> features`. Observations are a batch of uint8
+images (NHWC) or of float vectors. `channels` is the number of channels of its feature maps (NCHW), `features`
+the length of its feature vectors; None means: as the observations.
 """
 
 from __future__ import annotations
@@ -31,7 +31,5 @@ def make(name: str, **knobs: Any) -> nn.Module:
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         for knob, value in knobs.items():
             if knob not in parameters:
-                raise InputError(
-                    f"frontend.{knob}={value} is no knob of '{name}': {nearest(knob, parameters)}"
-                )
+                raise InputError(f"frontend.{knob}={value} is no knob of '{name}': {nearest(knob, parameters)}")
     return build(**knobs).requires_grad_(False).eval()

@@ -11,5 +11,5 @@ class Identity(nn.Module):
     features: int | None = None
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """observations: uint8 images (N, H, W, C), which come back as (N, C, H, W), or float vectors (N, F)."""
+        """observations: uint8 images (N, H, W, C), returned as (N, C, H, W), or float vectors (N, F)."""
         return observations.permute(0, 3, 1, 2) if observations.ndim == 4 else observations

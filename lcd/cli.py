@@ -69,9 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(name, overrides)
     except KeyboardInterrupt:
         line = shlex.join(["lcd", *arguments])
-        print(
-            f"\nStopped; what is trained is kept. To continue, give the same command: {line}", file=sys.stderr
-        )
+        print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
         return STOPPED
     except BrokenPipeError:
         # What reads our output went away (lcd list | head); the interpreter must not complain when it flushes.

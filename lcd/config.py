@@ -102,9 +102,7 @@ def seed_list(key: str, value: Any) -> list[int]:
         whole = all(isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0 for seed in value)
         if whole and len(set(value)) == len(value):
             return list(value)
-    raise InputError(
-        f"{key}={show(value)} must be a number of seeds (5) or a list of different seeds ([0,1,2])."
-    )
+    raise InputError(f"{key}={show(value)} must be a number of seeds (5) or a list of different seeds ([0,1,2]).")
 
 
 def show(value: Any) -> str:
@@ -137,9 +135,7 @@ def _spelled_out(command: str, text: str) -> str:
     head, equals, value = text.partition("=")
     if not equals or not head.lstrip("+~").replace(".", "_").replace("@", "_").isidentifier():
         if command not in POSITIONAL:
-            raise InputError(
-                f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys."
-            )
+            raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
         head, value = POSITIONAL[command], text
     if head in (*TEXT_KEYS, *POSITIONAL.values()) and value not in ("", "null") and value[0] not in "'\"":
         value = "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
@@ -236,9 +232,7 @@ def _refuse_target(config: Any, path: str = "") -> None:
         entries = enumerate(config)
     for key, value in entries:
         if key == "_target_":
-            raise InputError(
-                f"{path}_target_={value} is not allowed: give a registered name or module:object."
-            )
+            raise InputError(f"{path}_target_={value} is not allowed: give a registered name or module:object.")
         _refuse_target(value, f"{path}{key}.")
 
 
@@ -267,11 +261,7 @@ def _typed(schema: type, plain: dict[str, Any]) -> Any:
 
 
 def _kind(annotation: Any) -> str:
-    text = (
-        annotation.__name__
-        if isinstance(annotation, type) and "[" not in str(annotation)
-        else str(annotation)
-    )
+    text = annotation.__name__ if isinstance(annotation, type) and "[" not in str(annotation) else str(annotation)
     words = {
         "int": "a whole number",
         "float": "a number",
@@ -323,9 +313,9 @@ def key_table(command: str) -> list[tuple[str, str, str]]:
     for key, value in {**dict.fromkeys(documented), **flatten(defaults(command))}.items():
         entry = documented.get(key)
         chosen_by_group = key in GROUPS or (key.endswith(".name") and key != "study.name")
-        if chosen_by_group or (entry is not None and "dict" in str(entry.type)):
-            continue
-        rows.append((key, show(value), _meaning(key, entry)))
+        if not chosen_by_group:
+            empty = value is None and entry is not None and "dict" in str(entry.type)
+            rows.append((key, "{}" if empty else show(value), _meaning(key, entry)))
     return rows
 
 
@@ -340,9 +330,7 @@ def _comment(key: str) -> str:
     """The comment beside a key of an open group (agent, frontend), taken from the files of that group."""
     group, _, name = key.partition(".")
     for choice in choices(group) if group in GROUPS else []:
-        for line in (
-            (resources.files("lcd.configs") / group / f"{choice}.yaml").read_text("utf-8").splitlines()
-        ):
+        for line in (resources.files("lcd.configs") / group / f"{choice}.yaml").read_text("utf-8").splitlines():
             head, _, comment = line.partition("#")
             if head.split(":")[0].strip() == name and comment:
                 return comment.strip()

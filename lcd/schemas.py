@@ -38,9 +38,7 @@ class LauncherConfig:
     """Where runs are trained."""
 
     name: str = field(default="local", metadata=_doc("the launcher"))
-    workers: Any = field(
-        default="auto", metadata=_doc("runs at the same time; auto: one a usable core", least=1)
-    )
+    workers: Any = field(default="auto", metadata=_doc("runs at the same time; auto: one a usable core", least=1))
     threads: int = field(default=1, metadata=_doc("threads of each worker", least=1))
 
 
@@ -49,9 +47,7 @@ class TrackerConfig:
     """What mirrors a study's curves."""
 
     name: str = field(default="wandb", metadata=_doc("what mirrors the curves", ("wandb", "none")))
-    mode: str = field(
-        default="offline", metadata=_doc("offline needs no login", ("offline", "online", "disabled"))
-    )
+    mode: str = field(default="offline", metadata=_doc("offline needs no login", ("offline", "online", "disabled")))
     project: str = field(default="lcd", metadata=_doc("W&B project"))
     entity: str | None = field(default=None, metadata=_doc("W&B user or team; null: who is logged in"))
 
@@ -96,9 +92,7 @@ class DiagnoseConfig:
     study: StudyConfig = field(default_factory=StudyConfig)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
-    out: str | None = field(
-        default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>")
-    )
+    out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
 
 
@@ -118,9 +112,7 @@ class TrainConfig:
     seeds: Any = field(default=5, metadata=_doc("a number of seeds, or a list of seeds"))
     steps: int = field(default=10000, metadata=_doc("environment steps each seed is trained for", least=1))
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
-    out: str | None = field(
-        default=None, metadata=_doc("the folder of the run's study; null: below studies/")
-    )
+    out: str | None = field(default=None, metadata=_doc("the folder of the run's study; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
 
 
@@ -128,12 +120,8 @@ class TrainConfig:
 class ReportConfig:
     """Diagnose a study's folder, or a CSV or Parquet file of curves, and report."""
 
-    path: str | None = field(
-        default=None, metadata=_doc("study folder or file of curves; path= may be left out")
-    )
-    out: str | None = field(
-        default=None, metadata=_doc("folder of the report; null: in the study, beside the file")
-    )
+    path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    out: str | None = field(default=None, metadata=_doc("folder of the report; null: in the study, beside the file"))
 
 
 @dataclass
@@ -153,9 +141,7 @@ class ViewConfig:
 class ListConfig:
     """List what can be chosen."""
 
-    what: str | None = field(
-        default=None, metadata=_doc("benchmarks, tasks, agents, …; what= may be left out")
-    )
+    what: str | None = field(default=None, metadata=_doc("benchmarks, tasks, agents, …; what= may be left out"))
 
 
 @dataclass

@@ -1,0 +1,191 @@
+"""The local launcher: long-lived worker processes that share one queue of calls.
+
+A worker is a fresh interpreter with its own process group: Ctrl-C reaches only the launching process, which stops the
+workers. Each worker holds the end of a pipe whose other end only the launching process has: when that dies, by
+whatever, the pipe closes and the worker ends at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from lcd.pipelines.launch import Call, Outcome, keep_freed_memory, usable_cores
+from lcd.pipelines.runs import Stopped, describe, resolve
+
+POLL_S = 0.25
+GRACE_S = 5.0
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def launch(
+    function: str,
+    calls: Sequence[Call],
+    *,
+    watch: Callable[[], None],
+    workers: int | str = "auto",
+    threads: int = 1,
+) -> list[Outcome]:
+    """Make the calls on this machine, in their order, as many at a time as there are workers."""
+    if workers == "auto":
+        workers = max(1, usable_cores() // threads)
+    queue = deque(enumerate(calls))
+    outcomes: dict[int, Outcome] = {}
+    crew: list[_Worker] = []
+    try:
+        while len(outcomes) < len(calls):
+            crew = [worker for worker in crew if worker.alive]
+            while queue and len(crew) < min(workers, len(calls) - len(outcomes)):
+                crew.append(_Worker(function, threads))
+            for worker in crew:
+                if worker.index is None and queue:
+                    worker.give(*queue.popleft())
+            for worker in _ready(crew):
+                index, call = worker.index, worker.call
+                outcomes[index] = Outcome(call, worker.take())
+            watch()
+    finally:
+        _stop(crew)
+    return [outcomes[index] for index in range(len(calls))]
+
+
+def _ready(crew: list[_Worker]) -> list[_Worker]:
+    busy = {worker.pipe: worker for worker in crew if worker.index is not None}
+    return [busy[pipe] for pipe in wait(list(busy), timeout=POLL_S)]
+
+
+class _Worker:
+    """The launching process's side of one worker process."""
+
+    def __init__(self, function: str, threads: int) -> None:
+        self.pipe, far_end = Pipe()
+        self.index: int | None = None
+        self.call: Call | None = None
+        self.alive = True
+        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", f"from lcd.pipelines.local import work; work({far_end.fileno()})"],
+            pass_fds=[far_end.fileno()],
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            process_group=0,
+        )
+        far_end.close()
+        self.pipe.send((sys.path, function))
+
+    def give(self, index: int, call: Call) -> None:
+        self.index, self.call = index, call
+        # A worker that died before its first call is noticed, like any other, when its result is taken.
+        with contextlib.suppress(BrokenPipeError):
+            self.pipe.send(call)
+
+    def take(self) -> str | None:
+        """The result of the call that the worker had: None, or its error. A worker that failed is not used again."""
+        try:
+            error = self.pipe.recv()
+        except (EOFError, ConnectionResetError):
+            code = self.process.wait()
+            how = f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
+            memory = ", perhaps for want of memory" if code == -signal.SIGKILL else ""
+            error = f"the worker process died with {how}{memory}"
+        self.index = self.call = None
+        if error is not None:
+            self.alive = False
+            _stop([self])
+        return error
+
+    def signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+
+def _stop(crew: list[_Worker]) -> None:
+    """End workers: idle ones by closing their pipe, busy ones by SIGTERM, stubborn ones by SIGKILL."""
+    for worker in crew:
+        if worker.index is None:
+            worker.pipe.close()
+        elif worker.process.poll() is None:
+            worker.process.terminate()
+    end = time.monotonic() + GRACE_S
+    try:
+        for worker in crew:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.process.wait(max(0.0, end - time.monotonic()))
+    finally:
+        for worker in crew:
+            if worker.process.poll() is None:
+                worker.signal(signal.SIGKILL)
+                worker.process.wait()
+            worker.pipe.close()
+
+
+def work(descriptor: int) -> None:
+    """A worker's life: take calls until the launching process closes the pipe or dies."""
+    signal.signal(signal.SIGTERM, _raise_stopped)
+    pipe = Connection(descriptor)
+    sys.path[:], function = pipe.recv()
+    keep_freed_memory()
+    busy = threading.Event()
+    calls: SimpleQueue[Call | None] = SimpleQueue()
+    threading.Thread(target=_receive, args=(pipe, calls, busy), daemon=True).start()
+    try:
+        while (call := calls.get()) is not None:
+            with _printing_to(call.log):
+                error = _attempt(function, call)
+            busy.clear()
+            pipe.send(error)
+    except (Stopped, BrokenPipeError):
+        sys.exit(128 + signal.SIGTERM)
+
+
+def _receive(pipe: Connection, calls: SimpleQueue[Call | None], busy: threading.Event) -> None:
+    while True:
+        try:
+            call = pipe.recv()
+        except (EOFError, OSError):
+            break
+        busy.set()
+        calls.put(call)
+    if busy.is_set():
+        # The launching process is dead: nobody wants this call's result, and another process may start it anew.
+        os._exit(1)
+    calls.put(None)
+
+
+def _attempt(function: str, call: Call) -> str | None:
+    try:
+        resolve(function)(*call.arguments)
+    except Exception as error:
+        traceback.print_exc()
+        return describe(error)
+    return None
+
+
+def _raise_stopped(*_: Any) -> None:
+    raise Stopped
+
+
+@contextlib.contextmanager
+def _printing_to(path: Path | None) -> Iterator[None]:
+    """Send what the call prints, native code included, to a file instead of the terminal."""
+    target = os.open(path or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    try:
+        for stream in (1, 2):
+            os.dup2(target, stream)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.close(target)

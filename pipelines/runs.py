@@ -1,0 +1,167 @@
+"""From configs to runs: which runs a study needs, and what happens around the training of one."""
+
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from lcd.config import seed_list, show
+from lcd.envs.errors import InputError, nearest
+from lcd.pipelines import store
+from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
+
+SEMANTIC = "semantic"
+ERROR_FILE = "error.txt"
+
+
+class Stopped(BaseException):
+    """Training was told to stop; what its checkpoint holds is continued by the next start."""
+
+
+def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
+    """The run configs of a study: each view at p = 1, and the semantic view at each smaller p, for every task."""
+    from lcd.envs.benchmarks import get_benchmark
+
+    study = cfg.study
+    benchmark = get_benchmark(cfg.benchmark.name)
+    tasks = list(benchmark.tasks) if study.tasks is None else study.tasks
+    known("study.tasks", tasks, benchmark.tasks, cfg.benchmark.name)
+    known("study.views", study.views, benchmark.views, cfg.benchmark.name)
+    thinned = sorted((p for p in study.reward_p if p < 1), reverse=True)
+    if 1 not in study.reward_p:
+        raise InputError(f"study.reward_p={show(study.reward_p)} must contain 1: every score compares with it.")
+    if thinned and SEMANTIC not in study.views:
+        raise InputError(
+            f"study.reward_p={show(study.reward_p)} needs the semantic view: add semantic to study.views, "
+            "or give study.reward_p=[1]."
+        )
+    shared = {
+        "seeds": seed_list("study.seeds", study.seeds),
+        "steps": study.steps,
+        "evaluation": study.evaluation,
+        "shaping": study.shaping,
+    }
+    conditions = [(view, 1.0) for view in study.views] + [(SEMANTIC, p) for p in thinned]
+    parts = _parts(cfg)
+    return [
+        _run_config(parts, task=task, knobs={}, view=view, reward_p=p, **shared)
+        for task in tasks
+        for view, p in conditions
+    ]
+
+
+def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
+    """The run config of `lcd train`."""
+    from lcd.envs.benchmarks import get_benchmark
+
+    benchmark = get_benchmark(cfg.benchmark.name)
+    known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
+    known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
+    return _run_config(
+        _parts(cfg),
+        task=cfg.task.name,
+        knobs=cfg.task.knobs,
+        view=cfg.view,
+        reward_p=cfg.reward_p,
+        shaping=cfg.shaping,
+        seeds=seed_list("seeds", cfg.seeds),
+        steps=cfg.steps,
+        evaluation=cfg.evaluation,
+    )
+
+
+def known(key: str, names: Iterable[str], options: Iterable[str], benchmark: str) -> None:
+    """Refuse names that a benchmark does not have, and names given twice.
+
+    key: the config key, for the error's sentence.
+    """
+    names, options = list(names), list(options)
+    if not names:
+        raise InputError(f"{key}=[] is empty: {nearest('', options)}")
+    for name in names:
+        if name not in options:
+            raise InputError(f"{key}: '{name}' is not in the benchmark '{benchmark}': {nearest(name, options)}")
+        if names.count(name) > 1:
+            raise InputError(f"{key}={show(names)} names '{name}' twice: give each once.")
+
+
+def _parts(cfg: DiagnoseConfig | TrainConfig) -> dict[str, Any]:
+    """The parts that all runs of a command share, validated by those they belong to."""
+    from lcd import agents, frontends
+
+    agent, frontend = dict(cfg.agent), dict(cfg.frontend)
+    agent_name, frontend_name = str(agent.pop("name")), str(frontend.pop("name"))
+    frontends.make(frontend_name, **frontend)
+    # Defaults are written down too: a run must not become another one when a default changes.
+    agent = asdict(agents.validate(agent_name, agent))
+    return {
+        "benchmark": cfg.benchmark.name,
+        "agent": {"name": agent_name} | agent,
+        "frontend": {"name": frontend_name} | frontend,
+    }
+
+
+def _run_config(parts: Mapping[str, Any], evaluation: EvaluationConfig, **fields: Any) -> dict[str, Any]:
+    return {
+        "benchmark": parts["benchmark"],
+        "task": fields["task"],
+        "knobs": dict(fields["knobs"]),
+        "view": fields["view"],
+        "frontend": parts["frontend"],
+        "reward_p": float(fields["reward_p"]),
+        "shaping": fields["shaping"],
+        "agent": parts["agent"],
+        "seeds": list(fields["seeds"]),
+        "steps": fields["steps"],
+        "evaluation": {"every": evaluation.every, "copies": evaluation.copies, "episodes": evaluation.episodes},
+    }
+
+
+def device_config(device: str) -> dict[str, Any]:
+    """What `train_run` takes as its device, from a command's `device` key."""
+    return {"accelerator": device, "precision": "32-true"}
+
+
+def resolve(target: str) -> Any:
+    """The object at `module:object`."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+def perform(
+    train: str, run_config: dict[str, Any], run_dir: str, tracker: dict[str, Any], device: dict[str, Any]
+) -> None:
+    """Train one run under its lock, and keep its status true however training ends.
+
+    train: `module:function` with the arguments of `lcd.pipelines.train.train_run`.
+    """
+    with store.run_lock(run_dir):
+        if store.Run(run_dir, run_config).done:
+            return
+        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"])
+        try:
+            resolve(train)(run_config, run_dir, tracker, device)
+        except (Stopped, KeyboardInterrupt, SystemExit):
+            store.update_status(run_dir, state=store.QUEUED)
+            raise
+        except Exception as error:
+            store.update_status(run_dir, state=store.FAILED, error=describe(error))
+            store.write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
+            raise
+        if not store.Run(run_dir, run_config).done:
+            _refuse_unfinished(train, run_dir)
+        (Path(run_dir) / ERROR_FILE).unlink(missing_ok=True)
+
+
+def _refuse_unfinished(train: str, run_dir: str) -> None:
+    sentence = f"{train} returned before the run was done: its curve does not reach the last step for every seed"
+    store.update_status(run_dir, state=store.FAILED, error=sentence)
+    raise RuntimeError(sentence)
+
+
+def describe(error: BaseException) -> str:
+    """An error in one line."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"[:500]

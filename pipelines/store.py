@@ -1,0 +1,264 @@
+"""A study's folder: what was asked for, its runs, its locks. It is the only source of truth.
+
+study/
+  study.yaml                 what was asked for
+  runs/<run id>/             id = content hash of the run's config: the same request is the same run
+    config.yaml  status.json  curve.csv  checkpoints/  wandb/
+  diagnosis/
+"""
+
+import contextlib
+import csv
+import fcntl
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lcd.envs.errors import InputError
+
+QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
+STATUS = {
+    "state": QUEUED,
+    "step": 0,
+    "steps": 0,
+    "steps_per_s": 0.0,
+    "wall_s": 0.0,
+    "wandb_id": None,
+    "mirrored_step": -1,
+    "error": None,
+    "updated": 0.0,
+}
+
+
+def write_atomic(path: str | Path, content: str | bytes) -> None:
+    """Write a file so that a reader, a crash or a power cut sees the old content or the new, never a part of it."""
+    path = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files that only their owner may read.
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def canonical(value: Any) -> str:
+    """JSON that is the same for equal configs."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def run_id(run_config: Mapping[str, Any]) -> str:
+    """The name of a run's folder: the hash of its condition, protocol and seeds."""
+    return hashlib.sha256(canonical(run_config).encode()).hexdigest()[:12]
+
+
+def condition(run_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything that tells two curves of one seed apart in `curve.csv`: task, view, front-end, p, shaping, agent."""
+    named = {key: run_config[key]["name"] for key in ("frontend", "agent")}
+    plain = {key: run_config[key] for key in ("benchmark", "task", "view", "reward_p", "shaping")}
+    return plain | named
+
+
+@contextlib.contextmanager
+def locked(path: str | Path, sentence: str, wait_s: float = 0.0) -> Iterator[None]:
+    """Hold an exclusive lock on a file; the system releases it when the process ends, however it ends.
+
+    sentence: the `InputError` when another process holds it for longer than `wait_s`.
+    """
+    with open(path, "a") as file:
+        end = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise InputError(sentence) from None
+                time.sleep(0.05)
+        yield
+
+
+def run_lock(run_dir: str | Path, wait_s: float = 10.0) -> contextlib.AbstractContextManager[None]:
+    """The lock of one run; a worker whose parent was killed holds it for a moment longer."""
+    path = Path(run_dir)
+    return locked(path / ".lock", f"Another process is training the run {path.name}: wait for it, or stop it.", wait_s)
+
+
+def read_status(run_dir: str | Path) -> dict[str, Any]:
+    """A run's status; that of a new run when the file is missing, cut off or not a status."""
+    try:
+        found = json.loads((Path(run_dir) / "status.json").read_text("utf-8"))
+        good = isinstance(found, dict) and found.get("state") in (QUEUED, RUNNING, DONE, FAILED)
+    except (OSError, ValueError):
+        good = False
+    return STATUS | found if good else dict(STATUS)
+
+
+def update_status(run_dir: str | Path, **changes: Any) -> dict[str, Any]:
+    """Change some fields of a run's status, atomically; the only way to write it.
+
+    Whoever calls this holds the run's lock. Returns the new status.
+    """
+    status = read_status(run_dir) | changes | {"updated": time.time()}
+    write_atomic(Path(run_dir) / "status.json", json.dumps(status, indent=1))
+    return status
+
+
+def curve_complete(run_dir: str | Path, seeds: list[int], step: int) -> bool:
+    """Whether a run's curve has held-out rows of every seed at both ends, step 0 and at least `step`."""
+    ends: dict[int, tuple[int, int]] = {}
+    try:
+        with open(Path(run_dir) / "curve.csv", newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                if row["split"] == "eval":
+                    at = int(float(row["step"]))
+                    low, high = ends.get(int(row["seed"]), (at, at))
+                    ends[int(row["seed"])] = (min(low, at), max(high, at))
+    except (OSError, KeyError, ValueError, TypeError):
+        return False
+    return all(seed in ends and ends[seed][0] == 0 and ends[seed][1] >= step for seed in seeds)
+
+
+class Run:
+    """One run's folder."""
+
+    def __init__(self, path: str | Path, config: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        self.config = dict(config)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return read_status(self.path)
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to train."""
+        status = self.status
+        return status["state"] == DONE and curve_complete(self.path, self.config["seeds"], status["step"])
+
+    def update(self, **changes: Any) -> None:
+        update_status(self.path, **changes)
+
+
+class Study:
+    """A study's folder; made when it does not exist, extended when it does."""
+
+    def __init__(self, path: str | Path, request: Mapping[str, Any] | None = None) -> None:
+        """path: the folder, which must be a study, empty or missing.
+
+        request: what is asked for; remembered in study.yaml when it is new. None only opens an existing study.
+        """
+        self.path = Path(path)
+        self._open(creating=request is not None)
+        self.record: dict[str, Any] = self._read()
+        if request is not None and dict(request) not in self.record["requests"]:
+            self.record["requests"].append(dict(request))
+            self._write()
+
+    @property
+    def name(self) -> str:
+        return self.path.resolve().name
+
+    @property
+    def diagnosis_dir(self) -> Path:
+        return self.path / "diagnosis"
+
+    def lock(self) -> contextlib.AbstractContextManager[None]:
+        """The study's lock: one process at a time."""
+        sentence = f"Another process is working on the study {self.path}: wait for it, stop it, or give another out=."
+        return locked(self.path / ".lock", sentence)
+
+    def note(self, **fields: Any) -> None:
+        """Remember something about the study as a whole in study.yaml."""
+        self.record |= fields
+        self._write()
+
+    def runs(self) -> list[Run]:
+        """The runs that the study holds; folders without a readable config are none."""
+        found = []
+        for path in sorted((self.path / "runs").glob("*/config.yaml")):
+            config = _yaml(path)
+            if isinstance(config, dict) and "seeds" in config:
+                found.append(Run(path.parent, config))
+        return found
+
+    def add(self, run_config: Mapping[str, Any]) -> Run:
+        """The run of this config, made when it is new; the lock is held by the caller."""
+        run = Run(self.path / "runs" / run_id(run_config), run_config)
+        if _yaml(run.path / "config.yaml") != run.config:
+            self._refuse_overlap(run)
+            run.path.mkdir(parents=True, exist_ok=True)
+            write_atomic(run.path / "config.yaml", yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True))
+            run.update(steps=int(run_config["steps"]))
+        return run
+
+    def _refuse_overlap(self, run: Run) -> None:
+        """The same (condition, seed) twice would be counted as two seeds, or mix two protocols in one curve."""
+        for other in self.runs():
+            shared = sorted(set(other.config["seeds"]) & set(run.config["seeds"]))
+            if other.path != run.path and shared and condition(other.config) == condition(run.config):
+                where = f"{run.config['task']}, {run.config['view']}, p={run.config['reward_p']:g}"
+                raise InputError(
+                    f"The study {self.path} already has seeds {shared} of ({where}), trained by another protocol or "
+                    f"with other seeds (run {other.path.name}): give other seeds, or another folder with out=."
+                )
+
+    def _open(self, creating: bool) -> None:
+        if (self.path / "study.yaml").is_file():
+            return
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"out={self.path} is a file: give a folder.")
+        if not creating:
+            raise InputError(f"{self.path} is not a study's folder: there is no study.yaml in it.")
+        if self.path.is_dir() and not _pristine(self.path):
+            raise InputError(f"out={self.path} is not empty and not a study: give a new folder or a study's.")
+        try:
+            (self.path / "runs").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"out={self.path} cannot be made ({error.strerror}): give a writable folder.") from None
+
+    def _read(self) -> dict[str, Any]:
+        record = _yaml(self.path / "study.yaml")
+        if not isinstance(record, dict):
+            record = {}
+        return {"created": time.strftime("%Y-%m-%dT%H:%M:%S%z")} | record | {"requests": record.get("requests") or []}
+
+    def _write(self) -> None:
+        write_atomic(self.path / "study.yaml", yaml.safe_dump(self.record, sort_keys=False, allow_unicode=True))
+
+
+def _pristine(folder: Path) -> bool:
+    """Whether a folder holds nothing but what is left of a study that was killed while it was made."""
+    return all(
+        entry.name == ".lock"
+        or entry.name.startswith(".study.yaml.")
+        or (entry.name == "runs" and entry.is_dir() and not any(entry.iterdir()))
+        for entry in folder.iterdir()
+    )
+
+
+def _yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, yaml.YAMLError):
+        return None

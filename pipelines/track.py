@@ -1,0 +1,246 @@
+"""Trackers mirror a study's curves; nothing is computed from what they hold, nothing they do stops training."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import secrets
+import shutil
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lcd.envs.errors import InputError, nearest
+from lcd.envs.registry import Registry
+from lcd.pipelines import store
+
+STEP = "env_step"
+STATISTICS = ("return_mean", "return_std", "length_mean", "episodes")
+INIT_TIMEOUT_S = 30.0
+
+trackers = Registry("tracker", "lcd.trackers")
+trackers.add("none", "lcd.pipelines.track:Tracker")
+trackers.add("wandb", "lcd.pipelines.track:WandbTracker")
+
+
+def open_tracker(
+    tracker: Mapping[str, Any], run_dir: str | Path, run_config: Mapping[str, Any], status: Mapping[str, Any]
+) -> Tracker:
+    """The tracker of one run.
+
+    tracker: the tracker's config; only `name` is needed.
+    status: the run's status: its W&B id and how far it was mirrored.
+    """
+    settings = dict(tracker)
+    name = str(settings.pop("name"))
+    if name not in trackers.names():
+        raise InputError(f"tracker={name} is unknown: {nearest(name, trackers.names())}")
+    if settings.get("mode") == "disabled":
+        name = "none"
+    return trackers.resolve(name)(Path(run_dir), dict(run_config), dict(status), settings)
+
+
+class Tracker:
+    """Mirrors nothing; the base of those that do."""
+
+    logger: Any = False
+    """A Lightning logger, or False for none."""
+
+    def __init__(self, run_dir: Path, run_config: dict[str, Any], status: dict[str, Any], settings: dict[str, Any]):
+        self.run_dir, self.run_config, self.status, self.settings = run_dir, run_config, status, settings
+
+    def log_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Mirror rows of the run's curve. Call it only with rows that a checkpoint holds; repeated ones are skipped."""
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """End the run's mirror with its final numbers."""
+
+
+def _harmless(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn whatever W&B raises into one warning, after which the mirror stays quiet."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any, *arguments: Any, **knobs: Any) -> Any:
+        if self.broken:
+            return None
+        try:
+            return method(self, *arguments, **knobs)
+        except Exception as error:
+            self.broken = True
+            message = " ".join(str(error).split())
+            warnings.warn(f"W&B is left out from here on: {type(error).__name__}: {message}", stacklevel=2)
+            return None
+
+    return wrapped
+
+
+class WandbTracker(Tracker):
+    """One W&B run for each of our runs, grouped by study, through Lightning's logger.
+
+    Offline, a start replaces what earlier starts of the run left on disk (unless that was synced) and logs the rows
+    up to the checkpoint again, so that one run is one complete folder. Where that is impossible, online or synced,
+    `mirrored_step` says what not to log again.
+    """
+
+    def __init__(self, run_dir: Path, run_config: dict[str, Any], status: dict[str, Any], settings: dict[str, Any]):
+        super().__init__(run_dir, run_config, status, settings)
+        self.broken = False
+        self.mirrored_step = -1
+        self.run: Any = None
+        self._open()
+
+    @_harmless
+    def _open(self) -> None:
+        run_id = self.status.get("wandb_id") or new_id()
+        store.update_status(self.run_dir, wandb_id=run_id)
+        offline = self.settings.get("mode", "offline") == "offline"
+        if not (offline and discard_unsynced(self.run_dir)):
+            self.mirrored_step = int(self.status.get("mirrored_step", -1))
+        config = self.run_config
+        self.run = start(
+            self.settings,
+            self.run_dir,
+            run_id,
+            group=self.run_dir.resolve().parent.parent.name,
+            name=f"{config['task']} {config['view']} p={config['reward_p']:g}",
+            job_type="train",
+            config=config,
+        )
+        self.run.define_metric("*", step_metric=STEP)
+        self.run.define_metric("trainer/*", step_metric="trainer/global_step")
+        self.logger = _logger(self.run)
+
+    @_harmless
+    def log_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        by_step: dict[int, list[Mapping[str, Any]]] = {}
+        for row in rows:
+            step = int(float(row["step"]))
+            if step > self.mirrored_step:
+                by_step.setdefault(step, []).append(row)
+        for step in sorted(by_step):
+            self.logger.experiment.log({STEP: step} | metrics(by_step[step]))
+        if by_step:
+            self.mirrored_step = max(by_step)
+            store.update_status(self.run_dir, mirrored_step=self.mirrored_step)
+
+    @_harmless
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        self.run.summary.update(dict(summary))
+        self.run.finish()
+
+
+def metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """What one step's rows are called in W&B: each seed's numbers, and their mean over seeds."""
+    values: dict[str, list[float]] = {}
+    logged: dict[str, float] = {}
+    for row in rows:
+        for statistic in STATISTICS:
+            value = row.get(statistic)
+            if value not in (None, ""):
+                logged[f"{row['split']}/{statistic}/seed_{row['seed']}"] = float(value)
+                values.setdefault(f"{row['split']}/{statistic}", []).append(float(value))
+    return logged | {name: sum(found) / len(found) for name, found in values.items()}
+
+
+def new_id() -> str:
+    """A W&B run id, minted at random once and then kept."""
+    return secrets.token_hex(6)
+
+
+def discard_unsynced(folder: Path) -> bool:
+    """Remove the offline W&B folders in `folder`; returns whether none is left, i.e. none was synced."""
+    left = [path for path in offline_folders(folder) if list(path.glob("*.synced"))]
+    for path in set(offline_folders(folder)) - set(left):
+        shutil.rmtree(path, ignore_errors=True)
+    return not left
+
+
+def offline_folders(folder: Path) -> list[Path]:
+    """The offline W&B runs that a run's or a diagnosis's folder holds."""
+    return sorted((folder / "wandb").glob("offline-run-*"))
+
+
+def start(settings: Mapping[str, Any], folder: Path, run_id: str, **fields: Any) -> Any:
+    """A W&B run in `folder`, silent, with nothing gathered about the machine."""
+    import wandb
+
+    logging.getLogger("wandb").setLevel(logging.ERROR)
+    quiet = wandb.Settings(
+        silent=True,
+        console="off",
+        disable_git=True,
+        disable_code=True,
+        disable_job_creation=True,
+        save_code=False,
+        init_timeout=INIT_TIMEOUT_S,
+        x_disable_meta=True,
+        x_disable_stats=True,
+        x_disable_machine_info=True,
+        x_save_requirements=False,
+    )
+    # A run that an earlier failure left open in this process would take this run's rows.
+    if wandb.run is not None:
+        wandb.run.finish(exit_code=1)
+    return wandb.init(
+        project=settings.get("project") or "lcd",
+        entity=settings.get("entity"),
+        mode=settings.get("mode", "offline"),
+        dir=str(folder),
+        id=run_id,
+        resume="allow",
+        settings=quiet,
+        **fields,
+    )
+
+
+def _logger(run: Any) -> Any:
+    """Lightning's W&B logger around a run, harmless when W&B fails during training."""
+    from lightning.pytorch.loggers import WandbLogger
+
+    class HarmlessLogger(WandbLogger):
+        broken = False
+        log_metrics = _harmless(WandbLogger.log_metrics)
+        log_hyperparams = _harmless(WandbLogger.log_hyperparams)
+        save = _harmless(WandbLogger.save)
+        finalize = _harmless(WandbLogger.finalize)
+
+    return HarmlessLogger(experiment=run)
+
+
+class _Mirror:
+    """What logs a study's diagnosis; a class only for `_harmless`."""
+
+    broken = False
+
+    @_harmless
+    def log(self, settings: Mapping[str, Any], study: store.Study, diagnosis: Any, figures: Sequence[Path]) -> None:
+        import wandb
+
+        run_id = study.record.get("wandb_id") or new_id()
+        study.note(wandb_id=run_id)
+        folder = study.diagnosis_dir
+        if settings.get("mode", "offline") == "offline":
+            discard_unsynced(folder)
+        run = start(
+            settings,
+            folder,
+            run_id,
+            group=study.name,
+            name=f"{study.name} diagnosis",
+            job_type="diagnosis",
+            config={"requests": study.record["requests"]},
+        )
+        table = diagnosis.table.astype(object).where(diagnosis.table.notna(), None)
+        images = {f"figures/{path.stem}": wandb.Image(str(path)) for path in figures}
+        run.log({"challenge": wandb.Table(dataframe=table)} | images)
+        for row in table.to_dict("records"):
+            scores = {f"{row['task']}/{name}": row[name] for name in ("phi", "psi", "status")}
+            run.summary.update(scores)
+        run.finish()
+
+
+def log_diagnosis(tracker: Mapping[str, Any], study: store.Study, diagnosis: Any, figures: Sequence[Path]) -> None:
+    """Mirror a study's diagnosis: its table and its PNG figures, as a run of the study's group."""
+    if tracker["name"] == "wandb" and tracker.get("mode") != "disabled":
+        _Mirror().log(tracker, study, diagnosis, figures)
