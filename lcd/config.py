@@ -38,7 +38,7 @@ def groups(command: str) -> list[str]:
 def registered(group: str) -> list[str]:
     """The names in a group's registry, those of third parties included."""
     if group == "benchmark":
-        from lcd.envs.benchmarks import benchmarks as registry
+        from lcd.envs.benchmarks import BENCHMARKS as registry
     elif group == "frontend":
         from lcd.frontends import frontends as registry
     elif group == "agent":
@@ -60,7 +60,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     lines = [line for override in overrides for line in _override(command, override)]
     plain = _composed(command, lines)
     _refuse_target(plain)
-    _refuse_missing(plain)
+    _refuse_missing(command, plain)
     config = OmegaConf.to_object(_typed(SCHEMAS[command], plain))
     _check(config)
     return config
@@ -236,10 +236,9 @@ def _refuse_target(config: Any, path: str = "") -> None:
         _refuse_target(value, f"{path}{key}.")
 
 
-def _refuse_missing(config: Mapping[str, Any]) -> None:
-    for group in ("task",):
-        if group in config and config[group] is None:
-            raise InputError(f"{group} is missing: give {group}=…; {nearest('', choices(group))}")
+def _refuse_missing(command: str, config: Mapping[str, Any]) -> None:
+    if "task" in groups(command) and config.get("task") is None:
+        raise InputError(f"task is missing: give task=…; {nearest('', choices('task'))}")
     for key, value in flatten(config).items():
         if value == "???":
             raise InputError(f"{key} is missing: give {key}=….")

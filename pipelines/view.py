@@ -1,0 +1,71 @@
+"""`lcd view`: a contact sheet of a task, rows = views, columns = successive steps."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lcd.envs.benchmarks import Benchmark, get_benchmark
+from lcd.envs.errors import InputError
+from lcd.envs.streams import seed_sequence
+from lcd.pipelines.runs import known
+from lcd.schemas import ViewConfig
+
+TILE_INCHES = 1.1
+
+
+def run(cfg: ViewConfig) -> int:
+    """Write the sheet as PNG and print its path; returns the exit code."""
+    benchmark = get_benchmark(cfg.benchmark.name)
+    known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
+    views = [cfg.view] if cfg.view is not None else list(benchmark.views)
+    known("view", views, benchmark.views, cfg.benchmark.name)
+    out = Path(cfg.out or f"{cfg.task.name.replace('/', '-')}.png").expanduser()
+    if out.suffix.lower() != ".png":
+        raise InputError(f"out={out} must end in .png.")
+    rows = {view: frames(benchmark, view, cfg) for view in views}
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}").savefig(out, dpi=150)
+    except OSError as error:
+        raise InputError(f"out={out} cannot be written ({error.strerror}): give a writable place.") from None
+    print(out)
+    return 0
+
+
+def frames(benchmark: Benchmark, view: str, cfg: ViewConfig) -> list[tuple[np.ndarray, float]]:
+    """Images of successive steps and the reward that came with each, under actions that are the same for all views."""
+    env = benchmark.make_vec(cfg.task.name, view=view, split=cfg.split, num_envs=1, seed=cfg.seed, **cfg.task.knobs)
+    try:
+        env.single_action_space.seed(int(seed_sequence(cfg.seed, "exploration").generate_state(1)[0]))
+        observations, _ = env.reset()
+        if observations.ndim != 4:
+            raise InputError(f"view={view} of {cfg.task.name} shows no images: there is nothing to draw.")
+        shown = [(observations[0], 0.0)]
+        while len(shown) < cfg.steps:
+            action = np.asarray([env.single_action_space.sample()])
+            observations, rewards, *_ = env.step(action)
+            shown.append((observations[0], float(rewards[0])))
+    finally:
+        env.close()
+    return shown
+
+
+def sheet(rows: dict[str, list[tuple[np.ndarray, float]]], title: str) -> Any:
+    """The figure: one row a view, one column a step."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    columns = max(len(shown) for shown in rows.values())
+    figure = Figure(figsize=(TILE_INCHES * (columns + 0.4), TILE_INCHES * (len(rows) + 0.5)), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title, fontsize=9)
+    axes = figure.subplots(len(rows), columns, squeeze=False)
+    for line, (view, shown) in zip(axes, rows.items(), strict=True):
+        line[0].set_ylabel(view, fontsize=8)
+        for step, (axis, (image, reward)) in enumerate(zip(line, shown, strict=True)):
+            axis.imshow(image, interpolation="nearest")
+            axis.set_xticks([])
+            axis.set_yticks([])
+            axis.set_xlabel(f"{step}" + (f", reward {reward:g}" if reward else ""), fontsize=7)
+    return figure
