@@ -36,7 +36,7 @@ lint: $(STAMP)  ## check style and format
 	@$(BIN)/ruff format --check .
 
 bench: $(STAMP)  ## measure speed against peers, and print the figures
-	@$(BIN)/python -m pytest tests/benchmarks -o python_files='bench_*.py' -p no:xdist -s $(ARGS)
+	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
 
 clean:  ## remove .venv, build products and caches; studies stay
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
