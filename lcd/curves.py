@@ -216,7 +216,12 @@ def _text(frame: pd.DataFrame, name: str) -> pd.Series:
     empty = column.isna() | (column == "")
     if default is None and empty.any():
         raise InputError(f"Column '{name}' is empty in row {_row(empty)}: a name is needed.")
-    return column.where(~empty, default).astype(str).astype(object)
+    names = column.where(~empty, default).astype(str).astype(object)
+    odd = ~names.map({name: name.isprintable() for name in names.unique()}).astype(bool)
+    if odd.any():
+        told = ascii(names[odd.idxmax()])
+        raise InputError(f"Column '{name}' holds {told} in row {_row(odd)}: a name has printable characters only.")
+    return names
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> pd.Series:

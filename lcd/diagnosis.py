@@ -31,7 +31,7 @@ STATUSES = {
     "ok": "scored",
     "floor": "unsolved under every condition: not diagnosable at this budget",
     "no_pixels_signal": "nothing learned from pixels: the gain is told as a difference, φ left out",
-    "ceiling": "solved at once under every condition: easy, and close to the top of the scale",
+    "ceiling": "solved at once under every condition: easy",
     "single_task": "the only diagnosable task: there is nothing to scale its score against",
     "no_spread": "all tasks score the same: there is nothing to scale by",
     "missing_view": "not trained on all three views: φ needs pixels, figure_ground and semantic",
@@ -90,9 +90,7 @@ class Diagnosis:
             "interval": {"level": LEVEL, "method": METHOD, "resamples": RESAMPLES, "unit": "seed"},
             "thresholds": asdict(self.thresholds),
             "notes": list(self.notes),
-            "tasks": [
-                {key: _plain(value) for key, value in row.items()} for row in self.table.to_dict("records")
-            ],
+            "tasks": [{key: _plain(value) for key, value in row.items()} for row in self.table.to_dict("records")],
         }
         return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
 

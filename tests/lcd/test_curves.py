@@ -147,3 +147,8 @@ def test_curves_share_nine_tenths_of_their_steps_or_are_refused():
         common_interval([np.array([0, 100]), np.array([200, 300])], "'a'")
     with pytest.raises(InputError, match="one evaluation only"):
         common_interval([np.array([0, 100]), np.array([0])], "'a'")
+
+
+def test_a_name_with_unprintable_characters_is_refused(minimal):
+    with pytest.raises(InputError, match=r"'task' holds '\\x1b\[2J' in row 1"):
+        check_curves(minimal.assign(task="\x1b[2J"))

@@ -1,0 +1,107 @@
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from base64 import b64decode
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
+
+from lcd.diagnosis import diagnose_curves
+from lcd.figures import all_figures, challenge_plane, data_uri, draw_svg, learning_curves, save_figure
+
+HOSTILE = r"a_b^$\frac{1}$ <script>alert(1)</script> & 100%"
+
+
+@pytest.fixture
+def diagnosis(curves):
+    return diagnose_curves(curves)
+
+
+def words(figure):
+    return [text.get_text() for text in figure.findobj(mpl.text.Text) if text.get_text()]
+
+
+def test_each_group_and_task_has_a_figure(diagnosis):
+    names = [name for name, figure in all_figures(diagnosis) if isinstance(figure, Figure)]
+    assert names == ["challenge-0", "curves-0", "curves-1", "curves-2", "curves-3"]
+
+
+def test_drawing_leaves_matplotlib_as_it_was(diagnosis):
+    before = dict(mpl.rcParams)
+    for _, figure in all_figures(diagnosis, narrow=True):
+        draw_svg(figure)
+    assert dict(mpl.rcParams) == before
+    if "matplotlib.pyplot" in sys.modules:
+        assert not sys.modules["matplotlib.pyplot"].get_fignums()
+
+
+def test_points_and_intervals_are_where_the_table_says(diagnosis):
+    axes = challenge_plane(diagnosis.table).axes[0]
+    points = {tuple(line.get_xydata()[0]) for line in axes.lines if line.get_marker() == "o"}
+    assert points == set(zip(diagnosis.table["phi"], diagnosis.table["psi"], strict=True))
+    spans = {tuple(line.get_xdata()) for line in axes.lines}
+    for row in diagnosis.table.itertuples():
+        assert (row.phi_low, row.phi_high) in spans
+
+
+def test_labels_of_close_points_do_not_overlap(make_study):
+    rng = np.random.default_rng(0)
+    tasks = {}
+    for place in range(16):
+        pixels, low = 0.4 + 0.02 * rng.random(), 0.3 + 0.02 * rng.random()
+        tasks[f"procgen/game-{place}"] = (pixels, 0.6, 0.8, 0.7, 0.5, low)
+    tasks["procgen/outlier"] = (0.1, 0.6, 0.8, 0.4, 0.2, 0.0)
+    figure = challenge_plane(diagnose_curves(make_study(tasks)).table)
+    figure.draw_without_rendering()
+    boxes = [mpl.text.Text.get_window_extent(text) for text in figure.findobj(Annotation) if text.get_text()]
+    assert len(boxes) == 17
+    overlaps = sum(a.overlaps(b) for place, a in enumerate(boxes) for b in boxes[:place])
+    assert overlaps <= 2
+
+
+def test_a_task_without_both_scores_is_listed_with_the_reason(make_study):
+    tasks = {"a": (0.8, 0.82, 0.84, 0.83, 0.82, 0.8), "b": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5)}
+    tasks |= {"dead": (0.0,) * 6, "blind": (0.0, 0.4, 0.6, 0.5, 0.4, 0.3)}
+    told = " ".join(words(challenge_plane(diagnose_curves(make_study(tasks, 2)).table)))
+    assert "not placed: dead (floor)" in told
+    assert re.search(r"not placed: blind \(no pixels signal, ψ \d\.\d\d\)", told)
+    alone = challenge_plane(diagnose_curves(make_study({"a": tasks["a"]}, 2)).table)
+    assert "No task has both scores" in words(alone)
+
+
+def test_a_learning_curve_is_the_mean_over_seeds(make_study):
+    diagnosis = diagnose_curves(make_study({"a": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5)}, 4, noise=0.03))
+    figure = learning_curves(diagnosis.curves, "a")
+    by_view, by_p = ({line.get_label(): line for line in axes.lines} for axes in figure.axes)
+    np.testing.assert_allclose(by_view["pixels"].get_ydata(), 0.2 * np.array([0.8, 1.0, 1.2]))
+    np.testing.assert_allclose(by_p["p = 0.25"].get_ydata(), 0.5 * np.array([0.8, 1.0, 1.2]))
+    assert list(by_view["pixels"].get_xdata()) == [0, 500, 1000]
+    assert any(list(line.get_ydata()) == [1, 1] for line in figure.axes[0].lines)
+
+
+def test_names_are_drawn_as_they_are(make_study, tmp_path):
+    diagnosis = diagnose_curves(make_study({HOSTILE: (0.2, 0.5, 0.8, 0.7, 0.6, 0.5), "b_$": (0.3,) * 6}, 2))
+    for name, figure in all_figures(diagnosis):
+        png, svg = save_figure(figure, tmp_path, name)
+        assert png.read_bytes().startswith(b"\x89PNG")
+        root = ElementTree.fromstring(svg.read_bytes())
+        assert not [node for node in root.iter() if node.tag.endswith("script")]
+
+
+def test_the_same_curves_give_the_same_file(diagnosis):
+    first, again = (draw_svg(challenge_plane(diagnosis.table)) for _ in range(2))
+    assert first == again
+    head, _, content = data_uri(first).partition(",")
+    assert head == "data:image/svg+xml;base64"
+    assert b64decode(content) == first
+
+
+def test_one_seed_and_a_missing_view_can_be_drawn(make_study):
+    diagnosis = diagnose_curves(make_study({"a": (0.2, None, 0.8, None, None, None)}))
+    assert len(list(all_figures(diagnosis))) == 2
+    only_state = diagnosis.curves.assign(view="state")
+    assert "no such runs" in words(learning_curves(pd.DataFrame(only_state), "a"))

@@ -1,0 +1,120 @@
+import re
+from html.parser import HTMLParser
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from lcd.diagnosis import Diagnosis, diagnose_curves
+from lcd.report import classes, duration, provenance, reading, terminal_table, write_report
+
+HOSTILE = "<script>alert('x')</script>[red]"
+
+
+class Page(HTMLParser):
+    """Tags, addresses and text of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.addresses, self.words = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.addresses += [value for name, value in attrs if name in ("src", "srcset", "href", "data", "poster")]
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture
+def hostile(make_study):
+    return make_study({HOSTILE: (0.2, 0.5, 0.8, 0.7, 0.6, 0.5), "b": (0.8, 0.82, 0.84, 0.83, 0.82, 0.8)}, 3, 0.01)
+
+
+def test_the_page_has_the_scores_and_how_it_was_run(curves, tmp_path):
+    diagnosis = diagnose_curves(curves)
+    told = {"config": {"agent": {"name": "ppo"}}, "versions": {"numpy": "1.2.3"}, "command": "lcd diagnose"}
+    path = write_report(tmp_path, diagnosis, curves, told)
+    assert path == tmp_path / "report.html"
+    text = " ".join(Page(path.read_text()).words)
+    assert set(diagnosis.table["task"]) <= set(re.findall(r"toy/\w+", text))
+    for words in ("0.66", "0.77", "0.57 to 0.75", "lcd diagnose", "1.2.3", '"name": "ppo"', "5 (0 to 4)", "R_max"):
+        assert words in text
+    figures = {file.name for file in (tmp_path / "figures").iterdir()}
+    assert {"challenge-0.png", "challenge-0.svg", "curves-3.png", "curves-3.svg"} <= figures
+
+
+def test_the_page_needs_nothing_from_elsewhere(curves, tmp_path):
+    text = write_report(tmp_path, diagnose_curves(curves), provenance=provenance()).read_text()
+    page = Page(text)
+    assert page.addresses
+    assert all(address.startswith("data:") for address in page.addresses)
+    assert not {"script", "link rel=stylesheet", "iframe", "object", "embed"} & set(page.tags)
+    assert not re.search(r"url\(|@import", text)
+    assert "default-src 'none'" in text
+
+
+def test_whatever_a_task_is_called_stays_text(hostile, tmp_path):
+    told = {"command": HOSTILE, "config": {HOSTILE: {HOSTILE: 1}}, "seeds": [HOSTILE], "versions": {HOSTILE: HOSTILE}}
+    page = Page(write_report(tmp_path, diagnose_curves(hostile), provenance=told).read_text())
+    assert "script" not in page.tags
+    assert HOSTILE in page.words
+
+
+def test_a_diagnosis_read_back_is_reported_with_or_without_its_curves(curves, tmp_path):
+    diagnosis = diagnose_curves(curves)
+    back = Diagnosis.from_json(diagnosis.to_json())
+    assert "Learning curves of" not in write_report(tmp_path / "a", back).read_text()
+    assert "Learning curves of" in write_report(tmp_path / "b", back, diagnosis.curves).read_text()
+
+
+def test_odd_diagnoses_are_reported(make_study, tmp_path):
+    for place, tasks in enumerate(({"a": (0.0,) * 6}, {"a": (0.5, None, None, 0.4, None, None)})):
+        path = write_report(tmp_path / str(place), diagnose_curves(make_study(tasks)))
+        assert "</html>" in path.read_text()
+
+
+def test_the_reading_names_the_hardest_and_how_sure_that_is(curves, make_study):
+    table = diagnose_curves(curves).table
+    told = " ".join(reading(table))
+    assert "Hardest to see is toy/perception (raw φ 2.25), easiest toy/easy (0.04); their intervals are apart." in told
+    assert "Hardest to learn from reward is toy/reward" in told
+    assert {name: [task for task, _ in tasks] for name, tasks in classes(table)} == {
+        "Hard to see and hard to learn from reward": ["toy/both"],
+        "Hard to see": ["toy/perception"],
+        "Hard to learn from reward": ["toy/reward"],
+        "Easy in both ways": ["toy/easy"],
+    }
+    assert not any(unsure for _, tasks in classes(table) for _, unsure in tasks)
+    noisy = make_study({"a": (0.5, 0.5, 0.5, 0.5, 0.5, 0.5), "b": (0.5, 0.51, 0.52, 0.5, 0.5, 0.5)}, 5, 0.1)
+    assert "their intervals overlap" in " ".join(reading(diagnose_curves(noisy).table))
+    single = make_study({"a": (0.5, 0.6, 0.6, 0.5, 0.5, 0.5), "b": (0.2, 0.5, 0.6, 0.5, 0.5, 0.5)})
+    assert "one seed cannot tell" in " ".join(reading(diagnose_curves(single).table))
+    assert all(unsure for _, tasks in classes(diagnose_curves(single).table) for _, unsure in tasks)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_terminals_table_fits_and_is_whole(curves, hostile, width):
+    stream = StringIO()
+    console = Console(width=width, file=stream)
+    console.print(terminal_table(diagnose_curves(curves), width))
+    told = stream.getvalue()
+    assert max(map(len, told.splitlines())) <= width
+    assert "…" not in told
+    for words in ("toy/perception", "[0.57, 0.75]", "0.20 0.50 0.80", "0.78 0.77 0.75", "φ [95 %]"):
+        assert words in told
+    console.print(terminal_table(diagnose_curves(hostile), 120))
+    assert "[red]" in re.sub(r"\s", "", stream.getvalue())
+
+
+def test_provenance_tells_versions_and_no_paths():
+    facts = provenance()
+    assert {"python", "versions", "cores", "processor"} <= set(facts)
+    assert "numpy" in facts["versions"]
+    assert "/" not in str({key: value for key, value in facts.items() if key != "processor"})
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(12, "12 s"), (200, "3 min 20 s"), (3720, "1 h 02 min")])
+def test_durations_are_said_as_people_do(seconds, told):
+    assert duration(seconds) == told
