@@ -29,7 +29,7 @@ class ImageKnobs:
     """What makes the toy hard to see. Those called `image_…` are MDP Playground's, except the size."""
 
     image_size: int = 24
-    """Height and width in pixels."""
+    """Height and width in pixels. Below about 36, a few scales and rotations make many-sided states look the same."""
     image_transforms: str | Sequence[str] = ()
     """Which of shift, scale, rotate and flip happen at random: "shift,flip" or a sequence."""
     image_sh_quant: int = 1
@@ -99,7 +99,7 @@ class ImageKnobs:
     @property
     def reaches(self) -> tuple[int, ...]:
         """By how many pixels a figure of each scale can move and stay in the image."""
-        return tuple(int(self.image_size * (0.5 - RADIUS * scale)) for scale in self.scales)
+        return tuple(int(self.image_size * (0.5 - RADIUS * scale) + 1e-9) for scale in self.scales)
 
 
 def _transforms(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ def _transforms(given: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _scale_range(given: Sequence[float]) -> tuple[float, float]:
-    largest = 0.5 / RADIUS
+    largest = round(0.5 / RADIUS, 9)
     numbers = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
     if len(numbers) != 2 or not all(map(is_number, numbers)) or not 0.2 <= numbers[0] <= numbers[1] <= largest:
         raise InputError(

@@ -6,10 +6,10 @@ from functools import lru_cache
 
 import numpy as np
 
-RADIUS = 0.3
+RADIUS = 1 / 3
 """Radius of a figure at scale 1, as a share of the image's side."""
 _SUPERSAMPLING = 4
-_DEEPEST_NOTCH = 0.6
+_DEEPEST_NOTCH = 0.75
 _FIXED_SEED = 20_041_215
 
 
@@ -85,7 +85,7 @@ def distractor_masks(size: int, count: int = 32) -> np.ndarray:
     masks = []
     for number in range(count):
         radii = rng.uniform(0.6, 1.0, size=3 + number % 7)
-        masks.append(polygon_mask(size, radii, RADIUS * size * rng.uniform(0.3, 0.6), rng.uniform(0, 360)))
+        masks.append(polygon_mask(size, radii, RADIUS * size * rng.uniform(0.4, 0.7), rng.uniform(0, 360)))
     return np.stack(masks)
 
 

@@ -1,0 +1,175 @@
+"""The views show the same figure, states stay apart, and every perceptual knob does what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lcd.envs.hardness.images import ImageKnobs, Renderer
+from lcd.envs.hardness.shapes import figure_masks, label_colours, polygon_mask
+from lcd.envs.streams import Streams, seed_sequence
+
+ALL = "shift,scale,rotate,flip"
+STATES = 8
+
+
+def renderer(view, copies=64, seed=0, states=STATES, **knobs):
+    streams = Streams.spawn([seed_sequence(seed, "train", c) for c in range(copies)], 2)
+    made = Renderer(ImageKnobs(**knobs), view, states, *streams)
+    made.begin()
+    return made
+
+
+def frames(view, copies=64, step=0, **knobs):
+    return renderer(view, copies, **knobs).draw(np.arange(copies) % STATES, np.full(copies, step))
+
+
+def test_without_perceptual_knobs_pixels_are_as_clean_as_figure_ground():
+    for transforms in ("", ALL):
+        assert np.array_equal(
+            frames("pixels", image_transforms=transforms), frames("figure_ground", image_transforms=transforms)
+        )
+
+
+@pytest.mark.parametrize("knobs", [{}, {"image_transforms": ALL}, {"motion": 2.0}, {"lookalikes": 3}])
+def test_views_share_shape_dtype_and_geometry(knobs):
+    figure = frames("figure_ground", step=3, **knobs)
+    semantic = frames("semantic", step=3, **knobs)
+    pixels = frames("pixels", step=3, texture=0.3, **knobs)
+    assert figure.shape == semantic.shape == pixels.shape == (64, 24, 24, 3)
+    assert figure.dtype == semantic.dtype == pixels.dtype == np.uint8
+    assert set(np.unique(figure)) == {0, 255}
+    inside = figure[..., 0] == 255
+    assert np.array_equal(inside, semantic.any(axis=-1))
+    assert np.array_equal(inside, pixels.mean(axis=-1) > 127.5)
+
+
+def test_semantic_colours_name_the_state():
+    shown = frames("semantic", image_transforms=ALL)
+    colours = label_colours(STATES)
+    for number, frame in enumerate(shown):
+        found = np.unique(frame.reshape(-1, 3), axis=0)
+        assert {tuple(c) for c in found} == {(0, 0, 0), tuple(colours[number % STATES])}
+
+
+@pytest.mark.parametrize("states", [2, 8, 9, 27, 100, 300])
+def test_label_colours_are_distinct(states):
+    colours = {tuple(c) for c in label_colours(states).tolist()}
+    assert len(colours) == states
+    assert (0, 0, 0) not in colours
+
+
+@pytest.mark.parametrize("lookalikes", [0, 1, 2, 3])
+@pytest.mark.parametrize(("size", "transforms"), [(20, "rotate,flip"), (24, "rotate,flip"), (36, ALL)])
+def test_no_transform_makes_one_state_another(size, transforms, lookalikes):
+    knobs = ImageKnobs(image_size=size, image_transforms=transforms)
+    masks = figure_masks(STATES, size, lookalikes, knobs.scales, knobs.rotations, knobs.flips)
+    kinds = [{m.tobytes() for m in of_state} for of_state in masks]
+    assert all(not kinds[a] & kinds[b] for a in range(STATES) for b in range(a))
+
+
+def test_lookalikes_are_more_alike_than_strangers():
+    masks = figure_masks(8, 32, 1, (1.0,), (0.0,), 1)[:, 0] > 0
+
+    def differ(a, b):
+        return (masks[a] ^ masks[b]).sum()
+
+    for group in range(4):
+        first, second = 2 * group, 2 * group + 1
+        assert differ(first, second) > 0
+        others = [differ(first, other) for other in range(8) if other // 2 != group]
+        assert group > 1 or differ(first, second) < min(others)
+
+
+def test_polygons_have_the_area_of_polygons():
+    for sides in range(3, 11):
+        mask = polygon_mask(64, np.ones(sides), 20.0, rotation=17.0)
+        assert (mask > 0).sum() == pytest.approx(sides / 2 * 400 * np.sin(2 * np.pi / sides), rel=0.02)
+
+
+def test_shift_keeps_the_figure_whole_and_uses_its_quantum():
+    centred = (frames("figure_ground", copies=STATES)[..., 0] > 0).sum(axis=(1, 2))
+    for quantum in (1, 2, 3):
+        shown = frames("figure_ground", copies=400, image_transforms="shift", image_sh_quant=quantum)[..., 0] > 0
+        assert np.array_equal(shown.sum(axis=(1, 2)), centred[np.arange(400) % STATES])
+        tops = shown[::STATES].any(axis=2).argmax(axis=1)
+        assert len(set(tops)) == 2 * (4 // quantum) + 1
+        assert set(np.diff(sorted(set(tops)))) == {quantum}
+
+
+def test_scale_rotate_and_flip_change_the_figure():
+    def kinds(**knobs):
+        return len({f.tobytes() for f in frames("figure_ground", copies=800, **knobs)[::STATES]})
+
+    assert kinds() == 1
+    assert kinds(image_transforms="flip") == 2
+    assert kinds(image_transforms="scale") == 5
+    assert kinds(image_transforms="rotate", image_ro_quant=30) == 4
+    assert kinds(image_transforms="rotate", image_ro_quant=40) == 9 // 3
+
+
+def test_contrast_is_the_difference_in_brightness():
+    for contrast in (0.2, 0.6, 1.0):
+        shown = frames("pixels", contrast=contrast).astype(float)
+        assert shown.max() - shown.min() == pytest.approx(255 * contrast, abs=1)
+        textured = frames("pixels", copies=640, contrast=contrast, texture=0.3).astype(float)
+        inside = frames("figure_ground", copies=640)[..., 0] > 0
+        difference = textured[inside].mean() - textured[~inside].mean()
+        assert difference == pytest.approx(255 * contrast, rel=0.2)
+
+
+def test_texture_is_drawn_anew_every_frame_and_grows_with_its_knob():
+    drawn = renderer("pixels", texture=0.5)
+    states, steps = np.zeros(64, dtype=int), np.zeros(64)
+    assert (drawn.draw(states, steps) != drawn.draw(states, steps)).any(axis=(1, 2, 3)).all()
+    spread = [frames("pixels", texture=t, contrast=0.4).std() for t in (0.0, 0.3, 0.6, 1.0)]
+    assert spread == sorted(spread)
+
+
+def test_distractors_clutter_the_background_only():
+    inside = frames("figure_ground")[..., 0] > 0
+    bright = []
+    for count in (0, 1, 4):
+        shown = frames("pixels", distractors=count)[..., 0] > 127
+        assert shown[inside].all()
+        bright.append(shown[~inside].mean())
+    assert bright[0] == 0
+    assert 0 < bright[1] < bright[2]
+
+
+@pytest.mark.parametrize("speed", [0.5, 1.5])
+def test_motion_is_a_straight_drift_that_bounces(speed):
+    drawn = renderer("figure_ground", motion=speed, image_size=32)
+    rows, columns = np.mgrid[:32, :32]
+    centres = []
+    for step in range(40):
+        inside = drawn.draw(np.full(64, 1), np.full(64, step))[..., 0] > 0
+        area = inside.sum(axis=(1, 2))
+        assert len(set(area)) == 1
+        centres.append([(rows * inside).sum(axis=(1, 2)) / area, (columns * inside).sum(axis=(1, 2)) / area])
+    moved = np.diff(np.array(centres), axis=0)
+    length = np.hypot(moved[:, 0], moved[:, 1])
+    assert length.max() <= speed + 1.5
+    assert np.array(centres).std() > 1
+    assert speed / 2 < np.median(np.hypot(*(np.array(centres)[4] - np.array(centres)[0]))) / 4 <= speed + 0.5
+
+
+def test_motion_keeps_the_background_and_moves_the_texture_along():
+    drawn = renderer("pixels", copies=16, motion=1.0, texture=0.6, distractors=2)
+    plain = renderer("figure_ground", copies=16, motion=1.0)
+    states = np.ones(16, dtype=int)
+    first, later = (drawn.draw(states, np.full(16, step)) for step in (0, 2))
+    inside = [plain.draw(states, np.full(16, step))[..., 0] > 0 for step in (0, 2)]
+    outside = ~(inside[0] | inside[1])
+    assert np.array_equal(first[outside], later[outside])
+    for copy in range(16):
+        assert np.array_equal(first[copy][inside[0][copy]], later[copy][inside[1][copy]])
+    drawn.begin()
+    assert not np.array_equal(first, drawn.draw(states, np.zeros(16)))
+
+
+def test_copies_are_drawn_alike_alone_and_together():
+    knobs = {"texture": 0.5, "distractors": 1, "image_transforms": ALL}
+    states, steps, some = np.arange(64) % STATES, np.zeros(64), np.array([3, 40, 41])
+    together, apart = renderer("pixels", **knobs), renderer("pixels", **knobs)
+    assert np.array_equal(together.draw(states, steps)[some], apart.draw(states[some], steps[some], some))
