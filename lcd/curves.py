@@ -133,7 +133,9 @@ def area(steps: np.ndarray, values: np.ndarray, low: float, high: float) -> floa
     return float(np.sum(np.diff(grid) * (heights[1:] + heights[:-1]) / 2) / (high - low))
 
 
-def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None) -> tuple[pd.DataFrame, list[str]]:
+def attach_ranges(
+    curves: pd.DataFrame, ranges: Mapping[str, Range] | None = None, trust_columns: bool = False
+) -> tuple[pd.DataFrame, list[str]]:
     """Set the columns r_min and r_max to the ranges that normalise each row.
 
     Parameters
@@ -142,6 +144,8 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None) -> t
         Checked curves.
     ranges
         Task to (R_min, R_max). It comes first, then the registered benchmark's own, then the columns.
+    trust_columns
+        Where the columns are filled, they come before the benchmark's own.
 
     Returns
     -------
@@ -156,7 +160,8 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None) -> t
         if task in ranges:
             curves.loc[rows.index, ["r_min", "r_max"]] = ranges[task]
             continue
-        own = _own_ranges(name, task, rows["seed"].unique())
+        trusted = trust_columns and written.notna().all(axis=None)
+        own = None if trusted else _own_ranges(name, task, rows["seed"].unique())
         if own is None:
             _check_written(written, name, task)
             continue
@@ -182,11 +187,13 @@ def _read_study(folder: Path) -> pd.DataFrame:
 
 def _read_csv(path: Path, whole_lines: bool = False) -> pd.DataFrame:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        content = path.read_bytes()
         if whole_lines:
-            text = text[: text.rfind("\n") + 1]
+            content = content[: content.rfind(b"\n") + 1]
         # Read as text, because pandas would take a task called "NA" or "None" for a missing value.
-        return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, skipinitialspace=True)
+        return pd.read_csv(
+            io.StringIO(content.decode("utf-8-sig")), dtype=str, keep_default_na=False, skipinitialspace=True
+        )
     except pd.errors.EmptyDataError:
         return pd.DataFrame(columns=list(COLUMNS))
     except (UnicodeDecodeError, pd.errors.ParserError) as error:

@@ -116,6 +116,7 @@ def diagnose_curves(
     dataframe: pd.DataFrame,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     thresholds: Thresholds | None = None,
+    trust_columns: bool = False,
 ) -> Diagnosis:
     """Tell what makes each task hard from held-out learning curves.
 
@@ -128,6 +129,9 @@ def diagnose_curves(
         benchmark's own where the benchmark is registered, else the columns r_min and r_max.
     thresholds
         When a task counts as unsolved, solved or without signal.
+    trust_columns
+        Take filled columns r_min and r_max before the benchmark's own: right for curves that a study of ours wrote,
+        whose tasks may have been made with other knobs than the benchmark's.
 
     Returns
     -------
@@ -144,7 +148,7 @@ def diagnose_curves(
     the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
     """
     thresholds = thresholds or Thresholds()
-    curves, notes = attach_ranges(check_curves(dataframe), ranges)
+    curves, notes = attach_ranges(check_curves(dataframe), ranges, trust_columns)
     curves["normalised"] = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
     held_out = curves[curves["split"] == "eval"]
     if held_out.empty:

@@ -105,15 +105,17 @@ def provenance() -> dict[str, Any]:
 
 
 def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
-    """The scores as a table for a terminal of that many columns; under 110, intervals go below their scores."""
-    narrow = width < 110
+    """The scores as a table for a terminal of that many columns; under 118, intervals go below their scores."""
+    narrow = width < 118
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("task", overflow="fold")
+    # The status has spaces to be wrapped at, a name has none.
+    longest = max(map(len, diagnosis.table["task"]))
+    table.add_column("task", overflow="fold", min_width=min(longest, 22 if narrow else 32))
     for sign in ("φ", "ψ"):
         table.add_column(Text(f"{sign} [95 %]"), no_wrap=True)
     for head in ("AUC by view*\np .75 .5 .25",) if narrow else ("AUC by view*", "p .75 .5 .25"):
         table.add_column(head, no_wrap=True)
-    table.add_column("status", overflow="fold")
+    table.add_column("status", max_width=9)
     table.caption = Text("* pixels, figure-ground, semantic; 95 % intervals over seeds", style="dim")
     groups = list(_groups(diagnosis))
     for key, rows in groups:

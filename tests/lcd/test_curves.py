@@ -63,7 +63,11 @@ def test_a_study_is_its_runs_without_half_written_rows(tmp_path):
         folder = tmp_path / "runs" / run
         folder.mkdir(parents=True)
         header = "task,view,reward_p,seed,step,return_mean\n"
-        (folder / "curve.csv").write_text(header + f"a,pixels,1,{seed},0,1\na,pixels,1,{seed},10,2\na,pix")
+        (folder / "curve.csv").write_text(
+            header + f"a,pixels,1,{seed},0,1\na,pixels,1,{seed},10,2\na,pix", encoding="utf-8"
+        )
+        with (folder / "curve.csv").open("ab") as file:
+            file.write("é".encode()[:1])
     (tmp_path / "runs" / "queued").mkdir()
     (tmp_path / "runs" / "started").mkdir()
     (tmp_path / "runs" / "started" / "curve.csv").write_text("")

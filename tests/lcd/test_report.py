@@ -108,6 +108,18 @@ def test_the_terminals_table_fits_and_is_whole(curves, hostile, width):
     assert "[red]" in re.sub(r"\s", "", stream.getvalue())
 
 
+@pytest.mark.parametrize("width", [80, 110, 120])
+def test_long_names_do_not_push_the_terminals_table_over_the_edge(make_study, width):
+    name = "toy/cluttered-sight-easy-reward"
+    tasks = {name: (0.0, 0.4, 0.6, 0.5, 0.4, 0.3), name[:-1]: (0.8, 0.82, 0.84, 0.83, 0.82, 0.8)}
+    stream = StringIO()
+    Console(width=width, file=stream).print(terminal_table(diagnose_curves(make_study(tasks, 3, 0.05)), width))
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert "signal" in stream.getvalue()
+    assert width < 120 or name in stream.getvalue()
+
+
 def test_provenance_tells_versions_and_no_paths():
     facts = provenance()
     assert {"python", "versions", "cores", "processor"} <= set(facts)
