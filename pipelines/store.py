@@ -15,7 +15,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -163,16 +163,12 @@ class Run:
 class Study:
     """A study's folder; made when it does not exist, extended when it does."""
 
-    def __init__(self, path: str | Path, request: Mapping[str, Any] | None = None) -> None:
-        """path: the folder, which must be a study, empty or missing.
-
-        request: what is asked for; remembered in study.yaml when it is new. None only opens an existing study.
-        """
+    def __init__(self, path: str | Path, create: bool = False) -> None:
+        """path: the folder of a study; with `create` also an empty or a missing one."""
         self.path = Path(path)
-        self._open(creating=request is not None)
+        self._open(create)
         self.record: dict[str, Any] = self._read()
-        if request is not None and dict(request) not in self.record["requests"]:
-            self.record["requests"].append(dict(request))
+        if not (self.path / "study.yaml").is_file():
             self._write()
 
     @property
@@ -202,19 +198,28 @@ class Study:
                 found.append(Run(path.parent, config))
         return found
 
-    def add(self, run_config: Mapping[str, Any]) -> Run:
-        """The run of this config, made when it is new; the lock is held by the caller."""
-        run = Run(self.path / "runs" / run_id(run_config), run_config)
-        if _yaml(run.path / "config.yaml") != run.config:
-            self._refuse_overlap(run)
-            run.path.mkdir(parents=True, exist_ok=True)
-            write_atomic(run.path / "config.yaml", yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True))
-            run.update(steps=int(run_config["steps"]))
-        return run
+    def ask(self, request: Mapping[str, Any], run_configs: Iterable[Mapping[str, Any]]) -> list[Run]:
+        """Take a request in: remember it, and make those of its runs that are new. The caller holds the lock.
 
-    def _refuse_overlap(self, run: Run) -> None:
+        Nothing is changed when one of the runs is refused.
+        """
+        known = {run.path: run for run in self.runs()}
+        wanted = [Run(self.path / "runs" / run_id(config), config) for config in run_configs]
+        for run in wanted:
+            if run.path not in known:
+                self._refuse_overlap(run, [*known.values(), *wanted])
+        for run in wanted:
+            if run.path not in known:
+                run.path.mkdir(parents=True, exist_ok=True)
+                run.update(steps=int(run.config["steps"]))
+                write_atomic(run.path / "config.yaml", yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True))
+        if dict(request) not in self.record["requests"]:
+            self.note(requests=[*self.record["requests"], dict(request)])
+        return wanted
+
+    def _refuse_overlap(self, run: Run, others: Iterable[Run]) -> None:
         """The same (condition, seed) twice would be counted as two seeds, or mix two protocols in one curve."""
-        for other in self.runs():
+        for other in others:
             shared = sorted(set(other.config["seeds"]) & set(run.config["seeds"]))
             if other.path != run.path and shared and condition(other.config) == condition(run.config):
                 where = f"{run.config['task']}, {run.config['view']}, p={run.config['reward_p']:g}"

@@ -6,6 +6,7 @@ import functools
 import logging
 import secrets
 import shutil
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,24 @@ from lcd.pipelines import store
 STEP = "env_step"
 STATISTICS = ("return_mean", "return_std", "length_mean", "episodes")
 INIT_TIMEOUT_S = 30.0
+FLUSH_TIMEOUT_S = 3.0
+HEADER, BLOCK = 7, 32768
+
+QUIET = {
+    "silent": True,
+    "console": "off",
+    "disable_git": True,
+    "disable_code": True,
+    "disable_job_creation": True,
+    "save_code": False,
+    "init_timeout": INIT_TIMEOUT_S,
+    "x_disable_meta": True,
+    "x_disable_stats": True,
+    "x_disable_machine_info": True,
+    "x_save_requirements": False,
+    # Whole blocks only until the run is finished: see `finish`.
+    "x_transaction_log_flush_interval": 0,
+}
 
 trackers = Registry("tracker", "lcd.trackers")
 trackers.add("none", "lcd.pipelines.track:Tracker")
@@ -107,8 +126,9 @@ class WandbTracker(Tracker):
             job_type="train",
             config=config,
         )
-        self.run.define_metric("*", step_metric=STEP)
-        self.run.define_metric("trainer/*", step_metric="trainer/global_step")
+        # Not for "*": W&B would then repeat the last environment step in whatever Lightning logs.
+        for split in ("eval", "train"):
+            self.run.define_metric(f"{split}/*", step_metric=STEP)
         self.logger = _logger(self.run)
 
     @_harmless
@@ -127,7 +147,7 @@ class WandbTracker(Tracker):
     @_harmless
     def finish(self, summary: Mapping[str, Any]) -> None:
         self.run.summary.update(dict(summary))
-        self.run.finish()
+        finish(self.run, self.run_dir)
 
 
 def metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -166,19 +186,8 @@ def start(settings: Mapping[str, Any], folder: Path, run_id: str, **fields: Any)
     import wandb
 
     logging.getLogger("wandb").setLevel(logging.ERROR)
-    quiet = wandb.Settings(
-        silent=True,
-        console="off",
-        disable_git=True,
-        disable_code=True,
-        disable_job_creation=True,
-        save_code=False,
-        init_timeout=INIT_TIMEOUT_S,
-        x_disable_meta=True,
-        x_disable_stats=True,
-        x_disable_machine_info=True,
-        x_save_requirements=False,
-    )
+    # Releases of W&B differ in what can be set.
+    quiet = wandb.Settings(**{key: value for key, value in QUIET.items() if key in wandb.Settings.model_fields})
     # A run that an earlier failure left open in this process would take this run's rows.
     if wandb.run is not None:
         wandb.run.finish(exit_code=1)
@@ -192,6 +201,20 @@ def start(settings: Mapping[str, Any], folder: Path, run_id: str, **fields: Any)
         settings=quiet,
         **fields,
     )
+
+
+def finish(run: Any, folder: Path) -> None:
+    """End a W&B run and wait until its offline file is whole, which W&B's service sees to a little later.
+
+    The service writes blocks of 32 KiB; the file's end is written, and its length another, when the run is closed.
+    """
+    run.finish()
+    end = time.monotonic() + FLUSH_TIMEOUT_S
+    files = [path for place in offline_folders(folder) for path in place.glob(f"run-{run.id}.wandb")]
+    while any(path.stat().st_size <= HEADER or path.stat().st_size % BLOCK == 0 for path in files):
+        if time.monotonic() >= end:
+            break
+        time.sleep(0.005)
 
 
 def _logger(run: Any) -> Any:
@@ -237,7 +260,7 @@ class _Mirror:
         for row in table.to_dict("records"):
             scores = {f"{row['task']}/{name}": row[name] for name in ("phi", "psi", "status")}
             run.summary.update(scores)
-        run.finish()
+        finish(run, folder)
 
 
 def log_diagnosis(tracker: Mapping[str, Any], study: store.Study, diagnosis: Any, figures: Sequence[Path]) -> None:

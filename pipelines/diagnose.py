@@ -1,0 +1,120 @@
+"""`lcd diagnose`: train the runs that a study still lacks, then diagnose its tasks and report."""
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from lcd.config import compose
+from lcd.pipelines import runs, store
+from lcd.pipelines.launch import Call, Outcome, launch
+from lcd.pipelines.progress import Progress, label
+from lcd.pipelines.report import publish
+from lcd.schemas import DiagnoseConfig
+
+TRAIN = "lcd.pipelines.train:train_run"
+LOG_FILE = "log.txt"
+
+
+def run(cfg: DiagnoseConfig) -> int:
+    """Make or continue the study that the config asks for; returns the exit code."""
+    console = Console()
+    run_configs = runs.expand(cfg)
+    study = store.Study(default_out(cfg), create=True)
+    with study.lock():
+        wanted = study.ask(request(cfg), run_configs)
+        missing = [each for each in wanted if not each.done]
+        console.print(opening(study, wanted, missing), highlight=False, soft_wrap=True)
+        if missing:
+            outcomes = train(cfg, wanted, missing, console)
+            failed = [outcome for outcome in outcomes if outcome.error]
+            if failed:
+                console.print(failure(study, failed, len(wanted)), highlight=False, soft_wrap=True, markup=False)
+                return 1
+        publish(study.path, study.diagnosis_dir, console, study=study, tracker=asdict(cfg.tracker))
+    return 0
+
+
+def request(cfg: DiagnoseConfig) -> dict[str, Any]:
+    """What a study was asked for, without where and by what it is made."""
+    asked = asdict(cfg)
+    return {key: asked[key] for key in ("benchmark", "agent", "frontend", "study")}
+
+
+def default_out(cfg: DiagnoseConfig) -> Path:
+    """The study's folder: `out`, else a name that the same request always gets and another one does not."""
+    if cfg.out is not None:
+        return Path(cfg.out).expanduser()
+    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in f"{cfg.benchmark.name}-{cfg.study.name}")
+    usual = request(compose("diagnose", [f"study={cfg.study.name}"])) if cfg.study.name in _studies() else None
+    asked = request(cfg)
+    if usual is not None and asked == usual | {"benchmark": asked["benchmark"]}:
+        return Path("studies") / plain
+    return Path("studies") / f"{plain}-{hashlib.sha256(store.canonical(asked).encode()).hexdigest()[:6]}"
+
+
+def _studies() -> list[str]:
+    from lcd.config import choices
+
+    return choices("study")
+
+
+def train(cfg: DiagnoseConfig, wanted: list[store.Run], missing: list[store.Run], console: Console) -> list[Outcome]:
+    """Train the missing runs, those that need most steps first; a stopped command leaves them queued."""
+    for each in missing:
+        each.update(state=store.QUEUED, error=None)
+    device, tracker = runs.device_config(cfg.device), asdict(cfg.tracker)
+    order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
+    calls = [Call((TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
+    with Progress(wanted, console) as progress, _requeued(missing):
+        outcomes = launch(
+            cfg.launcher.name,
+            "lcd.pipelines.runs:perform",
+            calls,
+            watch=progress.update,
+            workers=cfg.launcher.workers,
+            threads=cfg.launcher.threads,
+        )
+    for each, outcome in zip(order, outcomes, strict=True):
+        if outcome.error is not None:
+            # A worker that was killed could not say so itself.
+            each.update(state=store.FAILED, error=outcome.error)
+    return outcomes
+
+
+@contextlib.contextmanager
+def _requeued(missing: list[store.Run]) -> Iterator[None]:
+    """Leave no run that says it is at work: a worker that was killed could not say otherwise."""
+    try:
+        yield
+    finally:
+        for each in missing:
+            if each.status["state"] == store.RUNNING:
+                each.update(state=store.QUEUED)
+
+
+def opening(study: store.Study, wanted: list[store.Run], missing: list[store.Run]) -> str:
+    """The sentence a study begins with."""
+    done = len(wanted) - len(missing)
+    if not missing:
+        return f"All {len(wanted)} runs of the study {study.path} are done."
+    verb = (
+        f"Continuing the study {study.path}: {done} of {len(wanted)} runs are done"
+        if done
+        else (f"Training {len(wanted)} runs into the study {study.path}")
+    )
+    return f"{verb}. Ctrl-C stops; the same command continues."
+
+
+def failure(study: store.Study, failed: list[Outcome], total: int) -> str:
+    """What failed, why, and what to do."""
+    lines = [f"{len(failed)} of {total} runs failed:"]
+    for outcome in failed:
+        _, config, folder, *_ = outcome.call.arguments
+        lines.append(f"  {label(config)}: {outcome.error} (see {Path(folder) / LOG_FILE})")
+    lines.append(f"The same command tries them again; 'lcd report {study.path}' diagnoses the runs that are done.")
+    return "\n".join(lines)

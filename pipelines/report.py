@@ -1,0 +1,89 @@
+"""`lcd report`: diagnose a study, or curves that were trained elsewhere; and what every diagnosis leaves behind."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from lcd.envs.errors import InputError
+from lcd.pipelines import store, track
+from lcd.schemas import ReportConfig
+
+
+def run(cfg: ReportConfig) -> int:
+    """Diagnose and report what `path` names; returns the exit code."""
+    if cfg.path is None:
+        raise InputError("path is missing: give a study's folder or a CSV or Parquet file of curves.")
+    source = Path(cfg.path).expanduser()
+    console = Console()
+    study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
+    publish(source, output_folder(cfg, source), console, study=study)
+    return 0
+
+
+def output_folder(cfg: ReportConfig, source: Path) -> Path:
+    """Where a report goes: `out`, else into the study, else beside the file."""
+    if cfg.out is None:
+        return source / "diagnosis" if source.is_dir() else source.with_name(f"{source.stem}-diagnosis")
+    out = Path(cfg.out).expanduser()
+    if out.exists() and not out.is_dir():
+        raise InputError(f"out={out} is a file: give a folder.")
+    return out
+
+
+def publish(
+    source: Path,
+    folder: Path,
+    console: Console,
+    study: store.Study | None = None,
+    tracker: Mapping[str, Any] | None = None,
+) -> None:
+    """Diagnose the curves at `source`, write everything into `folder`, print the table and where things are.
+
+    study: the study that the curves belong to, if they do.
+    tracker: the config of what mirrors the diagnosis; None mirrors nothing.
+    """
+    from lcd.curves import read_curves
+    from lcd.diagnosis import diagnose_curves
+    from lcd.report import provenance, terminal_table, write_report
+
+    diagnosis = diagnose_curves(read_curves(source))
+    how = {"source": source.name} if study is None else {"study": study.name, "asked_for": _asked(study)}
+    try:
+        # Figures of tasks that are gone would be taken for figures of this diagnosis.
+        shutil.rmtree(folder / "figures", ignore_errors=True)
+        files = diagnosis.save(folder)
+        page = write_report(folder, diagnosis, provenance=how | provenance())
+    except OSError as error:
+        raise InputError(f"out={folder} cannot be written ({error.strerror}): give a writable folder.") from None
+    console.print(terminal_table(diagnosis, console.width))
+    for note in diagnosis.notes:
+        console.print(f"Note: {note}", highlight=False, soft_wrap=True, markup=False)
+    if study is not None and tracker is not None:
+        track.log_diagnosis(tracker, study, diagnosis, sorted((folder / "figures").glob("*.png")))
+    for name, path in {"report": page, "scores": files["csv"], "diagnosis": files["json"]}.items():
+        _place(console, name, path)
+    if study is not None:
+        _places_of_mirror(console, study)
+
+
+def _asked(study: store.Study) -> Any:
+    """What the study was asked for, as the report shows it."""
+    requests = study.record["requests"]
+    return json.loads(json.dumps(requests[0] if len(requests) == 1 else {"requests": requests}))
+
+
+def _place(console: Console, name: str, path: object) -> None:
+    console.print(f"{name:<10} {path}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _places_of_mirror(console: Console, study: store.Study) -> None:
+    """Where the offline W&B runs are, and how they get to a server."""
+    runs = sum(bool(track.offline_folders(run.path)) for run in study.runs())
+    if not runs and not track.offline_folders(study.diagnosis_dir):
+        return
+    patterns = f"{study.path}/runs/*/wandb/offline-run-* {study.diagnosis_dir}/wandb/offline-run-*"
+    _place(console, "W&B", f"{runs} offline runs and the diagnosis; to upload them: wandb sync {patterns}")

@@ -1,0 +1,112 @@
+"""The local launcher: all calls are made, whatever some of them do, and nothing outlives the launching process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lcd.envs.errors import InputError
+from lcd.pipelines.launch import Call, launch, usable_cores
+
+HERE = str(Path(__file__).parent)
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+
+
+def calls(tmp_path, *names):
+    return [Call((name, str(tmp_path)), log=tmp_path / f"{name}.log") for name in names]
+
+
+def test_one_failing_or_dying_call_does_not_stop_the_others(tmp_path):
+    names = ["fine-1", "raise", "die", "fine-2", "exit", "fine-3"]
+    outcomes = launch("local", "launched:act", calls(tmp_path, *names), workers=2)
+    errors = {outcome.call.arguments[0]: outcome.error for outcome in outcomes}
+    assert list(errors) == names
+    assert [name for name, error in errors.items() if error is None] == ["fine-1", "fine-2", "fine-3"]
+    assert errors["raise"] == "ValueError: told to"
+    assert "SIGKILL" in errors["die"]
+    assert "exit code 7" in errors["exit"]
+    assert "printed by fine-1" in (tmp_path / "fine-1.log").read_text()
+    assert "Traceback" in (tmp_path / "raise.log").read_text()
+
+
+def test_workers_are_long_lived_and_have_their_threads(tmp_path):
+    names = [f"fine-{i}" for i in range(4)]
+    launch("local", "launched:act", calls(tmp_path, *names), workers=1, threads=3)
+    told = [(tmp_path / name).read_text().split() for name in names]
+    assert len({pid for pid, _ in told}) == 1
+    assert told[0][1] == "3"
+
+
+def test_a_function_that_cannot_be_imported_is_every_calls_error(tmp_path):
+    outcomes = launch("local", "launched:nothing", calls(tmp_path, "a", "b"), workers=1)
+    assert all("nothing" in outcome.error for outcome in outcomes)
+
+
+def test_no_calls_and_unknown_launchers():
+    assert launch("local", "launched:act", []) == []
+    with pytest.raises(InputError, match=r"slurm.*local"):
+        launch("slurm", "launched:act", [])
+    assert 1 <= usable_cores() <= os.cpu_count()
+
+
+SLEEPING = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from lcd.pipelines.launch import Call, launch
+from lcd.pipelines import local
+local.GRACE_S = 1
+launch("local", "launched:act", [Call((f"{sys.argv[3]}-{i}", sys.argv[2])) for i in range(2)], workers=2)
+"""
+
+
+def start(tmp_path, kind):
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLEEPING, HERE, str(tmp_path), kind], stderr=subprocess.PIPE, text=True
+    )
+    pids = []
+    for name in (f"{kind}-0", f"{kind}-1"):
+        wait_for(lambda name=name: (tmp_path / name).exists() and (tmp_path / name).read_text())
+        pids.append(int((tmp_path / name).read_text().split()[0]))
+    return process, pids
+
+
+def wait_for(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.02)
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_die_with_the_launching_process(tmp_path, number):
+    process, pids = start(tmp_path, "sleep")
+    process.send_signal(number)
+    process.wait()
+    wait_for(lambda: not any(map(alive, pids)), 5)
+
+
+@pytest.mark.parametrize("kind", ["sleep", "stubborn"])
+def test_ctrl_c_stops_workers_soon(tmp_path, kind):
+    process, pids = start(tmp_path, kind)
+    process.send_signal(signal.SIGINT)
+    process.wait(15)
+    assert not any(map(alive, pids))
+    assert "KeyboardInterrupt" in process.stderr.read()
+    if kind == "sleep":
+        assert (tmp_path / "sleep-0.stopped").exists()

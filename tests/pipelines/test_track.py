@@ -1,0 +1,189 @@
+"""Trackers: what W&B holds after a run, a kill, a resume; and that nothing it does stops training."""
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from lcd.diagnosis import Diagnosis
+from lcd.envs.errors import InputError
+from lcd.pipelines import store, track
+
+wandb = pytest.importorskip("wandb", reason="wandb is not installed")
+OFFLINE = {"name": "wandb", "mode": "offline", "project": "lcd", "entity": None}
+CONFIG = {"task": "toy/a", "view": "pixels", "reward_p": 0.5, "agent": {"name": "ppo"}, "seeds": [0, 1]}
+BLOCK = 32768
+
+
+def rows(*steps):
+    return [
+        {"step": step, "split": split, "seed": seed, "return_mean": str(step + seed), "episodes": 4}
+        for step in steps
+        for seed in (0, 1)
+        for split in ("eval", "train")
+    ]
+
+
+def records(path):
+    """The records of an offline run's file: a LevelDB log of protocol buffers."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    data, position, parts = path.read_bytes(), 7, b""
+    while position + 7 <= len(data):
+        room = BLOCK - position % BLOCK
+        if room < 7:
+            position += room
+            continue
+        length, kind = int.from_bytes(data[position + 4 : position + 6], "little"), data[position + 6]
+        parts = (parts if kind in (3, 4) else b"") + data[position + 7 : position + 7 + length]
+        position += 7 + length
+        if kind in (1, 4):
+            record = Record()
+            record.ParseFromString(parts)
+            yield record
+
+
+def read_back(folder):
+    """History, config and summary of all offline folders of a run, in the order they were made."""
+    import json
+
+    history, config, summary, group = [], {}, {}, None
+    for path in track.offline_folders(folder):
+        (file,) = path.glob("*.wandb")
+        for record in records(file):
+            kind = record.WhichOneof("record_type")
+            if kind == "run":
+                group = (record.run.run_group, record.run.job_type, record.run.run_id)
+                config |= {item.key: json.loads(item.value_json) for item in record.run.config.update}
+            elif kind == "history":
+                history.append({"/".join(i.nested_key) or i.key: json.loads(i.value_json) for i in record.history.item})
+            elif kind == "summary":
+                items = record.summary.update
+                summary |= {"/".join(i.nested_key) or i.key: json.loads(i.value_json) for i in items}
+    return history, config, summary, group
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "mystudy" / "runs" / "abc"
+    path.mkdir(parents=True)
+    return path
+
+
+def opened(folder, tracker=OFFLINE):
+    return track.open_tracker(tracker, folder, CONFIG, store.read_status(folder))
+
+
+def test_a_run_is_mirrored_and_read_back(folder, capfd):
+    tracker = opened(folder)
+    tracker.log_rows(rows(0, 100))
+    tracker.logger.log_metrics({"loss": 1.0}, step=7)
+    tracker.finish({"best": 3})
+    history, config, summary, group = read_back(folder)
+    curve = [row for row in history if "env_step" in row]
+    assert [row["env_step"] for row in curve] == [0, 100]
+    assert curve[1]["eval/return_mean/seed_1"] == 101
+    assert curve[1]["train/return_mean"] == 100.5
+    assert {key: config[key] for key in CONFIG} == CONFIG
+    assert summary["best"] == 3
+    assert group == ("mystudy", "train", store.read_status(folder)["wandb_id"])
+    assert store.read_status(folder)["mirrored_step"] == 100
+    told = "".join(capfd.readouterr())
+    assert "wandb" not in told.lower()
+
+
+def test_a_resumed_run_is_whole_and_does_not_overlap_itself(folder):
+    killed = opened(folder)
+    killed.log_rows(rows(0, 100, 200))
+    killed.run.finish(exit_code=1)
+    resumed = opened(folder)
+    resumed.log_rows(rows(0, 100, 200))
+    resumed.log_rows(rows(200, 300))
+    resumed.finish({})
+    history, *_ = read_back(folder)
+    assert [row["env_step"] for row in history if "env_step" in row] == [0, 100, 200, 300]
+    assert len(track.offline_folders(folder)) == 1
+
+
+def test_a_synced_folder_is_kept_and_not_repeated(folder):
+    first = opened(folder)
+    first.log_rows(rows(0, 100))
+    first.finish({})
+    (synced,) = track.offline_folders(folder)
+    next(synced.glob("*.wandb")).with_suffix(".wandb.synced").touch()
+    second = opened(folder)
+    second.log_rows(rows(0, 100, 200))
+    second.finish({})
+    history, *_, group = read_back(folder)
+    assert [row["env_step"] for row in history if "env_step" in row] == [0, 100, 200]
+    assert synced.exists()
+    assert group[2] == store.read_status(folder)["wandb_id"]
+
+
+def test_wandb_failing_is_one_warning_and_nothing_more(folder, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("no\nservice")
+
+    monkeypatch.setattr(wandb, "init", broken)
+    with pytest.warns(UserWarning, match="W&B is left out from here on: RuntimeError: no service") as told:
+        tracker = opened(folder)
+    tracker.log_rows(rows(0))
+    tracker.finish({})
+    assert len(told) == 1
+    assert tracker.logger is False
+    assert store.read_status(folder)["mirrored_step"] == -1
+
+
+def test_wandb_failing_in_the_middle_does_not_count_rows_as_mirrored(folder):
+    tracker = opened(folder)
+    tracker.log_rows(rows(0))
+    tracker.run.finish()
+    with pytest.warns(UserWarning, match="W&B is left out"):
+        tracker.log_rows(rows(100))
+    tracker.log_rows(rows(200))
+    assert store.read_status(folder)["mirrored_step"] == 0
+    with pytest.warns(UserWarning, match="W&B is left out"):
+        tracker.logger.log_metrics({"loss": 1.0})
+
+
+def test_wandb_missing_is_a_warning(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.warns(UserWarning, match="W&B is left out"):
+        tracker = opened(folder)
+    tracker.finish({})
+
+
+@pytest.mark.parametrize("tracker", [{"name": "none"}, OFFLINE | {"mode": "disabled"}])
+def test_no_tracker_leaves_nothing(folder, tracker):
+    opened_one = opened(folder, tracker)
+    opened_one.log_rows(rows(0))
+    opened_one.finish({})
+    assert opened_one.logger is False
+    assert not list(folder.iterdir())
+
+
+def test_an_unknown_tracker_is_a_mistake(folder):
+    with pytest.raises(InputError, match="wandb"):
+        opened(folder, {"name": "wandbb"})
+
+
+def test_a_diagnosis_is_mirrored_with_table_and_images(tmp_path):
+    from matplotlib.figure import Figure
+
+    study = store.Study(tmp_path / "mystudy", create=True)
+    study.diagnosis_dir.mkdir()
+    figure = tmp_path / "plane.png"
+    Figure().savefig(figure)
+    table = pd.DataFrame({"task": ["toy/a", "toy/b"], "phi": [0.5, None], "psi": [1.0, 0.0], "status": ["ok", "floor"]})
+    for _ in range(2):
+        track.log_diagnosis(OFFLINE, study, Diagnosis(table, pd.DataFrame()), [figure])
+    history, _, summary, group = read_back(study.diagnosis_dir)
+    assert len(track.offline_folders(study.diagnosis_dir)) == 1
+    (row,) = history
+    assert {key.split("/")[0] for key in row} >= {"challenge", "figures"}
+    assert summary["toy/a/phi"] == 0.5
+    assert group == ("mystudy", "diagnosis", study.record["wandb_id"])
+    files = {path.suffix for path in track.offline_folders(study.diagnosis_dir)[0].rglob("*") if path.is_file()}
+    assert {".png", ".json"} <= files
+    assert store.Study(Path(study.path)).record["wandb_id"] == study.record["wandb_id"]
