@@ -1,6 +1,7 @@
 """Composition of the commands' configs by Hydra from the groups in `lcd.configs`, typed by `lcd.schemas`."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
 from difflib import get_close_matches
@@ -138,8 +139,13 @@ def _spelled_out(command: str, text: str) -> str:
             raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
         head, value = POSITIONAL[command], text
     if head in (*TEXT_KEYS, *POSITIONAL.values()) and value not in ("", "null") and value[0] not in "'\"":
-        value = "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        value = _quoted(value)
     return f"{head}={value}"
+
+
+def _quoted(text: str) -> str:
+    """A text that Hydra reads back as it is; backslashes are special only before a quote and at the end."""
+    return "'" + re.sub(r"(\\*)('|$)", lambda found: found[1] * 2 + found[2].replace("'", "\\'"), text) + "'"
 
 
 @cache
@@ -167,8 +173,7 @@ def _choice(group: str, name: Any) -> list[str]:
         return [f"{group}={name}"]
     named = group == "task" or (group in ("benchmark", "agent", "frontend") and ":" in name)
     if named or name in registered(group):
-        quoted = name.replace("\\", "\\\\").replace("'", "\\'")
-        return [f"{group}=custom", f"++{group}.name='{quoted}'"]
+        return [f"{group}=custom", f"++{group}.name={_quoted(name)}"]
     options = set(choices(group)) | set(registered(group))
     raise InputError(f"{group}={show(name)} is unknown: {nearest(name, options)}")
 

@@ -1,0 +1,189 @@
+"""Composed configs: what the command line can say, and that every mistake is one helpful sentence."""
+
+import pytest
+
+from lcd.config import GROUPS, choices, compose, groups, key_table, schema_fields, seed_list
+from lcd.envs.benchmarks import get_benchmark
+from lcd.envs.errors import InputError
+from lcd.schemas import SCHEMAS
+
+TASK = "task=toy/easy-sight-easy-reward"
+
+
+def test_defaults_are_the_papers_study():
+    cfg = compose("diagnose", ["benchmark=toy"])
+    assert cfg.benchmark.name == "toy"
+    assert cfg.agent["name"] == "ppo"
+    assert cfg.frontend == {"name": "identity"}
+    assert cfg.study.views == ["pixels", "figure_ground", "semantic"]
+    assert cfg.study.reward_p == [1.0, 0.75, 0.5, 0.25]
+    assert (cfg.study.seeds, cfg.study.steps, cfg.study.tasks) == (5, 10000, None)
+    assert (cfg.tracker.name, cfg.tracker.mode) == ("wandb", "offline")
+    assert (cfg.launcher.workers, cfg.launcher.threads) == ("auto", 1)
+
+
+def test_groups_and_keys_are_overridden():
+    words = "benchmark=toy study=smoke out=my/study tracker=none launcher.workers=1 study.seeds=[3,7] agent.gamma=0.9"
+    cfg = compose("diagnose", words.split())
+    assert cfg.study.name == "smoke"
+    assert cfg.study.seeds == [3, 7]
+    assert cfg.out == "my/study"
+    assert cfg.tracker.name == "none"
+    assert cfg.launcher.workers == 1
+    assert cfg.agent["gamma"] == 0.9
+
+
+def test_lcd_train_takes_a_task_and_its_knobs():
+    words = [
+        TASK,
+        "view=semantic",
+        "reward_p=0.5",
+        "seeds=3",
+        "steps=5000",
+        "task.knobs.delay=2",
+        "evaluation.every=500",
+    ]
+    cfg = compose("train", words)
+    assert cfg.task.name == "toy/easy-sight-easy-reward"
+    assert cfg.task.knobs == {"delay": 2}
+    assert (cfg.view, cfg.reward_p, cfg.seeds, cfg.steps, cfg.evaluation.every) == ("semantic", 0.5, 3, 5000, 500)
+
+
+def test_names_of_third_parties_need_no_file():
+    words = ["benchmark=mine.envs:Mine", "agent=mine:Agent", "agent.depth=3", "frontend=mine:Eye", "task=a task"]
+    cfg = compose("train", words)
+    assert cfg.benchmark.name == "mine.envs:Mine"
+    assert cfg.agent == {"name": "mine:Agent", "depth": 3}
+    assert cfg.frontend == {"name": "mine:Eye"}
+    assert cfg.task.name == "a task"
+
+
+@pytest.mark.parametrize(
+    "path", ["a b/c.csv", "a=b.csv", "x(1),[2].csv", "it's.csv", "~/x.csv", "c:\\x.csv", "7", "null.csv"]
+)
+def test_paths_are_taken_as_they_are(path):
+    cfg = compose("report", [f"path={path}", f"out={path}"])
+    assert (cfg.path, cfg.out) == (path, path)
+    if "=" not in path:
+        assert compose("report", [path]).path == path
+
+
+def test_positional_words():
+    assert compose("list", ["tasks"]).what == "tasks"
+    assert compose("list").what is None
+    assert compose("doctor") == SCHEMAS["doctor"]()
+
+
+MISTAKES = [
+    ("agent=pppo", "agent=pppo is unknown: did you mean 'ppo'?"),
+    ("benchmark=tyo", "did you mean 'toy'?"),
+    ("frontend=identiti", "did you mean 'identity'?"),
+    ("study=smoek", "did you mean 'smoke'?"),
+    ("tracker=wand", "did you mean 'wandb'?"),
+    ("launcher=slurm", "launcher=slurm is unknown: choose from: local."),
+    ("study.sedes=3", "study.sedes is not a key of 'lcd diagnose': did you mean 'study.seeds'?"),
+    ("+study.sedes=3", "did you mean 'study.seeds'?"),
+    ("seeds=3", "did you mean 'study.seeds'?"),
+    ("task=toy/x", "'lcd diagnose' takes no task; did you mean 'study.tasks'?"),
+    ("nothing.like.it=3", "'lcd diagnose --help' lists the keys"),
+    ("study.seeds=many", "study.seeds=many must be a number of seeds"),
+    ("study.seeds=0", "must be a number of seeds"),
+    ("study.seeds=true", "must be a number of seeds"),
+    ("study.seeds=[1,1]", "list of different seeds"),
+    ("study.seeds=[-1]", "list of different seeds"),
+    ("study.seeds=1,2", "write a list as study.seeds=[1,2]"),
+    ("study.steps=many", "study.steps=many has the wrong type: it must be a whole number"),
+    ("study.steps=1.5", "it must be a whole number"),
+    ("study.steps=null", "it must be a whole number"),
+    ("study.steps=0", "must be a whole number of at least 1"),
+    ("study.views=pixels", "it must be a list of names"),
+    ("study.reward_p=[1,2]", "must lie in (0, 1]"),
+    ("study.reward_p=[]", "must lie in (0, 1]"),
+    ("study.shaping=some", "did you mean 'none'?"),
+    ("study.evaluation=3", "give one of study.evaluation.copies"),
+    ("study.evaluation.every=-5", "at least 1"),
+    ("launcher.workers=lots", "must be auto or a whole number of at least 1"),
+    ("launcher.workers=0", "must be auto or a whole number of at least 1"),
+    ("tracker.mode=of", "choose from: disabled, offline, online"),
+    ("device=gpu", "device=gpu is unknown"),
+    ("out=", "out is empty"),
+    ("study.views=[pixels", "cannot be read"),
+    ("study.name=${nothing}", "cannot be composed"),
+    ("~study.steps", "give key=value"),
+    ("--seeds", "give key=value"),
+    ("toy", "give key=value"),
+    ("agent@other=ppo", "is not understood"),
+    ("agent._target_=os.system", "agent._target_ is not allowed"),
+    ("agent.inner={_target_:os.system}", "agent.inner._target_=os.system is not allowed"),
+    ("agent=custom", "agent.name is missing"),
+]
+
+
+@pytest.mark.parametrize(("override", "sentence"), MISTAKES)
+def test_mistakes_are_one_sentence(override, sentence):
+    with pytest.raises(InputError) as mistake:
+        compose("diagnose", [override])
+    assert sentence in str(mistake.value)
+    assert "\n" not in str(mistake.value)
+
+
+@pytest.mark.parametrize(
+    ("command", "overrides", "sentence"),
+    [
+        ("train", [], "task is missing: give task=…; choose from: toy/"),
+        ("train", [TASK, "reward_p=0"], "reward_p=0.0 must lie in (0, 1]"),
+        ("train", [TASK, "seed=1"], "did you mean 'seeds'?"),
+        ("train", [TASK, "study=lcd"], "'lcd train' takes no study"),
+        ("view", [TASK, "split=test"], "split=test is unknown"),
+        ("view", [TASK, "seed=-1"], "seed=-1 must be a whole number of at least 0"),
+        ("doctor", ["x"], "give key=value"),
+    ],
+)
+def test_mistakes_of_other_commands(command, overrides, sentence):
+    with pytest.raises(InputError) as mistake:
+        compose(command, overrides)
+    assert sentence in str(mistake.value)
+
+
+def test_seeds_by_number_and_by_name():
+    assert seed_list("seeds", 3) == [0, 1, 2]
+    assert seed_list("seeds", [7, 3]) == [7, 3]
+
+
+def test_every_toy_task_has_its_file_and_no_other():
+    assert choices("task") == sorted(get_benchmark("toy").tasks)
+    for task in choices("task"):
+        assert compose("train", [f"task={task}"]).task.name == task
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_choice_composes(group):
+    for command in SCHEMAS:
+        if group not in groups(command):
+            continue
+        for choice in choices(group):
+            task = [TASK] if "task" in groups(command) and group != "task" else []
+            cfg = compose(command, [*task, f"{group}={choice}"])
+            part = getattr(cfg, group)
+            assert (part["name"] if isinstance(part, dict) else part.name) == choice
+
+
+@pytest.mark.parametrize("command", SCHEMAS)
+def test_files_say_what_the_schemas_say(command):
+    """A default stands in a file and in a dataclass; they must not drift apart."""
+    overrides = [TASK] if "task" in groups(command) else []
+    composed, plain = compose(command, overrides), SCHEMAS[command]()
+    for key, _ in schema_fields(SCHEMAS[command]):
+        if key.split(".")[0] in ("agent", "frontend", "task"):
+            continue
+        found, said = composed, plain
+        for part in key.split("."):
+            found, said = getattr(found, part), getattr(said, part)
+        assert found == said, key
+
+
+@pytest.mark.parametrize("command", ["diagnose", "train", "report", "view", "list"])
+def test_every_key_has_a_meaning(command):
+    table = key_table(command)
+    assert table
+    assert [key for key, _, meaning in table if not meaning and not key.startswith(("agent.", "frontend."))] == []

@@ -1,0 +1,98 @@
+"""lcd view, list and report."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lcd import cli
+from lcd.config import compose
+from lcd.envs.benchmarks import get_benchmark
+from lcd.pipelines.view import frames
+
+TASK = "task=toy/hard-sight-easy-reward"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_view_writes_a_picture_of_every_view(tmp_path, capsys):
+    from PIL import Image
+
+    sizes = {}
+    for name, more in {"all": [], "one": ["view=pixels"]}.items():
+        assert cli.main(["view", TASK, "steps=3", f"out=deep/{name}.png", *more]) == 0
+        assert capsys.readouterr().out == f"deep/{name}.png\n"
+        sizes[name] = Image.open(tmp_path / "deep" / f"{name}.png").size
+    assert sizes["all"][0] == sizes["one"][0]
+    assert sizes["all"][1] > 1.8 * sizes["one"][1]
+    assert cli.main(["view", TASK, "steps=1"]) == 0
+    assert (tmp_path / "toy-hard-sight-easy-reward.png").exists()
+
+
+def test_all_views_show_the_same_moments():
+    toy = get_benchmark("toy")
+    shown = {view: frames(toy, view, compose("view", [TASK, "steps=12", "seed=3"])) for view in toy.views}
+    rewards = {view: [reward for _, reward in moments] for view, moments in shown.items()}
+    assert rewards["pixels"] == rewards["figure_ground"] == rewards["semantic"]
+    assert any(rewards["pixels"])
+    for (figure, _), (labels, _) in zip(shown["figure_ground"], shown["semantic"], strict=True):
+        np.testing.assert_array_equal(figure.max(-1) > 0, labels.max(-1) > 0)
+
+
+def test_list_shows_what_there_is(capsys):
+    assert cli.main(["list"]) == 0
+    told = capsys.readouterr().out
+    for name in ("toy/easy-sight-easy-reward", "ppo", "identity", "local", "wandb", "smoke", "semantic"):
+        assert name in told
+    assert cli.main(["list", "agent"]) == 0
+    assert capsys.readouterr().out.split() == ["agent", "ppo"]
+
+
+def curves(path):
+    level = {"pixels": 0.4, "figure_ground": 0.6, "semantic": 0.8}
+    conditions = [(view, 1.0) for view in level] + [("semantic", p) for p in (0.75, 0.5, 0.25)]
+    rows = [
+        {
+            "task": f"mine/{task}",
+            "view": view,
+            "reward_p": p,
+            "seed": seed,
+            "step": step,
+            "return_mean": level[view] * p**hard * (1 + 0.01 * seed),
+            "r_min": 0.0,
+            "r_max": 1.0,
+        }
+        for task, hard in (("easy", 0.1), ("hard", 1.0))
+        for view, p in conditions
+        for seed in range(3)
+        for step in (0, 100)
+    ]
+    pd.DataFrame(rows).to_csv(path, index=False)
+
+
+def test_report_diagnoses_curves_from_elsewhere(tmp_path, capsys):
+    curves(tmp_path / "other people's (1).csv")
+    assert cli.main(["report", "other people's (1).csv"]) == 0
+    folder = tmp_path / "other people's (1)-diagnosis"
+    assert {"report.html", "challenge.csv", "diagnosis.json", "figures"} <= {path.name for path in folder.iterdir()}
+    told = capsys.readouterr().out
+    assert "mine/hard" in told
+    assert "other people's (1)-diagnosis/report.html" in told
+    assert cli.main(["report", "other people's (1).csv", "out=here"]) == 0
+    assert (tmp_path / "here" / "report.html").exists()
+    table = pd.read_csv(tmp_path / "here" / "challenge.csv").set_index("task")
+    assert table.loc["mine/hard", "psi"] == 1.0
+    assert table.loc["mine/easy", "psi"] == 0.0
+
+
+def test_report_refuses_with_a_sentence(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "x.csv").write_text("task,view\na,b\n")
+    curves(tmp_path / "good.csv")
+    for words in (["empty"], ["x.csv"], ["x.txt"], ["good.csv", "out=x.csv"]):
+        assert cli.main(["report", *words]) == 2
+        told = capsys.readouterr()
+        assert told.err.startswith("lcd: ")
+        assert told.err.count("\n") == 1
