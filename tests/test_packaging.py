@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -94,8 +93,12 @@ def test_this_install_imports_from_anywhere(tmp_path):
     assert len(python(code, cwd=tmp_path).split()) == 3
 
 
-def test_gymnasium_finds_our_plugin():
-    assert [point.value for point in entry_points(group="gymnasium.envs", name="lcd")] == ["lcd.envs:register"]
+def test_gymnasium_finds_our_environments_by_their_module(tmp_path):
+    """Gymnasium 1.x has no plugins: an id may name the module that registers it, or that module is imported first."""
+    for first, name in (("", "lcd.envs:lcd/hardness-discrete-v0"), ("import lcd.envs;", "lcd/hardness-discrete-v0")):
+        options = "num_envs=2, vectorization_mode='vector_entry_point', view='semantic', split='train'"
+        code = f"import gymnasium; {first} print(gymnasium.make_vec('{name}', {options}).num_envs)"
+        assert python(code, cwd=tmp_path) == "2"
 
 
 def test_constraints_fix_every_dependency_and_name_no_index():
