@@ -1,5 +1,6 @@
 """What is shipped is what is on disk, for wheels and for editable installs."""
 
+import ast
 import email
 import shutil
 import subprocess
@@ -105,10 +106,31 @@ def test_constraints_fix_every_dependency_and_name_no_index():
     lines = [line for line in (REPO / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
     assert all(line.count("==") == 1 for line in lines)
     fixed = {line.split("==")[0].lower().replace("_", "-") for line in lines}
+    assert needs() <= fixed
+
+
+def test_whatever_is_imported_is_declared():
+    declared = {name.replace("-", "_") for name in needs()}
+    modules = {"hydra_core": "hydra", "pyyaml": "yaml", "procgen_mirror": "procgen"}
+    declared = {modules.get(name, name) for name in declared}
+    assert {name for name in imported() if name not in declared | {"lcd"}} == set()
+
+
+def needs() -> set[str]:
+    """The names of everything that pyproject.toml asks for, extras included."""
     extras = PROJECT["project"]["optional-dependencies"]
-    wanted = [
-        *PROJECT["project"]["dependencies"],
-        *(need for name in extras if name != "all" for need in extras[name]),
-    ]
-    names = {need.replace("=", " ").replace(">", " ").split()[0].lower() for need in wanted}
-    assert names <= fixed
+    wanted = [*PROJECT["project"]["dependencies"], *(need for name in extras if name != "all" for need in extras[name])]
+    return {need.replace("=", " ").replace(">", " ").split()[0].lower() for need in wanted}
+
+
+def imported() -> set[str]:
+    """The top-level names, outside the standard library, that the shipped rooms import anywhere."""
+    names = set()
+    for folder in ROOMS.values():
+        for path in (REPO / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    names |= {alias.name.split(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    names.add(node.module.split(".")[0])
+    return names - set(sys.stdlib_module_names)
