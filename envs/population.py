@@ -13,7 +13,7 @@ from lcd.envs.benchmarks import Benchmark, check_task, get_benchmark
 from lcd.envs.checks import whole_number
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.rewards import KeepRewards
-from lcd.envs.state import State, nest, unnest
+from lcd.envs.state import State, keeps_state, nest, unnest
 from lcd.envs.streams import group_seeds
 
 
@@ -85,6 +85,9 @@ class SeedStack(VectorEnv):
         self.single_action_space = first.single_action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        # Only what all parts can do is offered, so that `hasattr` tells whether a run can be continued exactly.
+        if keeps_state(self.envs):
+            self.get_state, self.set_state = self._get_state, self._set_state
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
@@ -113,11 +116,11 @@ class SeedStack(VectorEnv):
         for env in self.envs:
             env.close(**kwargs)
 
-    def get_state(self) -> State:
+    def _get_state(self) -> State:
         """The states of all."""
         return {k: v for n, env in enumerate(self.envs) for k, v in nest(str(n), env.get_state()).items()}
 
-    def set_state(self, state: State) -> None:
+    def _set_state(self, state: State) -> None:
         """Continue exactly where `get_state` was called."""
         for number, env in enumerate(self.envs):
             env.set_state(unnest(str(number), state))

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from lcd.envs.errors import InputError
-from lcd.envs.state import State, nest, unnest
+from lcd.envs.state import State, keeps_state, nest, unnest
 from lcd.envs.streams import Streams, group_seeds, seed_sequence
 
 
@@ -36,6 +36,9 @@ class KeepRewards(VectorWrapper):
         if env.num_envs % len(self._seeds):
             raise InputError(f"seed names {len(self._seeds)} seeds, but {env.num_envs} copies cannot be shared out.")
         self._start_streams()
+        # Only what the environment can do is offered, so that `hasattr` tells whether a run can be continued exactly.
+        if keeps_state([env]):
+            self.get_state, self.set_state = self._get_state, self._set_state
 
     @property
     def num_seeds(self) -> int:
@@ -68,11 +71,11 @@ class KeepRewards(VectorWrapper):
             thinned[rewarding] += np.asarray(events)[rewarding] * (kept / self.p - 1.0)
         return observations, thinned, terminations, truncations, infos
 
-    def get_state(self) -> State:
+    def _get_state(self) -> State:
         """The state of the wrapper's streams and of the environment."""
         return {**nest("keep", self._streams.get_state()), **nest("env", self.env.get_state())}
 
-    def set_state(self, state: State) -> None:
+    def _set_state(self, state: State) -> None:
         """Continue exactly where `get_state` was called."""
         self._streams.set_state(unnest("keep", state))
         self.env.set_state(unnest("env", state))

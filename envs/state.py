@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 State = dict[str, np.ndarray]
@@ -16,3 +19,8 @@ def unnest(name: str, state: State) -> State:
     """The state of the part called `name`."""
     prefix = f"{name}/"
     return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+
+
+def keeps_state(envs: Iterable[Any]) -> bool:
+    """Can all of these environments say where they are? (Third parties' need not.)"""
+    return all(hasattr(env, "get_state") and hasattr(env, "set_state") for env in envs)

@@ -142,6 +142,12 @@ def test_state_of_a_stack():
         assert same(one.step(actions), other.step(actions))
 
 
+def test_state_is_offered_only_where_it_is_kept():
+    for reward_p in (1.0, 0.5):
+        assert hasattr(population(Toys(), reward_p=reward_p), "get_state")
+        assert not hasattr(population(Poles(), "poles/cart", reward_p=reward_p), "get_state")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

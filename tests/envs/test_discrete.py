@@ -232,10 +232,17 @@ def test_gymnasium_makes_it():
 
 
 def test_importing_the_environments_stays_cheap():
-    code = (
-        "import sys, lcd.envs; print([m for m in ('torch', 'pandas', 'gym', 'lcd.envs.hardness') if m in sys.modules])"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+    heavy = ("torch", "pandas", "gym", "scipy", "lcd.envs.hardness")
+    assert run_python(f"import sys, lcd.envs; print([m for m in {heavy} if m in sys.modules])") == "[]"
+
+
+def test_gymnasium_imports_us_by_name():
+    make = "gymnasium.make_vec('lcd.envs:lcd/hardness-discrete-v0', num_envs=3)"
+    assert run_python(f"import gymnasium; print({make}.num_envs)") == "3"
+
+
+def run_python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_rendering():

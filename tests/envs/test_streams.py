@@ -61,6 +61,13 @@ def test_integers_are_uniform(high):
         assert stats.chisquare(np.bincount(draws.ravel(), minlength=high)).pvalue > 1e-3
 
 
+def test_it_is_splitmix64_when_the_increment_is_the_golden_ratio():
+    """Published numbers of SplitMix64 for the seed 1234567."""
+    streams = Streams(np.array([1234567]), np.array([0x9E3779B97F4A7C15], dtype=np.uint64))
+    expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
+    assert streams.bits(count=5)[0, 1:].tolist() == expected
+
+
 def test_integers_with_a_bound_for_every_copy():
     highs = np.array([1, 5, 100])
     draws = make(3).integers(highs[:, None], count=400)

@@ -1,0 +1,107 @@
+"""Steps per second of the toy MDP, beside the package `mdp-playground` where that is installed.
+
+Run it as a script, on one core. The ratio is against the peer in the same run; without the peer, against the
+134,000 steps/s (15,000 with images and all transforms) measured for it on a 2-core machine.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from typing import Any
+
+import numpy as np
+
+from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
+from lcd.pipelines.launch import keep_freed_memory
+
+PEER_REFERENCE = {"state": 134_000.0, "images": 15_000.0}
+ALL_TRANSFORMS = "shift,scale,rotate,flip"
+SECONDS_A_MEASUREMENT = 1.0
+
+STATE_CASES: dict[str, dict[str, Any]] = {
+    "state, vanilla": {},
+    "state, no terminal states": {"terminal_state_density": 0.0},
+    "state, delay 4 and sequences of 3": {"delay": 4, "sequence_length": 3, "reward_density": 0.05},
+    "state, transition and reward noise": {"transition_noise": 0.1, "reward_noise": 0.1},
+}
+IMAGE_CASES: dict[str, dict[str, Any]] = {
+    "figure_ground": {"view": "figure_ground"},
+    "semantic, all transforms": {"view": "semantic", "image_transforms": ALL_TRANSFORMS},
+    "pixels, texture": {"view": "pixels", "texture": 0.5},
+    "pixels, texture, 3 distractors, all transforms": {
+        "view": "pixels",
+        "texture": 0.5,
+        "distractors": 3,
+        "image_transforms": ALL_TRANSFORMS,
+    },
+}
+
+
+def rate(step: Callable[[int], None], steps_a_call: int) -> float:
+    """Steps per second of `step(number)`, after a warm-up."""
+    for number in range(20):
+        step(number)
+    calls, started = 0, time.perf_counter()
+    while time.perf_counter() - started < SECONDS_A_MEASUREMENT:
+        for _ in range(20):
+            step(calls)
+            calls += 1
+    return calls * steps_a_call / (time.perf_counter() - started)
+
+
+def ours(copies: int, **knobs: Any) -> float:
+    """Environment steps per second of random actions."""
+    env = HardnessDiscreteVectorEnv(copies, **knobs)
+    env.reset()
+    actions = np.random.default_rng(0).integers(env.knobs.action_space_size, size=(64, copies))
+    return rate(lambda number: env.step(actions[number % 64]) and None, copies)
+
+
+def peer(images: bool) -> float | None:
+    """Steps per second of `mdp-playground` with the same states and actions, or None where it is missing."""
+    try:
+        from mdp_playground.envs import RLToyEnv
+    except ImportError:
+        return None
+    config = {"state_space_type": "discrete", "state_space_size": 8, "action_space_size": 8, "seed": 0}
+    config |= {"reward_density": 0.25, "terminal_state_density": 0.25, "delay": 0, "sequence_length": 1}
+    if images:
+        config |= {"image_representations": True, "image_transforms": ALL_TRANSFORMS}
+    with redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        env = RLToyEnv(**config)
+        env.reset()
+    actions = np.random.default_rng(0).integers(8, size=64).tolist()
+
+    def step(number: int) -> None:
+        if env.step(actions[number % 64])[2]:
+            env.reset()
+
+    return rate(step, 1)
+
+
+def table(cases: dict[str, dict[str, Any]], kind: str, copies: tuple[int, ...]) -> None:
+    """Print the rates of these cases at these numbers of copies, and their ratios to the peer."""
+    measured = peer(images=kind == "images")
+    reference = measured or PEER_REFERENCE[kind]
+    source = "measured in this run" if measured else "not installed; reference figure"
+    print(f"\n{kind}: mdp-playground {reference:,.0f} steps/s ({source})")
+    for name, knobs in cases.items():
+        for number in copies:
+            steps = ours(number, **knobs)
+            print(f"  {name:48s} {number:5d} copies {steps:14,.0f} steps/s {steps / reference:8.1f}x")
+
+
+def main() -> None:
+    """Print everything, measured with the memory settings of our own runs."""
+    keep_freed_memory()
+    table(STATE_CASES, "state", (1, 64, 1024))
+    table(IMAGE_CASES, "images", (64, 1024))
+
+
+if __name__ == "__main__":
+    main()
