@@ -40,7 +40,7 @@ class CurveFile:
     def append(self, rows: list[dict[str, Any]]) -> None:
         """Add rows and see them onto the disk."""
         with self.path.open("a", newline="") as file:
-            csv.DictWriter(file, COLUMNS).writerows(rows)
+            csv.DictWriter(file, COLUMNS, lineterminator="\n").writerows(rows)
             file.flush()
             os.fsync(file.fileno())
 
@@ -144,7 +144,7 @@ class Recorder(Callback):
         self.pending += rows
 
     def _save(self, trainer: Trainer) -> None:
-        trainer.save_checkpoint(self.checkpoint)
+        trainer.save_checkpoint(self.checkpoint, weights_only=False)
         self._saved = time.perf_counter()
         self.mirror(self.pending)
         self.pending = []

@@ -118,6 +118,9 @@ def _fit(
 
 
 def _trainer(logger: Any, recorder: Recorder, device: dict[str, Any]) -> Trainer:
+    # Lightning's advice is for users of Lightning: about workers, eval mode and its own services.
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning.pytorch")
     return Trainer(
         max_epochs=1,
         logger=logger,
@@ -157,7 +160,7 @@ def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
     }
     rows = []
     for seed in run_config["seeds"]:
-        r_min, r_max = reward_range(benchmark, task, seed)
+        r_min, r_max = reward_range(benchmark, task, seed, run_config["knobs"])
         rows.append({**shared, "seed": seed, "r_min": r_min, "r_max": r_max})
     return rows
 

@@ -36,6 +36,7 @@ class Population(nn.Module):
         self.weights = nn.ParameterList(stacked.values())
         # A list hides the template from nn.Module: its parameters are only placeholders.
         self._template = [networks[0].to("meta")]
+        self._slots = [_slot(networks[0], name) for name in self.names]
         if execution == "auto":
             execution = "loop" if len(seeds) == 1 or _has_convolutions(networks[0]) else "vmap"
         self.execution = execution
@@ -51,11 +52,13 @@ class Population(nn.Module):
 
     def _call_loop(self, observations: Tensor) -> tuple[Tensor, ...]:
         # unbind's backward is one stack; indexing seed by seed would write a full-size gradient for each seed.
-        columns = [weight.unbind(0) for weight in self.weights]
-        outputs = [
-            functional_call(self._template[0], dict(zip(self.names, column, strict=True)), (batch,))
-            for column, batch in zip(zip(*columns, strict=True), observations.unbind(0), strict=True)
-        ]
+        columns = zip(*(weight.unbind(0) for weight in self.weights), strict=True)
+        outputs = []
+        for weights, batch in zip(columns, observations.unbind(0), strict=True):
+            # What functional_call does, without its bookkeeping: that takes as long as a small network.
+            for (parameters, name), weight in zip(self._slots, weights, strict=True):
+                parameters[name] = weight
+            outputs.append(self._template[0](batch))
         return tuple(torch.stack(parts) for parts in zip(*outputs, strict=True))
 
     @torch.no_grad()
@@ -75,6 +78,12 @@ def _build_seeded(build: Callable[[], nn.Module], seed: int) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(state >> np.uint64(1)))
         return build()
+
+
+def _slot(network: nn.Module, name: str) -> tuple[dict[str, Tensor | None], str]:
+    """Where a network keeps one of its parameters."""
+    path, _, leaf = name.rpartition(".")
+    return network.get_submodule(path)._parameters, leaf
 
 
 def _has_convolutions(network: nn.Module) -> bool:

@@ -145,9 +145,7 @@ class PPO(LightningModule):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         config = self.config
-        return torch.optim.Adam(
-            self.networks.parameters(), lr=config.learning_rate, eps=config.adam_eps, fused=True
-        )
+        return torch.optim.Adam(self.networks.parameters(), lr=config.learning_rate, eps=config.adam_eps, fused=True)
 
     def training_step(self, rollout: dict[str, Tensor], index: int) -> None:
         """One iteration: several passes over one rollout."""
@@ -174,9 +172,7 @@ class PPO(LightningModule):
             generator = np.random.default_rng(seed_sequence(seed, "shuffle", iteration))
             epochs = np.tile(np.arange(samples), (config.epochs, 1))
             orders.append(generator.permuted(epochs, axis=1))
-        return torch.from_numpy(np.stack(orders)).reshape(
-            len(self.seeds), config.epochs * config.minibatches, -1
-        )
+        return torch.from_numpy(np.stack(orders)).reshape(len(self.seeds), config.epochs * config.minibatches, -1)
 
     def _update(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """One optimiser step on one minibatch of each seed."""

@@ -42,9 +42,7 @@ class Rollouts(IterableDataset):
         normalise: divide rewards by the standard deviation of their discounted sums.
     """
 
-    def __init__(
-        self, env: VectorEnv, seeds: list[int], agent, length: int, total: int, gamma: float, normalise: bool
-    ):
+    def __init__(self, env: VectorEnv, seeds: list[int], agent, length: int, total: int, gamma: float, normalise: bool):
         self.env, self.seeds, self.agent = env, list(seeds), agent
         self.length, self.total, self.gamma = length, total, gamma
         self.copies = env.num_envs // len(seeds)

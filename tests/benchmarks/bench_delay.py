@@ -137,7 +137,9 @@ def main() -> None:
         started = time.perf_counter()
         curves = ours(folder, options.seeds)
         seconds = time.perf_counter() - started
-        print(f"delay experiment: {len(DELAYS)} x {options.seeds} seeds x {STEPS} steps in {seconds:.1f} s (limit 120 s)")
+        print(
+            f"delay experiment: {len(DELAYS)} x {options.seeds} seeds x {STEPS} steps in {seconds:.1f} s (limit 120 s)"
+        )
         print(areas(curves).round(3).to_string())
         for seeds in (1, 10, 100):
             print(f"one process, S = {seeds:3d}: {throughput(folder, seeds):9,.0f} agent-steps/s with evaluation")

@@ -196,9 +196,7 @@ def test_the_loss_is_ppos():
         clipped_value = 0.5 * max((1.0 - 2.0) ** 2, (0.7 - 2.0) ** 2)
         assert losses["policy"].item() == pytest.approx(-ratio_term, rel=1e-5)
         assert losses["value"].item() == pytest.approx(clipped_value, rel=1e-5)
-        assert losses["total"].item() == pytest.approx(
-            -ratio_term + 0.5 * clipped_value - 0.1 * entropy, rel=1e-5
-        )
+        assert losses["total"].item() == pytest.approx(-ratio_term + 0.5 * clipped_value - 0.1 * entropy, rel=1e-5)
 
 
 def test_weightless_samples_do_not_count():
@@ -208,7 +206,7 @@ def test_weightless_samples_do_not_count():
 
 
 def test_it_learns():
-    agent, rollouts = train([0, 1], iterations=30)
+    _, rollouts = train([0, 1], iterations=30)
     rollouts.episodes.pop()
     rollouts.collect()
     assert all(seed["return_mean"] > 2.8 for seed in rollouts.episodes.pop())
