@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from lcd.pipelines.store import DONE, FAILED, RUNNING, Run
+from lcd.pipelines.store import DONE, FAILED, QUEUED, RUNNING, Run
 
 READ_EVERY_S = 0.5
 LINE_EVERY_S = 15.0
@@ -77,8 +77,9 @@ class Progress:
     def seconds_left(self) -> float | None:
         """Seconds until the last run is done at the present rate; None while there is no rate."""
         rate = self.rate()
-        total = sum(self._steps(run, status) for run, status in zip(self.runs, self.statuses, strict=True))
-        return (total - self._trained()) / rate if rate > 0 else None
+        pairs = zip(self.runs, self.statuses, strict=True)
+        left = sum(self._steps(run, s) * (1.0 - fraction(s)) for run, s in pairs if s["state"] in (QUEUED, RUNNING))
+        return left / rate if rate > 0 else None
 
     def _trained(self) -> float:
         pairs = zip(self.runs, self.statuses, strict=True)
@@ -100,7 +101,9 @@ class Progress:
                     f"step {status['step']:,} of {status['steps']:,}",
                     f"{status['steps_per_s']:,.0f} steps/s",
                 )
-        bar = ProgressBar(total=max(len(self.runs), 1), completed=self.count(DONE), width=60)
+        # A bar ends no line of its own.
+        bar = Table.grid()
+        bar.add_row(ProgressBar(total=max(len(self.runs), 1), completed=self.count(DONE), width=60))
         return Group(bar, self.line(), table)
 
 

@@ -46,11 +46,10 @@ def publish(
     study: the study that the curves belong to, if they do.
     tracker: the config of what mirrors the diagnosis; None mirrors nothing.
     """
-    from lcd.curves import read_curves
     from lcd.diagnosis import diagnose_curves
     from lcd.report import provenance, terminal_table, write_report
 
-    diagnosis = diagnose_curves(read_curves(source))
+    diagnosis = diagnose_curves(_curves(source, study, console))
     how = {"source": source.name} if study is None else {"study": study.name, "asked_for": _asked(study)}
     try:
         # Figures of tasks that are gone would be taken for figures of this diagnosis.
@@ -68,6 +67,21 @@ def publish(
         _place(console, name, path)
     if study is not None:
         _places_of_mirror(console, study)
+
+
+def _curves(source: Path, study: store.Study | None, console: Console) -> Any:
+    """The curves at `source`; of a study those of its finished runs, because half a curve has another area."""
+    import pandas as pd
+
+    from lcd.curves import read_curves
+
+    made = study.runs() if study is not None else []
+    done = [run for run in made if run.done]
+    if not done:
+        return read_curves(source)
+    if len(done) < len(made):
+        console.print(f"{len(made) - len(done)} of {len(made)} runs are not done and left out.", highlight=False)
+    return pd.concat([read_curves(run.path / "curve.csv") for run in done], ignore_index=True)
 
 
 def _asked(study: store.Study) -> Any:
