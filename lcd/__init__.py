@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import lcd.envs  # noqa: F401
+
 if TYPE_CHECKING:
     from lcd.diagnosis import Diagnosis, diagnose_curves
     from lcd.envs.benchmarks import get_benchmark
@@ -10,7 +12,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Diagnosis", "__version__", "diagnose_curves", "get_benchmark"]
 
-# Importing any sub-package (lcd.envs alone, say) runs this file, so nothing heavy may be imported here.
+# Importing any sub-package runs this file, so nothing heavy is imported here but what registers our environments:
+# Gymnasium loads no plugins, and `import lcd` is to be enough for `gymnasium.make_vec("lcd/…")`.
 _HOMES = {
     "Diagnosis": "lcd.diagnosis",
     "diagnose_curves": "lcd.diagnosis",

@@ -133,9 +133,7 @@ def area(steps: np.ndarray, values: np.ndarray, low: float, high: float) -> floa
     return float(np.sum(np.diff(grid) * (heights[1:] + heights[:-1]) / 2) / (high - low))
 
 
-def attach_ranges(
-    curves: pd.DataFrame, ranges: Mapping[str, Range] | None = None, trust_columns: bool = False
-) -> tuple[pd.DataFrame, list[str]]:
+def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = None) -> tuple[pd.DataFrame, list[str]]:
     """Set the columns r_min and r_max to the ranges that normalise each row.
 
     Parameters
@@ -144,8 +142,6 @@ def attach_ranges(
         Checked curves.
     ranges
         Task to (R_min, R_max). It comes first, then the registered benchmark's own, then the columns.
-    trust_columns
-        Where the columns are filled, they come before the benchmark's own.
 
     Returns
     -------
@@ -160,8 +156,7 @@ def attach_ranges(
         if task in ranges:
             curves.loc[rows.index, ["r_min", "r_max"]] = ranges[task]
             continue
-        trusted = trust_columns and written.notna().all(axis=None)
-        own = None if trusted else _own_ranges(name, task, rows["seed"].unique())
+        own = _own_ranges(name, task, rows["seed"].unique())
         if own is None:
             _check_written(written, name, task)
             continue

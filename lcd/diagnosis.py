@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ import pandas as pd
 
 from lcd.curves import area, attach_ranges, check_curves, common_interval, split_curves
 from lcd.envs.errors import InputError
+from lcd.files import write_atomic
 from lcd.statistics import LEVEL, METHOD, RESAMPLES, bootstrap, iqm, mean_over_seeds
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
@@ -107,8 +107,8 @@ class Diagnosis:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         paths = {"json": folder / "diagnosis.json", "csv": folder / "challenge.csv"}
-        write_whole(paths["json"], self.to_json() + "\n")
-        write_whole(paths["csv"], self.table.to_csv(index=False, lineterminator="\n"))
+        write_atomic(paths["json"], self.to_json() + "\n")
+        write_atomic(paths["csv"], self.table.to_csv(index=False, lineterminator="\n"))
         return paths
 
 
@@ -116,7 +116,6 @@ def diagnose_curves(
     dataframe: pd.DataFrame,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     thresholds: Thresholds | None = None,
-    trust_columns: bool = False,
 ) -> Diagnosis:
     """Tell what makes each task hard from held-out learning curves.
 
@@ -129,9 +128,6 @@ def diagnose_curves(
         benchmark's own where the benchmark is registered, else the columns r_min and r_max.
     thresholds
         When a task counts as unsolved, solved or without signal.
-    trust_columns
-        Take filled columns r_min and r_max before the benchmark's own: right for curves that a study of ours wrote,
-        whose tasks may have been made with other knobs than the benchmark's.
 
     Returns
     -------
@@ -148,7 +144,7 @@ def diagnose_curves(
     the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
     """
     thresholds = thresholds or Thresholds()
-    curves, notes = attach_ranges(check_curves(dataframe), ranges, trust_columns)
+    curves, notes = attach_ranges(check_curves(dataframe), ranges)
     curves["normalised"] = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
     held_out = curves[curves["split"] == "eval"]
     if held_out.empty:
@@ -176,17 +172,6 @@ def numeric_columns() -> tuple[str, ...]:
 def table_columns() -> tuple[str, ...]:
     """Columns of the table, in order."""
     return (*GROUP, "task", *numeric_columns(), "status", "phi_status", "psi_status")
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Replace a file at once, so that a reader or a kill never finds half of it."""
-    data = content.encode() if isinstance(content, str) else content
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with partial.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
 
 
 def _diagnose_task(rows: pd.DataFrame, task: str, thresholds: Thresholds) -> dict:

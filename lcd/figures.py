@@ -18,7 +18,8 @@ from matplotlib.ticker import EngFormatter
 from matplotlib.transforms import Bbox
 
 from lcd.curves import split_curves
-from lcd.diagnosis import CONDITIONS, GROUP, REWARDS, VIEWS, Diagnosis, write_whole
+from lcd.diagnosis import CONDITIONS, GROUP, REWARDS, VIEWS, Diagnosis
+from lcd.files import write_atomic
 from lcd.statistics import mean_interval
 
 INK, MUTED, GRID = "#1f2933", "#64707d", "#d9dee4"
@@ -180,7 +181,7 @@ def save_figure(figure: Figure, folder: str | Path, name: str) -> list[Path]:
     paths = []
     for kind in ("png", "svg"):
         paths.append(folder / f"{name}.{kind}")
-        write_whole(paths[-1], _render(figure, kind))
+        write_atomic(paths[-1], _render(figure, kind))
     return paths
 
 

@@ -18,8 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from lcd.curves import CURVE
-from lcd.diagnosis import CONDITIONS, GROUP, STATUSES, VIEWS, Diagnosis, write_whole
+from lcd.diagnosis import CONDITIONS, GROUP, STATUSES, VIEWS, Diagnosis
 from lcd.figures import STYLES, all_figures, data_uri, draw_svg, save_figure
+from lcd.files import write_atomic
 from lcd.statistics import METHOD
 
 PACKAGES = (
@@ -81,7 +82,7 @@ def write_report(
         effort=_effort(diagnosis.curves),
         provenance={key.replace("_", " "): _shown(value) for key, value in told.items()},
     )
-    write_whole(folder / "report.html", page)
+    write_atomic(folder / "report.html", page)
     return folder / "report.html"
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
+PRECISIONS = ("32-true", "bf16-mixed")
 VIEWS = ("pixels", "figure_ground", "semantic")
 REWARD_P = (1.0, 0.75, 0.5, 0.25)
 
@@ -94,6 +95,7 @@ class DiagnoseConfig:
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    precision: str = field(default="32-true", metadata=_doc("Lightning's precision", PRECISIONS))
 
 
 @dataclass
@@ -114,6 +116,7 @@ class TrainConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     out: str | None = field(default=None, metadata=_doc("the folder of the run's study; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    precision: str = field(default="32-true", metadata=_doc("Lightning's precision", PRECISIONS))
 
 
 @dataclass

@@ -14,7 +14,7 @@ from lcd.pipelines import runs, store
 from lcd.pipelines.launch import Call, Outcome, launch
 from lcd.pipelines.progress import Progress, label
 from lcd.pipelines.report import publish
-from lcd.schemas import DiagnoseConfig
+from lcd.schemas import DiagnoseConfig, TrainConfig
 
 TRAIN = "lcd.pipelines.train:train_run"
 LOG_FILE = "log.txt"
@@ -30,10 +30,8 @@ def run(cfg: DiagnoseConfig) -> int:
         missing = [each for each in wanted if not each.done]
         console.print(opening(study, wanted, missing), highlight=False, soft_wrap=True)
         if missing:
-            outcomes = train(cfg, wanted, missing, console)
-            failed = [outcome for outcome in outcomes if outcome.error]
-            if failed:
-                console.print(failure(study, failed, len(wanted)), highlight=False, soft_wrap=True, markup=False)
+            outcomes = train_missing(cfg, study, wanted, console)
+            if any(outcome.error for outcome in outcomes):
                 return 1
         publish(study.path, study.diagnosis_dir, console, study=study, tracker=asdict(cfg.tracker))
     return 0
@@ -63,11 +61,17 @@ def _studies() -> list[str]:
     return choices("study")
 
 
-def train(cfg: DiagnoseConfig, wanted: list[store.Run], missing: list[store.Run], console: Console) -> list[Outcome]:
-    """Train the missing runs, those that need most steps first; a stopped command leaves them queued."""
+def train_missing(
+    cfg: DiagnoseConfig | TrainConfig, study: store.Study, wanted: list[store.Run], console: Console
+) -> list[Outcome]:
+    """Train the wanted runs that are not done, those that need most steps first, and tell which failed.
+
+    A stopped command leaves them queued.
+    """
+    missing = [each for each in wanted if not each.done]
     for each in missing:
         each.update(state=store.QUEUED, error=None)
-    device, tracker = runs.device_config(cfg.device), asdict(cfg.tracker)
+    device, tracker = {"accelerator": cfg.device, "precision": cfg.precision}, asdict(cfg.tracker)
     order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
     calls = [Call((TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
     with Progress(wanted, console) as progress, _requeued(missing):
@@ -83,6 +87,8 @@ def train(cfg: DiagnoseConfig, wanted: list[store.Run], missing: list[store.Run]
         if outcome.error is not None:
             # A worker that was killed could not say so itself.
             each.update(state=store.FAILED, error=outcome.error)
+    if failed := [outcome for outcome in outcomes if outcome.error]:
+        console.print(failure(study, failed, len(wanted)), highlight=False, soft_wrap=True, markup=False)
     return outcomes
 
 

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from lcd.pipelines.store import DONE, FAILED, QUEUED, RUNNING, Run
+from lcd.pipelines.store import DONE, FAILED, QUEUED, RUNNING, Run, task_name
 
 READ_EVERY_S = 0.5
 LINE_EVERY_S = 15.0
@@ -114,7 +114,7 @@ def fraction(status: dict[str, Any]) -> float:
 
 def label(run_config: dict[str, Any]) -> str:
     """A run's condition as a reader names it."""
-    return f"{run_config['task']}  {run_config['view']}  p={run_config['reward_p']:g}"
+    return f"{task_name(run_config)}  {run_config['view']}  p={run_config['reward_p']:g}"
 
 
 def clock(seconds: float) -> str:

@@ -19,7 +19,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.rollout import Rollouts
 from lcd.curves import COLUMNS
-from lcd.pipelines.store import write_atomic
+from lcd.files import write_atomic
 
 STATUS_EVERY_S = 0.5
 CHECKPOINT_EVERY_S = 5.0

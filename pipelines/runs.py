@@ -9,6 +9,7 @@ from typing import Any
 
 from lcd.config import seed_list, show
 from lcd.envs.errors import InputError, nearest
+from lcd.files import write_atomic
 from lcd.pipelines import store
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
 
@@ -119,11 +120,6 @@ def _run_config(parts: Mapping[str, Any], evaluation: EvaluationConfig, **fields
     }
 
 
-def device_config(device: str) -> dict[str, Any]:
-    """What `train_run` takes as its device, from a command's `device` key."""
-    return {"accelerator": device, "precision": "32-true"}
-
-
 def resolve(target: str) -> Any:
     """The object at `module:object`."""
     module, _, name = target.partition(":")
@@ -148,7 +144,7 @@ def perform(
             raise
         except Exception as error:
             store.update_status(run_dir, state=store.FAILED, error=describe(error))
-            store.write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
+            write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
             raise
         if not store.Run(run_dir, run_config).done:
             _refuse_unfinished(train, run_dir)

@@ -12,8 +12,6 @@ import csv
 import fcntl
 import hashlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -22,6 +20,7 @@ from typing import Any
 import yaml
 
 from lcd.envs.errors import InputError
+from lcd.files import write_atomic
 
 QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
 STATUS = {
@@ -37,31 +36,6 @@ STATUS = {
 }
 
 
-def write_atomic(path: str | Path, content: str | bytes) -> None:
-    """Write a file so that a reader, a crash or a power cut sees the old content or the new, never a part of it."""
-    path = Path(path)
-    data = content.encode() if isinstance(content, str) else content
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files that only their owner may read.
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def canonical(value: Any) -> str:
     """JSON that is the same for equal configs."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -75,8 +49,14 @@ def run_id(run_config: Mapping[str, Any]) -> str:
 def condition(run_config: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that tells two curves of one seed apart in `curve.csv`: task, view, front-end, p, shaping, agent."""
     named = {key: run_config[key]["name"] for key in ("frontend", "agent")}
-    plain = {key: run_config[key] for key in ("benchmark", "task", "view", "reward_p", "shaping")}
-    return plain | named
+    plain = {key: run_config[key] for key in ("benchmark", "view", "reward_p", "shaping")}
+    return {"task": task_name(run_config)} | plain | named
+
+
+def task_name(run_config: Mapping[str, Any]) -> str:
+    """What curves call a run's task: its name, and the knobs that make it another task than the benchmark's."""
+    knobs = ",".join(f"{key}={value}" for key, value in sorted(run_config["knobs"].items()))
+    return f"{run_config['task']}[{knobs}]" if knobs else run_config["task"]
 
 
 @contextlib.contextmanager

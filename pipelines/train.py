@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from gymnasium.spaces import Discrete
 from gymnasium.vector import VectorEnv
 from lightning.pytorch import LightningModule, Trainer
+from rich.console import Console
+from rich.table import Table
 
 from lcd import frontends
 from lcd.agents import agents, validate
@@ -19,11 +22,47 @@ from lcd.agents.rollout import Rollouts, loader
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
+from lcd.pipelines.diagnose import train_missing
+from lcd.pipelines.progress import label
 from lcd.pipelines.record import STEP, AtomicCheckpoints, CurveFile, Recorder
-from lcd.pipelines.store import DONE, RUNNING, read_status, update_status
+from lcd.pipelines.runs import run_config_from
+from lcd.pipelines.store import DONE, RUNNING, Study, read_status, run_id, task_name, update_status
 from lcd.pipelines.track import open_tracker
+from lcd.schemas import TrainConfig
 
 logger = logging.getLogger(__name__)
+
+
+def run(cfg: TrainConfig) -> int:
+    """`lcd train`: one run, in a study of its own unless `out` names another; returns the exit code."""
+    console = Console()
+    run_config = run_config_from(cfg)
+    study = Study(cfg.out or default_out(run_config), create=True)
+    with study.lock():
+        (made,) = study.ask({"train": run_config}, [run_config])
+        if not made.done and any(outcome.error for outcome in train_missing(cfg, study, [made], console)):
+            return 1
+    console.print(_summary(run_config, made.path), highlight=False)
+    for name in ("curve.csv", "checkpoints/last.ckpt"):
+        console.print(f"{Path(name).stem:<10} {made.path / name}", highlight=False, soft_wrap=True, markup=False)
+    return 0
+
+
+def default_out(run_config: dict[str, Any]) -> Path:
+    """A folder that the same request always gets."""
+    task = "".join(c if c.isalnum() or c in "-_." else "-" for c in run_config["task"])
+    return Path("studies") / f"train-{task}-{run_id(run_config)[:6]}"
+
+
+def _summary(run_config: dict[str, Any], folder: Path) -> Table:
+    """The held-out return of each seed before and after training, beside what there is to reach."""
+    curve = pd.read_csv(folder / "curve.csv")
+    held_out = curve[curve.split == "eval"]
+    table = Table("seed", "first return", "last return", "random", "best", title=label(run_config), box=None)
+    for seed, rows in held_out.groupby("seed"):
+        first, last = rows.return_mean.iloc[[0, -1]]
+        table.add_row(str(seed), *(f"{x:.3g}" for x in (first, last, rows.r_min.iloc[0], rows.r_max.iloc[0])))
+    return table
 
 
 def train_run(run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str, Any], device: dict[str, Any]) -> None:
@@ -151,7 +190,7 @@ def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
     benchmark, task = get_benchmark(run_config["benchmark"]), run_config["task"]
     shared = {
         "benchmark": benchmark.name,
-        "task": task,
+        "task": task_name(run_config),
         "view": run_config["view"],
         "frontend": run_config["frontend"]["name"],
         "reward_p": run_config["reward_p"],

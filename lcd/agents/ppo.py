@@ -5,6 +5,7 @@ and summed over seeds, so that no seed's gradient knows of the others, and one o
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,7 +131,8 @@ class PPO(LightningModule):
     @torch.no_grad()
     def act(self, features: Tensor, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Sampled actions by inverting the policy's distribution at `draws`, their log-probabilities, values."""
-        logits, values = self.networks(features)
+        with self._precision():
+            logits, values = self.networks(features)
         log_probs = logits.float().log_softmax(-1)
         # The last action takes what rounding left above the cumulative sum.
         actions = (log_probs.exp().cumsum(-1)[..., :-1] <= draws[..., None]).sum(-1)
@@ -139,7 +141,12 @@ class PPO(LightningModule):
     @torch.no_grad()
     def value(self, features: Tensor) -> Tensor:
         """Values of features, (seeds, copies)."""
-        return self.networks(features)[1].float()
+        with self._precision():
+            return self.networks(features)[1].float()
+
+    def _precision(self) -> AbstractContextManager[None]:
+        """Acting happens outside Lightning's training step but has to agree with it to the last rounding."""
+        return self._trainer.precision_plugin.forward_context() if self._trainer else nullcontext()
 
     # Learning
 

@@ -222,6 +222,24 @@ def test_a_population_learns_what_each_of_its_seeds_learns_alone(execution):
         assert np.array_equal(rollouts.observations.reshape(3, -1)[s], own.observations.ravel())
 
 
+@pytest.mark.parametrize("execution", ["vmap", "loop"])
+def test_acting_and_learning_agree_in_half_precision(execution):
+    """The first minibatch of an iteration meets the policy that acted: every ratio is exactly 1."""
+    ratios = []
+
+    class Watched(PPO):
+        def loss(self, batch):
+            logits, _ = self.networks(batch["features"])
+            log_probs = logits.float().log_softmax(-1).gather(-1, batch["actions"][..., None]).squeeze(-1)
+            ratios.append((log_probs - batch["log_probs"]).abs().max().item())
+            return super().loss(batch)
+
+    config = PPOConfig(copies=4, rollout=16, minibatches=1, epochs=1, execution=execution)
+    agent = Watched(config, (1,), 2, [0, 1], nn.Identity())
+    run_trainer(agent, Rollouts(Corridor(8), [0, 1], agent, 16, 3, 0.9, True), precision="bf16-mixed")
+    assert ratios == pytest.approx([0.0] * 3, abs=1e-6)
+
+
 def test_a_wrong_hyper_parameter_is_one_sentence():
     assert validate("ppo", {"learning_rate": 1}).learning_rate == 1.0
     for params, said in [
@@ -246,6 +264,11 @@ def train(seeds, iterations, execution="auto"):
     agent = make_agent(seeds, copies=4, config=config)
     env = Corridor(4 * len(seeds))
     rollouts = Rollouts(env, seeds, agent, config.rollout, iterations, config.gamma, normalise=True)
+    run_trainer(agent, rollouts)
+    return agent, rollouts
+
+
+def run_trainer(agent, rollouts, precision="32-true"):
     trainer = Trainer(
         max_epochs=1,
         logger=False,
@@ -253,7 +276,7 @@ def train(seeds, iterations, execution="auto"):
         enable_progress_bar=False,
         enable_model_summary=False,
         accelerator="cpu",
+        precision=precision,
         devices=1,
     )
     trainer.fit(agent, loader(rollouts))
-    return agent, rollouts

@@ -91,7 +91,7 @@ def test_a_commands_exit_code_is_passed_on(monkeypatch):
 
 
 def test_help_imports_nothing_heavy():
-    heavy = ("torch", "lightning", "hydra", "pandas", "gymnasium", "wandb", "numpy")
+    heavy = ("torch", "lightning", "hydra", "pandas", "scipy", "wandb")
     code = f"import sys; from lcd import cli; cli.main(['--help']); print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

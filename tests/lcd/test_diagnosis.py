@@ -242,9 +242,6 @@ def test_ranges_come_from_the_argument_then_the_benchmark_then_the_columns(make_
     assert own == pytest.approx((1 / 2 + 1 / 3) / 2)
     assert "differ from benchmark 'toys'" in notes[0]
     assert areas("toys", "toy/a", drop=["r_min", "r_max"]) == (pytest.approx((1 / 2 + 1 / 3) / 2), ())
-    assert areas("toys", "toy/a", trust_columns=True) == (pytest.approx(1), ())
-    missing = areas("toys", "toy/a", trust_columns=True, drop=["r_max"])
-    assert missing[0] == pytest.approx((1 / 2 + 1 / 3) / 2)
     assert areas("toys", "toy/other")[0] == pytest.approx(1)
     assert areas("strangers", "toy/a")[0] == pytest.approx(1)
     with pytest.raises(InputError, match=r"Nothing tells the range of task 'toy/a'"):

@@ -11,6 +11,7 @@ import numpy as np
 
 from lcd.curves import COLUMNS
 from lcd.envs.errors import InputError
+from lcd.files import write_atomic
 from lcd.pipelines import store
 from lcd.pipelines.track import open_tracker
 
@@ -44,7 +45,7 @@ def train(run_config, run_dir, tracker, device):
         fresh = [row for row in rows if row["step"] == step]
         with (folder / "curve.csv").open("a", newline="") as file:
             csv.DictWriter(file, COLUMNS).writerows(fresh)
-        store.write_atomic(checkpoint, json.dumps({"step": step}))
+        write_atomic(checkpoint, json.dumps({"step": step}))
         tracked.log_rows(fresh)
         store.update_status(folder, step=step, steps_per_s=1000.0)
         print("reached", step)

@@ -17,7 +17,7 @@ def runs(tmp_path, monkeypatch):
         "c": {"state": "queued"},
         "d": {"state": "failed", "step": 0},
     }.items():
-        config = {"task": f"toy/{name}", "view": "pixels", "reward_p": 0.5, "seeds": [0, 1], "steps": 100}
+        config = {"task": f"toy/{name}", "knobs": {}, "view": "pixels", "reward_p": 0.5, "seeds": [0, 1], "steps": 100}
         (tmp_path / name).mkdir()
         made.append(store.Run(tmp_path / name, config))
         made[-1].update(steps=100, **status)

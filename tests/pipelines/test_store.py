@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from lcd.envs.errors import InputError
+from lcd.files import write_atomic
 from lcd.pipelines import store
 
 
@@ -89,14 +90,14 @@ def test_a_broken_status_counts_as_none(tmp_path, content):
 
 def test_an_atomic_write_that_fails_leaves_the_old_file_alone(tmp_path, monkeypatch):
     path = tmp_path / "x"
-    store.write_atomic(path, "old")
+    write_atomic(path, "old")
 
     def broken(*_):
         raise OSError("no space")
 
-    monkeypatch.setattr(store.os, "fsync", broken)
+    monkeypatch.setattr("lcd.files.os.fsync", broken)
     with pytest.raises(OSError, match="no space"):
-        store.write_atomic(path, "new")
+        write_atomic(path, "new")
     assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]
 
 
