@@ -35,8 +35,8 @@ lint: $(STAMP)  ## check style and format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-bench: $(STAMP)  ## measure speed against peers, and print the figures
-	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
+bench: $(STAMP)  ## measure speed against peers, and print the figures; ONLY=delay runs one script, which takes ARGS
+	@for script in tests/benchmarks/bench_$(or $(ONLY),*).py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
 
 clean:  ## remove .venv, build products and caches; studies stay
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -5,6 +5,7 @@ import math
 import os
 import platform
 import subprocess
+import textwrap
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -28,6 +29,7 @@ PACKAGES = (
     "hydra-core", "wandb", "procgen", "procgen-mirror",
 )  # fmt: skip
 MIDDLE = 0.5
+NARROW_NAME = 22
 CLASSES = {
     (True, True): "Hard to see and hard to learn from reward",
     (True, False): "Hard to see",
@@ -111,7 +113,7 @@ def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     # The status has spaces to be wrapped at, a name has none.
     longest = max(map(len, diagnosis.table["task"]))
-    table.add_column("task", overflow="fold", min_width=min(longest, 22 if narrow else 32))
+    table.add_column("task", overflow="fold", min_width=min(longest, NARROW_NAME if narrow else 32))
     for sign in ("φ", "ψ"):
         table.add_column(Text(f"{sign} [95 %]"), no_wrap=True)
     for head in ("AUC by view*\np .75 .5 .25",) if narrow else ("AUC by view*", "p .75 .5 .25"):
@@ -276,7 +278,8 @@ def _terminal_row(row: pd.Series, narrow: bool) -> list[Text]:
     views, ps = areas(names[:3]), areas(names[3:])
     both = [Text("\n").join([views, ps])] if narrow else [views, ps]
     # From Text, not markup, because names come from files.
-    return [Text(row["task"]), score("phi"), score("psi"), *both, Text(row["status"].replace("_", " "))]
+    name = "\n".join(textwrap.wrap(row["task"], NARROW_NAME)) if narrow else row["task"]
+    return [Text(name), score("phi"), score("psi"), *both, Text(row["status"].replace("_", " "))]
 
 
 def _commit() -> str | None:

@@ -27,12 +27,9 @@ def run(cfg: DiagnoseConfig) -> int:
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         wanted = study.ask(request(cfg), run_configs)
-        missing = [each for each in wanted if not each.done]
-        console.print(opening(study, wanted, missing), highlight=False, soft_wrap=True)
-        if missing:
-            outcomes = train_missing(cfg, study, wanted, console)
-            if any(outcome.error for outcome in outcomes):
-                return 1
+        console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
+        if any(outcome.error for outcome in train_missing(cfg, study, wanted, console)):
+            return 1
         publish(study.path, study.diagnosis_dir, console, study=study, tracker=asdict(cfg.tracker))
     return 0
 
@@ -103,17 +100,15 @@ def _requeued(missing: list[store.Run]) -> Iterator[None]:
                 each.update(state=store.QUEUED)
 
 
-def opening(study: store.Study, wanted: list[store.Run], missing: list[store.Run]) -> str:
-    """The sentence a study begins with."""
-    done = len(wanted) - len(missing)
-    if not missing:
-        return f"All {len(wanted)} runs of the study {study.path} are done."
-    verb = (
-        f"Continuing the study {study.path}: {done} of {len(wanted)} runs are done"
-        if done
-        else (f"Training {len(wanted)} runs into the study {study.path}")
-    )
-    return f"{verb}. Ctrl-C stops; the same command continues."
+def opening(study: store.Study, wanted: list[store.Run]) -> str:
+    """The sentence a command begins with."""
+    done = sum(each.done for each in wanted)
+    if done == len(wanted):
+        return f"{done} of {done} runs of the study {study.path} are done."
+    count = f"{len(wanted)} run{'s' * (len(wanted) > 1)}"
+    begun = f"Continuing the study {study.path}: {done} of {count} done"
+    training = begun if done else f"Training {count} into {study.path}"
+    return f"{training}. Ctrl-C stops; the same command continues."
 
 
 def failure(study: store.Study, failed: list[Outcome], total: int) -> str:

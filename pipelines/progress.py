@@ -9,6 +9,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
 from lcd.pipelines.store import DONE, FAILED, QUEUED, RUNNING, Run, task_name
 
@@ -96,7 +97,7 @@ class Progress:
         for run, status in zip(self.runs, self.statuses, strict=True):
             if status["state"] == RUNNING:
                 table.add_row(
-                    label(run.config),
+                    Text(label(run.config)),
                     ProgressBar(total=1.0, completed=fraction(status), width=20),
                     f"step {status['step']:,} of {status['steps']:,}",
                     f"{status['steps_per_s']:,.0f} steps/s",

@@ -14,6 +14,7 @@ from gymnasium.vector import VectorEnv
 from lightning.pytorch import LightningModule, Trainer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from lcd import frontends
 from lcd.agents import agents, validate
@@ -22,7 +23,7 @@ from lcd.agents.rollout import Rollouts, loader
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
-from lcd.pipelines.diagnose import train_missing
+from lcd.pipelines.diagnose import opening, train_missing
 from lcd.pipelines.progress import label
 from lcd.pipelines.record import STEP, AtomicCheckpoints, CurveFile, Recorder
 from lcd.pipelines.runs import run_config_from
@@ -40,11 +41,12 @@ def run(cfg: TrainConfig) -> int:
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
         (made,) = study.ask({"train": run_config}, [run_config])
+        console.print(opening(study, [made]), highlight=False, soft_wrap=True, markup=False)
         if not made.done and any(outcome.error for outcome in train_missing(cfg, study, [made], console)):
             return 1
     console.print(_summary(run_config, made.path), highlight=False)
-    for name in ("curve.csv", "checkpoints/last.ckpt"):
-        console.print(f"{Path(name).stem:<10} {made.path / name}", highlight=False, soft_wrap=True, markup=False)
+    for name, file in {"curve": "curve.csv", "checkpoint": "checkpoints/last.ckpt"}.items():
+        console.print(f"{name:<10} {made.path / file}", highlight=False, soft_wrap=True, markup=False)
     return 0
 
 
@@ -58,7 +60,16 @@ def _summary(run_config: dict[str, Any], folder: Path) -> Table:
     """The held-out return of each seed before and after training, beside what there is to reach."""
     curve = pd.read_csv(folder / "curve.csv")
     held_out = curve[curve.split == "eval"]
-    table = Table("seed", "first return", "last return", "random", "best", title=label(run_config), box=None)
+    table = Table(
+        "seed",
+        "first return",
+        "last return",
+        "random",
+        "best",
+        title=Text(label(run_config)),
+        title_justify="left",
+        box=None,
+    )
     for seed, rows in held_out.groupby("seed"):
         first, last = rows.return_mean.iloc[[0, -1]]
         table.add_row(str(seed), *(f"{x:.3g}" for x in (first, last, rows.r_min.iloc[0], rows.r_max.iloc[0])))

@@ -1,8 +1,8 @@
 """MDP Playground's delay experiment (figure 9a of its paper): 5 delays x 100 seeds x 20,000 steps, with PPO.
 
 Every run goes through the product's own pipeline: evaluation every 1,000 steps over 10 episodes a seed, the curve of
-each seed kept on disk. `--peer` trains stable-baselines3's PPO on a few of the same MDPs with the same evaluation and
-compares the areas under the curves.
+each seed kept on disk. stable-baselines3's PPO is trained on a few of the same MDPs with the same evaluation, and the
+areas under the curves are compared.
 """
 
 import argparse
@@ -130,7 +130,9 @@ def peer(delay: int, seed: int) -> list[dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--peer", type=int, default=0, metavar="SEEDS", help="seeds of stable-baselines3 to compare")
+    parser.add_argument(
+        "--peer", type=int, default=1, metavar="SEEDS", help="seeds of stable-baselines3 to compare, 0 for none"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -149,7 +151,7 @@ def main() -> None:
         seconds = (time.perf_counter() - started) / (len(DELAYS) * options.peer)
         theirs, same = pd.DataFrame(rows), curves[curves.seed < options.peer]
         print(f"stable-baselines3 PPO: {seconds:.1f} s a run with evaluation; areas (ours on the same seeds beside):")
-        print(areas(theirs).join(areas(same), rsuffix=" ours").round(3).to_string())
+        print(areas(theirs).join(areas(same).add_suffix(" ours")).round(3).to_string())
 
 
 if __name__ == "__main__":
