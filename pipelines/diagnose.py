@@ -104,7 +104,7 @@ def opening(study: store.Study, wanted: list[store.Run]) -> str:
     """The sentence a command begins with."""
     done = sum(each.done for each in wanted)
     if done == len(wanted):
-        return f"{done} of {done} runs of the study {study.path} are done."
+        return f"All {done} runs of the study {study.path} are done." if done > 1 else f"{study.path} is done."
     count = f"{len(wanted)} run{'s' * (len(wanted) > 1)}"
     begun = f"Continuing the study {study.path}: {done} of {count} done"
     training = begun if done else f"Training {count} into {study.path}"

@@ -96,7 +96,9 @@ def test_every_toy_runs_and_knows_its_range(task):
 
 def test_ranges_follow_seed_and_knobs():
     task = "toy/easy-sight-easy-reward"
-    assert reward_range("toy", task, 0, {"horizon": 7})[1] == 7
+    # One state pays; the best action leads there unless noise, 0.3 by default, leads elsewhere.
+    assert reward_range("toy", task, 0, {"horizon": 7})[1] == pytest.approx(7 * 0.7)
+    assert reward_range("toy", task, 0, {"horizon": 7, "transition_noise": 0.0})[1] == 7
     knobs = {"transition_noise": 0.3, "terminal_state_density": 0.2, "sequence_length": 2, "action_space_size": 3}
     assert len({reward_range("toy", task, seed, knobs) for seed in range(4)}) > 1
 
