@@ -20,8 +20,10 @@ from lcd.pipelines.track import offline_folders
 HERE = str(Path(__file__).parent)
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]", "study.seeds=2", "study.steps=400"]
 RUNS = 12
+# A shell's background job hands down an ignored SIGINT; a terminal's does not.
 CLI = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 from lcd import cli
 from lcd.pipelines import diagnose
@@ -70,7 +72,7 @@ def steps_trained(out):
 
 
 def wait_until_trained(out, process, steps):
-    end = time.monotonic() + 40
+    end = time.monotonic() + 300
     while steps_trained(out) < steps:
         assert process.poll() is None, process.stderr.read()
         assert time.monotonic() < end
@@ -177,7 +179,7 @@ def test_ctrl_c_stops_soon_and_says_how_to_go_on(tmp_path, uninterrupted):
     wait_until_trained(out, process, 300)
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, complaints = process.communicate(timeout=20)
+    _, complaints = process.communicate(timeout=120)
     assert process.returncode == 130
     assert time.monotonic() - began < 5
     assert "Traceback" not in complaints
