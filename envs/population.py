@@ -93,16 +93,30 @@ class SeedStack(VectorEnv):
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Reset all; `seed` is one seed, or one for each of the stacked environments."""
+        if options is not None and "reset_mask" in options:
+            return self._reset_some(options)
         seeds = [None] * self.num_seeds if seed is None else group_seeds(seed, self.num_seeds)
         results = [env.reset(seed=s, options=options) for env, s in zip(self.envs, seeds, strict=True)]
         observations, infos = zip(*results, strict=True)
+        self._observations = list(observations)
         return np.concatenate(observations), _merged(infos, self.envs[0].num_envs)
+
+    def _reset_some(self, options: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
+        """Reset the copies in `reset_mask`; a part without such copies is left alone, as Gymnasium demands."""
+        infos: list[dict[str, Any]] = []
+        for number, mask in enumerate(np.split(np.asarray(options["reset_mask"]), self.num_seeds)):
+            info: dict[str, Any] = {}
+            if mask.any():
+                self._observations[number], info = self.envs[number].reset(options={**options, "reset_mask": mask})
+            infos.append(info)
+        return np.concatenate(self._observations), _merged(infos, self.envs[0].num_envs)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step all."""
         parts = np.split(np.asarray(actions), self.num_seeds)
         results = [env.step(part) for env, part in zip(self.envs, parts, strict=True)]
         *arrays, infos = zip(*results, strict=True)
+        self._observations = list(arrays[0])
         observations, rewards, terminations, truncations = map(np.concatenate, arrays)
         return observations, rewards, terminations, truncations, _merged(infos, self.envs[0].num_envs)
 

@@ -4,7 +4,9 @@ Commands are named as strings and imported when they run, so that `lcd --help` i
 package needs nothing of the pipelines that are built on it.
 """
 
+import errno
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -49,6 +51,8 @@ COMMANDS = {
     "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
 }
 OK, FAILED, MISTAKE, STOPPED = 0, 1, 2, 130
+OWN_CODE = re.compile(r"(benchmark|agent|frontend)(\.name)?=['\"]?[\w.]+:\w")
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -86,8 +90,9 @@ def _run(name: str, overrides: list[str]) -> int:
         if {"-h", "--help"} & set(overrides):
             print(_help(name))
             return OK
-        # A user's own module:object is looked for where the command is given, as `python` does.
-        if os.getcwd() not in sys.path:
+        # A user's own module:object is looked for where the command is given, as `python` does; nothing else is,
+        # because the working directory may be somebody else's study.
+        if any(OWN_CODE.match(override) for override in overrides) and os.getcwd() not in sys.path:
             sys.path.append(os.getcwd())
         from lcd.config import compose
 
@@ -95,6 +100,16 @@ def _run(name: str, overrides: list[str]) -> int:
     except InputError as mistake:
         print(f"lcd: {mistake}", file=sys.stderr)
         return MISTAKE
+    except OSError as trouble:
+        if trouble.errno not in DISK:
+            raise
+        where = f" at {trouble.filename}" if trouble.filename else ""
+        print(
+            f"lcd: {trouble.strerror}{where}: what was written before is whole; make room, and the same command "
+            "continues.",
+            file=sys.stderr,
+        )
+        return FAILED
 
 
 def _resolve(target: str) -> Callable[[Any], int]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-PRECISIONS = ("32-true", "bf16-mixed")
 VIEWS = ("pixels", "figure_ground", "semantic")
 REWARD_P = (1.0, 0.75, 0.5, 0.25)
 
@@ -95,7 +94,6 @@ class DiagnoseConfig:
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
-    precision: str = field(default="32-true", metadata=_doc("Lightning's precision", PRECISIONS))
 
 
 @dataclass
@@ -116,7 +114,6 @@ class TrainConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     out: str | None = field(default=None, metadata=_doc("the folder of the run's study; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
-    precision: str = field(default="32-true", metadata=_doc("Lightning's precision", PRECISIONS))
 
 
 @dataclass

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,11 @@ def train_missing(
     A stopped command leaves them queued.
     """
     missing = [each for each in wanted if not each.done]
+    if missing and cfg.tracker.name == "wandb" and find_spec("wandb") is None:
+        console.print("W&B is not installed (pip install wandb): the study is not mirrored.", highlight=False)
     for each in missing:
         each.update(state=store.QUEUED, error=None)
-    device, tracker = {"accelerator": cfg.device, "precision": cfg.precision}, asdict(cfg.tracker)
+    device, tracker = {"accelerator": cfg.device}, asdict(cfg.tracker)
     order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
     calls = [Call((TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
     with Progress(wanted, console) as progress, _requeued(missing):
@@ -95,9 +98,11 @@ def _requeued(missing: list[store.Run]) -> Iterator[None]:
     try:
         yield
     finally:
-        for each in missing:
-            if each.status["state"] == store.RUNNING:
-                each.update(state=store.QUEUED)
+        # On a full disk a status that is not true is better than an error that hides the first.
+        with contextlib.suppress(OSError):
+            for each in missing:
+                if each.status["state"] == store.RUNNING:
+                    each.update(state=store.QUEUED)
 
 
 def opening(study: store.Study, wanted: list[store.Run]) -> str:

@@ -76,7 +76,8 @@ class _Worker:
         self.alive = True
         environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
         self.process = subprocess.Popen(
-            [sys.executable, "-c", f"from lcd.pipelines.local import work; work({far_end.fileno()})"],
+            # -P: whatever lies in the working directory must not stand for a module of ours or of Python's.
+            [sys.executable, "-P", "-c", f"from lcd.pipelines.local import work; work({far_end.fileno()})"],
             pass_fds=[far_end.fileno()],
             stdin=subprocess.DEVNULL,
             env=environment,

@@ -55,11 +55,14 @@ def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
 
 def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
     """The run config of `lcd train`."""
-    from lcd.envs.benchmarks import get_benchmark
+    from lcd.envs.benchmarks import get_benchmark, reward_range
 
     benchmark = get_benchmark(cfg.benchmark.name)
     known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
+    seeds = seed_list("seeds", cfg.seeds)
+    # A wrong knob is told here, where nothing has been written yet.
+    reward_range(benchmark, cfg.task.name, seeds[0], cfg.task.knobs)
     return _run_config(
         _parts(cfg),
         task=cfg.task.name,
@@ -67,7 +70,7 @@ def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
         view=cfg.view,
         reward_p=cfg.reward_p,
         shaping=cfg.shaping,
-        seeds=seed_list("seeds", cfg.seeds),
+        seeds=seeds,
         steps=cfg.steps,
         evaluation=cfg.evaluation,
     )

@@ -89,9 +89,18 @@ def read_status(run_dir: str | Path) -> dict[str, Any]:
     try:
         found = json.loads((Path(run_dir) / "status.json").read_text("utf-8"))
         good = isinstance(found, dict) and found.get("state") in (QUEUED, RUNNING, DONE, FAILED)
+        good = good and all(_same_kind(found[key], value) for key, value in STATUS.items() if key in found)
     except (OSError, ValueError):
         good = False
     return STATUS | found if good else dict(STATUS)
+
+
+def _same_kind(value: Any, example: Any) -> bool:
+    """Whether a value read from a status may stand where the example does; the optional fields are texts."""
+    if example is None:
+        return value is None or isinstance(value, str)
+    kind = int | float if isinstance(example, int | float) else type(example)
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def update_status(run_dir: str | Path, **changes: Any) -> dict[str, Any]:
@@ -133,8 +142,8 @@ class Run:
     @property
     def done(self) -> bool:
         """Whether there is nothing left to train."""
-        status = self.status
-        return status["state"] == DONE and curve_complete(self.path, self.config["seeds"], status["step"])
+        steps = int(self.config["steps"])
+        return self.status["state"] == DONE and curve_complete(self.path, self.config["seeds"], steps)
 
     def update(self, **changes: Any) -> None:
         update_status(self.path, **changes)
@@ -174,7 +183,7 @@ class Study:
         found = []
         for path in sorted((self.path / "runs").glob("*/config.yaml")):
             config = _yaml(path)
-            if isinstance(config, dict) and "seeds" in config:
+            if _is_run_config(config):
                 found.append(Run(path.parent, config))
         return found
 
@@ -226,7 +235,9 @@ class Study:
         record = _yaml(self.path / "study.yaml")
         if not isinstance(record, dict):
             record = {}
-        return {"created": time.strftime("%Y-%m-%dT%H:%M:%S%z")} | record | {"requests": record.get("requests") or []}
+        requests = record.get("requests")
+        requests = requests if isinstance(requests, list) else []
+        return {"created": time.strftime("%Y-%m-%dT%H:%M:%S%z")} | record | {"requests": requests}
 
     def _write(self) -> None:
         write_atomic(self.path / "study.yaml", yaml.safe_dump(self.record, sort_keys=False, allow_unicode=True))
@@ -239,6 +250,18 @@ def _pristine(folder: Path) -> bool:
         or entry.name.startswith(".study.yaml.")
         or (entry.name == "runs" and entry.is_dir() and not any(entry.iterdir()))
         for entry in folder.iterdir()
+    )
+
+
+def _is_run_config(config: Any) -> bool:
+    """Whether what a run's config.yaml holds can be a run's config; a stranger's study may hold anything."""
+    kinds: dict[str, type] = {"task": str, "knobs": dict, "seeds": list, "steps": int, "frontend": dict, "agent": dict}
+    return (
+        isinstance(config, dict)
+        and all(isinstance(config.get(key), kind) for key, kind in kinds.items())
+        and {"benchmark", "view", "reward_p", "shaping", "evaluation"} <= set(config)
+        and all(isinstance(seed, int) for seed in config["seeds"])
+        and all("name" in config[part] for part in ("frontend", "agent"))
     )
 
 

@@ -31,6 +31,9 @@ from lcd.pipelines.store import DONE, RUNNING, Study, read_status, run_id, task_
 from lcd.pipelines.track import open_tracker
 from lcd.schemas import TrainConfig
 
+PARTS = {STEP, "state_dict", "optimizer_states", "loops", "callbacks", "pytorch-lightning_version"}
+"""What a checkpoint must hold to be continued."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -83,7 +86,7 @@ def train_run(run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str
         run_config: the condition, the protocol and the seeds: what the run's id is the hash of.
         run_dir: the run's folder in its study.
         tracker: the tracker's configuration.
-        device: Lightning's `accelerator` and `precision`.
+        device: Lightning's `accelerator`.
     """
     folder = Path(run_dir)
     config = validate(*_agent(run_config))
@@ -160,7 +163,8 @@ def _fit(
         mirror=tracked.log_rows,
     )
     if reached is None or reached < rollouts.steps:
-        trainer = _trainer(tracked.logger, recorder, device)
+        precision = getattr(agent.config, "precision", "32-true")
+        trainer = _trainer(tracked.logger, recorder, {**device, "precision": precision})
         resumed = None if reached is None else checkpoint
         trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)
     tracked.finish({"steps": rollouts.steps, "wall_s": read_status(folder)["wall_s"]})
@@ -187,13 +191,17 @@ def _trainer(logger: Any, recorder: Recorder, device: dict[str, Any]) -> Trainer
 def _reached(checkpoint: Path) -> int | None:
     """The step of a run's checkpoint, None without one that can be read."""
     try:
-        return torch.load(checkpoint, map_location="cpu", weights_only=True)[STEP]
+        content = torch.load(checkpoint, map_location="cpu", weights_only=True)
+        if set(content) >= PARTS:
+            return int(content[STEP])
+        error: Exception = KeyError(*PARTS - set(content))
     except FileNotFoundError:
         return None
-    except Exception as error:
-        warnings.warn(f"{checkpoint.name} of run {checkpoint.parts[-3]} is unreadable: training it anew.", stacklevel=2)
-        logger.debug("unreadable checkpoint", exc_info=error)
-        return None
+    except Exception as unreadable:
+        error = unreadable
+    warnings.warn(f"{checkpoint.name} of run {checkpoint.parts[-3]} is unreadable: training it anew.", stacklevel=2)
+    logger.debug("unreadable checkpoint", exc_info=error)
+    return None
 
 
 def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:

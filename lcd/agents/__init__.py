@@ -8,7 +8,8 @@ group `lcd.agents` or as `module:object`.
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from typing import Any, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.registry import Registry
@@ -40,10 +41,19 @@ def validate(name: str, params: Mapping[str, Any]) -> Any:
     return config(**values)
 
 
-def _typed(key: str, value: Any, kind: type) -> Any:
+def _typed(key: str, value: Any, kind: Any) -> Any:
     """The value as the field's type; only an integer may stand for a fraction."""
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    options = [get_origin(option) or option for option in (get_args(kind) if is_union(kind) else (kind,))]
+    if Any in options:
+        return value
+    if float in options and isinstance(value, int) and not isinstance(value, bool) and int not in options:
         return float(value)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise InputError(f"agent.{key}={value} should be of type {kind.__name__}.")
+    if not isinstance(value, tuple(options)) or (isinstance(value, bool) and bool not in options):
+        names = " or ".join("null" if option is NoneType else option.__name__ for option in options)
+        raise InputError(f"agent.{key}={value} should be of type {names}.")
     return value
+
+
+def is_union(kind: Any) -> bool:
+    """Whether a type hint names alternatives."""
+    return get_origin(kind) in (Union, UnionType)

@@ -41,6 +41,7 @@ class PPOConfig:
         normalise_advantages: over each `minibatch`, over the whole `rollout`, or `off`.
         encoder: `auto`, `mlp` or `cnn`.
         width: units of the encoder's hidden layers.
+        precision: Lightning's: `32-true`, or `bf16-mixed` where the device is faster with it.
         execution: how the seed axis runs: `auto`, `vmap` or `loop`.
     """
 
@@ -61,6 +62,7 @@ class PPOConfig:
     normalise_advantages: str = "minibatch"
     encoder: str = "auto"
     width: int = 64
+    precision: str = "32-true"
     execution: str = "auto"
 
     def __post_init__(self) -> None:
@@ -78,6 +80,7 @@ class PPOConfig:
         for key, options in {
             "normalise_advantages": ("minibatch", "rollout", "off"),
             "encoder": ("auto", *ENCODERS),
+            "precision": ("32-true", "bf16-mixed"),
             "execution": EXECUTIONS,
         }.items():
             value = getattr(self, key)

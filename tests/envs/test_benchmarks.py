@@ -115,6 +115,25 @@ def test_a_population_of_toys_is_native_and_equals_the_stack():
     assert same(steps(native), steps(stack))
 
 
+def test_a_stack_resets_only_the_copies_that_are_asked_for():
+    """Environments that never reset by themselves are told which copies to reset."""
+    parts = [
+        gymnasium.make_vec(
+            "CartPole-v1",
+            num_envs=2,
+            vectorization_mode="sync",
+            vector_kwargs={"autoreset_mode": AutoresetMode.DISABLED},
+        )
+        for _ in range(2)
+    ]
+    stack = SeedStack(parts)
+    stack.reset(seed=[1, 2])
+    before = stack.step(np.ones(4, dtype=int))[0]
+    after, _ = stack.reset(options={"reset_mask": np.array([False, False, False, True])})
+    assert np.array_equal(after[:3], before[:3])
+    assert not np.array_equal(after[3], before[3])
+
+
 def test_a_population_of_third_parties():
     env = population(Poles(), "poles/cart", copies=2)
     assert env.num_envs == 4

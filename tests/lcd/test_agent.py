@@ -1,6 +1,8 @@
 """The agent against closed formulas, plain networks and seeds trained alone."""
 
 import math
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from lightning.pytorch import Trainer
 from torch import nn
 
-from lcd.agents import validate
+from lcd.agents import agents, validate
 from lcd.agents.networks import ActorCritic
 from lcd.agents.normalise import RewardNormaliser
 from lcd.agents.population import Population
@@ -253,6 +255,21 @@ def test_a_wrong_hyper_parameter_is_one_sentence():
             validate("ppo", params)
     with pytest.raises(InputError, match="ppo"):
         validate("ppq", {})
+
+
+def test_a_third_partys_hyper_parameters_may_be_optional_or_lists(monkeypatch):
+    @dataclass(frozen=True)
+    class Config:
+        layers: list[int] | None = None
+        temperature: float | None = 1.0
+        names: tuple[str, ...] = ()
+
+    monkeypatch.setitem(agents._built_in, "theirs", SimpleNamespace(Config=Config))
+    assert validate("theirs", {"layers": [1, 2], "temperature": 2}) == Config([1, 2], 2.0)
+    assert validate("theirs", {"layers": None, "temperature": None}) == Config(None, None)
+    for wrong in ({"layers": 3}, {"temperature": "x"}, {"temperature": True}):
+        with pytest.raises(InputError, match=r"should be of type (list or null|float or null)"):
+            validate("theirs", wrong)
 
 
 def make_agent(seeds, copies, config=None):

@@ -1,5 +1,8 @@
 """lcd view, list and report."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -96,3 +99,19 @@ def test_report_refuses_with_a_sentence(tmp_path, capsys):
         told = capsys.readouterr()
         assert told.err.startswith("lcd: ")
         assert told.err.count("\n") == 1
+
+
+def test_a_wrong_knob_is_told_before_anything_is_written(tmp_path, capsys):
+    assert cli.main(["train", TASK, "task.knobs.dela=3", "out=study", "tracker=none"]) == 2
+    assert "delay" in capsys.readouterr().err
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_report_runs_nothing_that_lies_beside_the_curves(tmp_path):
+    """pandas looks for numexpr, which a stranger may have put beside the curves."""
+    curves(tmp_path / "curves.csv")
+    (tmp_path / "numexpr.py").write_text("open('was_run', 'w').close()")
+    command = [sys.executable, "-P", "-m", "lcd.cli", "report", "curves.csv"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "was_run").exists()

@@ -112,3 +112,12 @@ def test_ctrl_c_stops_workers_soon(tmp_path, kind):
     assert "KeyboardInterrupt" in process.stderr.read()
     if kind == "sleep":
         assert (tmp_path / "sleep-0.stopped").exists()
+
+
+def test_files_in_the_working_directory_stand_for_nothing(tmp_path, monkeypatch):
+    (tmp_path / "lcd").mkdir()
+    for name in ("random.py", "numexpr.py", "lcd/__init__.py"):
+        (tmp_path / name).write_text("raise SystemExit('a file in the working directory was run')")
+    monkeypatch.chdir(tmp_path)
+    (outcome,) = launch("local", "launched:act", calls(tmp_path, "fine"), workers=1)
+    assert outcome.error is None

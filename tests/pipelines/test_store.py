@@ -80,7 +80,19 @@ def test_a_study_killed_while_it_was_made_is_made_again(tmp_path):
     assert store.Study(tmp_path, create=True).record["requests"] == []
 
 
-@pytest.mark.parametrize("content", ["", '{"state": "do', "[]", '{"state": "odd"}', "\x00"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        '{"state": "do',
+        "[]",
+        '{"state": "odd"}',
+        "\x00",
+        '{"state": "done", "step": null}',
+        '{"state": "running", "step": "x"}',
+        '{"state": "running", "steps": []}',
+    ],
+)
 def test_a_broken_status_counts_as_none(tmp_path, content):
     (tmp_path / "status.json").write_text(content)
     assert store.read_status(tmp_path) == store.STATUS
@@ -135,3 +147,27 @@ def test_a_curve_is_complete_only_with_both_ends_of_every_seed(tmp_path):
     assert not store.curve_complete(tmp_path, [0, 1], 10)
     curve(tmp_path, [*whole[:3], (1, "eval")])
     assert not store.curve_complete(tmp_path, [0, 1], 10)
+
+
+def test_done_is_believed_only_with_the_curve_that_the_config_asks_for(tmp_path):
+    run = store.Study(tmp_path / "study", create=True).ask({}, [run_config()])[0]
+    store.update_status(run.path, state=store.DONE)
+    rows = "seed,split,step\n" + "".join(f"{seed},eval,0\n" for seed in run.config["seeds"])
+    (run.path / "curve.csv").write_text(rows)
+    assert not run.done
+
+
+@pytest.mark.parametrize("content", ["requests: 5", "requests: {a: 1}", "[]"])
+def test_a_strangers_study_record_may_hold_anything(tmp_path, content):
+    store.Study(tmp_path, create=True)
+    (tmp_path / "study.yaml").write_text(content)
+    assert store.Study(tmp_path).record["requests"] == []
+
+
+@pytest.mark.parametrize("content", ["seeds: 5", "seeds: [a]\ntask: b", "!!python/object/apply:os.system ['exit 1']"])
+def test_a_strangers_run_config_may_hold_anything(tmp_path, content):
+    study = store.Study(tmp_path, create=True)
+    (tmp_path / "runs" / "odd").mkdir()
+    (tmp_path / "runs" / "odd" / "config.yaml").write_text(content)
+    assert study.runs() == []
+    assert len(study.ask({}, [run_config()])) == 1

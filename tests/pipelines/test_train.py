@@ -15,7 +15,7 @@ from lcd.pipelines.record import STEP, CurveFile
 from lcd.pipelines.store import read_status
 from lcd.pipelines.train import train_run
 
-DEVICE = {"accelerator": "cpu", "precision": "32-true"}
+DEVICE = {"accelerator": "cpu"}
 KILLED = """
 import os, random, signal, sys, yaml
 import torch
@@ -40,7 +40,7 @@ def killing(method):
 Rollouts.collect = killing(Rollouts.collect)
 record.CurveFile.append = killing(record.CurveFile.append)
 record.AtomicCheckpoints.save_checkpoint = killing(record.AtomicCheckpoints.save_checkpoint)
-train_run(config, folder, {"name": "none"}, {"accelerator": "cpu", "precision": "32-true"})
+train_run(config, folder, {"name": "none"}, {"accelerator": "cpu"})
 """
 
 
@@ -179,3 +179,11 @@ class _Continuous:
 
 
 Continuous = _Continuous()
+
+
+def test_a_checkpoint_that_lacks_parts_is_trained_anew(uninterrupted, tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    torch.save({STEP: 300}, tmp_path / "checkpoints" / "last.ckpt")
+    with pytest.warns(UserWarning, match="unreadable"):
+        train_run(run_config(), tmp_path, {"name": "none"}, DEVICE)
+    assert len(read_curves(tmp_path / "curve.csv")) == len(read_curves(uninterrupted / "curve.csv"))
