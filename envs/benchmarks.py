@@ -31,6 +31,8 @@ class Benchmark(Protocol):
 
 BENCHMARKS = Registry("benchmark", "lcd.benchmarks")
 BENCHMARKS.add("toy", "lcd.envs.toy:TOY")
+BENCHMARKS.add("procgen", "lcd.envs.procgen.benchmark:PROCGEN")
+BENCHMARKS.add("procgen-easy", "lcd.envs.procgen.benchmark:PROCGEN_EASY")
 
 _NEEDED = ("name", "tasks", "views", "r_min", "r_max", "make_vec")
 

@@ -18,8 +18,8 @@ class KeepRewards(VectorWrapper):
     """Keeps every rewarding event with probability p, scaled by 1/p; for training only.
 
     An event is a non-zero reward of the original task. An environment that adds noise to its rewards tells the
-    event by `infos["event_reward"]`: the event is thinned and the noise left as it was. The untouched reward is
-    in `infos["original_reward"]`.
+    event by `infos["event_reward"]`: the event is thinned and the noise (or shaping) left as it was. The untouched
+    reward is in `infos["original_reward"]`, unless the environment itself says there what it is.
     """
 
     def __init__(self, env: VectorEnv, p: float, seed: int | Sequence[int] = 0) -> None:
@@ -63,7 +63,7 @@ class KeepRewards(VectorWrapper):
         """Step, and thin the rewards."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         events = infos.get("event_reward", rewards)
-        infos = {**infos, "original_reward": rewards}
+        infos = {"original_reward": rewards, **infos}
         rewarding = np.flatnonzero(events)
         thinned = np.array(rewards, dtype=np.float64)
         if rewarding.size:

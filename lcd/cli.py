@@ -42,8 +42,8 @@ COMMANDS = {
     ),
     "view": Command(
         "lcd.pipelines.view:run",
-        "task=toy/… [view=pixels] [out=x.png]",
-        "draw successive steps of a task under each of its views",
+        "toy/… | procgen/heist | procgen [view=pixels] [out=x.png]",
+        "draw a task, or all of a benchmark, under each of its views",
     ),
     "list": Command(
         "lcd.pipelines.listing:run", "[benchmarks|tasks|agents|…]", "list what can be chosen, yours included"

@@ -14,7 +14,7 @@ from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
 GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study")
-POSITIONAL = {"report": "path", "list": "what"}
+POSITIONAL = {"report": "path", "list": "what", "view": "task"}
 TEXT_KEYS = ("out", "path")
 
 
@@ -59,6 +59,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     from omegaconf import OmegaConf
 
     lines = [line for override in overrides for line in _override(command, override)]
+    lines += _benchmark_of_task(command, lines)
     plain = _composed(command, lines)
     _refuse_target(plain)
     _refuse_missing(command, plain)
@@ -131,6 +132,15 @@ def _override(command: str, text: str) -> list[str]:
     return ["++" + text.lstrip("+")]
 
 
+def _benchmark_of_task(command: str, lines: Sequence[str]) -> list[str]:
+    """A task whose name begins with a benchmark's is one of that benchmark, unless another one is chosen."""
+    if not {"benchmark", "task"} <= set(groups(command)) or any(line.startswith("benchmark=") for line in lines):
+        return []
+    tasks = [line.partition("=")[2].strip("'") for line in lines if line.startswith(("task=", "++task.name="))]
+    heads = [name.partition("/")[0] for name in tasks]
+    return [f"benchmark={head}" for head in heads if head in choices("benchmark")][-1:]
+
+
 def _spelled_out(command: str, text: str) -> str:
     """The override with the key of a command's positional argument, and with quotes around a path."""
     head, equals, value = text.partition("=")
@@ -138,7 +148,7 @@ def _spelled_out(command: str, text: str) -> str:
         if command not in POSITIONAL:
             raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
         head, value = POSITIONAL[command], text
-    if head in (*TEXT_KEYS, *POSITIONAL.values()) and value not in ("", "null") and value[0] not in "'\"":
+    if head in (*TEXT_KEYS, "what") and value not in ("", "null") and value[0] not in "'\"":
         value = _quoted(value)
     return f"{head}={value}"
 

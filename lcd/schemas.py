@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
+SHAPINGS = ("none", "subgoals")
 VIEWS = ("pixels", "figure_ground", "semantic")
 REWARD_P = (1.0, 0.75, 0.5, 0.25)
 
@@ -74,7 +75,7 @@ class StudyConfig:
         default_factory=_copy(REWARD_P),
         metadata=_doc("probabilities of keeping a reward, on the semantic view"),
     )
-    shaping: str = field(default="none", metadata=_doc("extra training reward", ("none",)))
+    shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
 
@@ -108,7 +109,7 @@ class TrainConfig:
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     view: str = field(default="pixels", metadata=_doc("what the environment shows"))
     reward_p: float = field(default=1.0, metadata=_doc("probability of keeping a reward in training"))
-    shaping: str = field(default="none", metadata=_doc("extra training reward", ("none",)))
+    shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))
     seeds: Any = field(default=5, metadata=_doc("a number of seeds, or a list of seeds"))
     steps: int = field(default=10000, metadata=_doc("environment steps each seed is trained for", least=1))
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
@@ -126,15 +127,17 @@ class ReportConfig:
 
 @dataclass
 class ViewConfig:
-    """Draw successive steps of a task under each of its views."""
+    """Draw a task under each of its views; where masks have labels, several levels with a legend, and an animation."""
 
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
     task: TaskConfig = field(default_factory=TaskConfig)
     view: str | None = field(default=None, metadata=_doc("one view; null: all of the benchmark's"))
     seed: int = field(default=0, metadata=_doc("seed of the environment and of the random actions", least=0))
-    steps: int = field(default=8, metadata=_doc("number of successive steps", least=1))
+    steps: int = field(default=8, metadata=_doc("number of successive steps of a sheet without labels", least=1))
+    levels: int = field(default=4, metadata=_doc("levels of a sheet with labels", least=1))
+    frames: int = field(default=60, metadata=_doc("frames of the animation that goes with it", least=1))
     split: str = field(default="train", metadata=_doc("training or held-out copies", ("train", "eval")))
-    out: str | None = field(default=None, metadata=_doc("the PNG file; null: <task>.png"))
+    out: str | None = field(default=None, metadata=_doc("the PNG file (or the folder of a whole benchmark's); null: <task>.png"))
 
 
 @dataclass

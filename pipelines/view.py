@@ -1,5 +1,6 @@
-"""`lcd view`: a contact sheet of a task, rows = views, columns = successive steps."""
+"""`lcd view`: a contact sheet of a task, rows = views, columns = successive steps; or `lcd.pipelines.sheets`'."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,43 @@ TILE_INCHES = 1.1
 
 
 def run(cfg: ViewConfig) -> int:
-    """Write the sheet as PNG and print its path; returns the exit code."""
+    """Write the sheets as PNG and print their paths; returns the exit code."""
     benchmark = get_benchmark(cfg.benchmark.name)
-    known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
+    whole = cfg.task.name == cfg.benchmark.name
+    if not whole:
+        known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     views = [cfg.view] if cfg.view is not None else list(benchmark.views)
     known("view", views, benchmark.views, cfg.benchmark.name)
-    out = Path(cfg.out or f"{cfg.task.name.replace('/', '-')}.png").expanduser()
-    if out.suffix.lower() != ".png":
-        raise InputError(f"out={out} must end in .png.")
-    rows = {view: frames(benchmark, view, cfg) for view in views}
+    place = Path(cfg.out or ("." if whole else f"{_file(cfg.task.name)}.png")).expanduser()
+    if not whole and place.suffix.lower() != ".png":
+        raise InputError(f"out={place} must end in .png.")
+    for task in benchmark.tasks if whole else [cfg.task.name]:
+        _draw(benchmark, replace(cfg, task=replace(cfg.task, name=task)), views, _path(place, task, whole))
+    return 0
+
+
+def _file(task: str) -> str:
+    return task.replace("/", "-")
+
+
+def _path(place: Path, task: str, whole: bool) -> Path:
+    return place / f"{_file(task)}.png" if whole else place
+
+
+def _draw(benchmark: Benchmark, cfg: ViewConfig, views: list[str], out: Path) -> None:
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}").savefig(out, dpi=150)
+        if hasattr(benchmark, "make_pairs"):
+            from lcd.pipelines.sheets import write_sheets
+
+            written = write_sheets(benchmark, cfg, views, out)
+        else:
+            rows = {view: frames(benchmark, view, cfg) for view in views}
+            sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}").savefig(out, dpi=150)
+            written = [out]
     except OSError as error:
         raise InputError(f"out={out} cannot be written ({error.strerror}): give a writable place.") from None
-    print(out)
-    return 0
+    print(*written, sep="\n")
 
 
 def frames(benchmark: Benchmark, view: str, cfg: ViewConfig) -> list[tuple[np.ndarray, float]]:

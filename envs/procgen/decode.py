@@ -1,10 +1,10 @@
 """From the frames of a skin to masks: what is left to do where a sprite's colour alone does not give the class.
 
-Eleven games need nothing: their skins are painted in the masks' greys. Elsewhere the pixels that are not grey are few and
+Ten games need nothing: their skins are painted in the masks' greys. Elsewhere the pixels that are not grey are few and
 are looked up; three games are helped by their state, read when a level starts:
 
-- bossfight: player and boss may be given the same laser sprite. The masks' copy of the game always gives them different ones.
-- starpilot: slow and fast flyers share sprites. The masks' copy draws them with different opacities.
+- bossfight: player and boss may be given one and the same laser. The masks' game always gives them different ones.
+- starpilot: slow and fast flyers share sprites. The masks' game draws them with different opacities.
 - plunder: the level's cue says which ship is an enemy's.
 """
 

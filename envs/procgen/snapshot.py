@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import numpy as np
 
-# In the order in which an entity is written; what is not a float is an integer.
-_FLOATS = (
-    "x y vx vy rx ry collision_margin rotation vrot friction alpha health theta grow_rate alpha_decay spawn_x".split()
-)
-_FIELDS = (
-    "x y vx vy rx ry type image_type image_theme render_z will_erase collides collision_margin rotation vrot reflected "
-    "fire_time spawn_time life_time expire_time absolute friction smart_step avoids auto_erase alpha health theta "
-    "grow_rate alpha_decay spawn_x"
-).split()
-ENTITY = np.dtype([(name, np.float32 if name in _FLOATS else np.int32) for name in _FIELDS])
+_FLOAT, _WHOLE = np.dtype(np.float32), np.dtype(np.int32)
 
-_OPTIONS = (
+
+def _record(text: str) -> np.dtype:
+    """Names in the order in which they are written; those with a tilde are floats."""
+    return np.dtype([(name.strip("~"), _FLOAT if "~" in name else _WHOLE) for name in text.split()])
+
+
+ENTITY = _record(
+    "~x ~y ~vx ~vy ~rx ~ry type image_type image_theme render_z will_erase collides ~collision_margin ~rotation ~vrot "
+    "reflected fire_time spawn_time life_time expire_time absolute ~friction smart_step avoids auto_erase ~alpha "
+    "~health ~theta ~grow_rate ~alpha_decay ~spawn_x"
+)
+_OPTIONS = _record(
     "paint_vel_info generated monochrome restrict_themes use_backgrounds center_agent debug_mode mode sequential "
     "easy_jump plain physics"
-).split()
-_LEVELS = "grid_step level_low level_high game_type copy".split()
-_VIEW = "unit view_dim x_off y_off visibility min_visibility".split()
+)
+_LEVELS = _record("grid_step low high kind copy")
+_VIEW = _record("~unit ~view_dim ~x_off ~y_off ~visibility ~min_visibility")
 
 PLAYER, SPACE, WALL = 0, 100, 51
 
@@ -37,8 +39,8 @@ class Snapshot:
         self._data = bytearray(state)
         self._at = 4
         self.game = self._string()
-        self.options = self._named(_OPTIONS, np.int32)
-        self._skip(len(_LEVELS))
+        self.options = self._take(_OPTIONS, 1)
+        self.levels = self._take(_LEVELS, 1)
         self._random()
         self._random()
         self._skip(9)  # the last step's outcome, the action, the time limit, the level's seed, the episode's end
@@ -54,7 +56,7 @@ class Snapshot:
         self._skip(3)
         self._random()
         self.width, self.height, self.outside = (int(v) for v in self.integers(3))
-        self.view = {name: float(v) for name, v in zip(_VIEW, self.floats(6), strict=True)}
+        self.view = self._take(_VIEW, 1)[0]
         columns, rows, cells = (int(v) for v in self.integers(3))
         assert columns * rows == cells
         self.grid = self.integers(cells).reshape(rows, columns)
@@ -69,11 +71,11 @@ class Snapshot:
 
     def integers(self, count: int) -> np.ndarray:
         """The next integers."""
-        return self._take(np.dtype(np.int32), count)
+        return self._take(_WHOLE, count)
 
     def floats(self, count: int) -> np.ndarray:
         """The next floats."""
-        return self._take(np.dtype(np.float32), count)
+        return self._take(_FLOAT, count)
 
     def vector(self) -> np.ndarray:
         """The next vector of integers or truth values."""
@@ -96,9 +98,6 @@ class Snapshot:
         taken = np.frombuffer(self._data, dtype, count, self._at)
         self._at += count * dtype.itemsize
         return taken
-
-    def _named(self, names: list[str], dtype: type) -> np.ndarray:
-        return self._take(np.dtype([(name, dtype) for name in names]), 1)
 
     def _string(self) -> str:
         length = int(self.integers(1)[0])

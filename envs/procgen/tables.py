@@ -1,4 +1,4 @@
-"""The masks of Procgen's games: tables 1 to 4 of the paper (A.6) as data, with the sprites and drawn colours of a class.
+"""The masks of Procgen's games: tables 1 to 4 of the paper (A.6) as data, with each class' sprites and drawn colours.
 
 "Diagnosing and exploiting the computational demands of videos games for deep reinforcement learning", A.6. A row here
 is a row there, in its order and with its numbers; a sprite is a PNG below the wheel's `data/assets`, braces stand for

@@ -1,0 +1,110 @@
+"""The benchmarks `procgen` (hard, 500 training levels: the paper's) and `procgen-easy` (easy, 200)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gymnasium.vector import VectorEnv
+
+from lcd.envs.errors import InputError, nearest
+from lcd.envs.procgen.knobs import SHAPINGS, VIEWS
+from lcd.envs.procgen.tables import GAMES, TABLES
+
+# R_min and R_max: Cobbe et al. 2020, "Leveraging procedural generation to benchmark reinforcement learning".
+RANGES: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "hard": {
+        "bigfish": (0, 40),
+        "bossfight": (0.5, 13),
+        "caveflyer": (2, 13.4),
+        "chaser": (0.5, 14.2),
+        "climber": (1, 12.6),
+        "coinrun": (5, 10),
+        "dodgeball": (1.5, 19),
+        "fruitbot": (-0.5, 27.2),
+        "heist": (2, 10),
+        "jumper": (1, 10),
+        "leaper": (1.5, 10),
+        "maze": (4, 10),
+        "miner": (1.5, 20),
+        "ninja": (2, 10),
+        "plunder": (3, 30),
+        "starpilot": (1.5, 35),
+    },
+    "easy": {
+        "bigfish": (1, 40),
+        "bossfight": (0.5, 13),
+        "caveflyer": (3.5, 12),
+        "chaser": (0.5, 13),
+        "climber": (2, 12.6),
+        "coinrun": (5, 10),
+        "dodgeball": (1.5, 19),
+        "fruitbot": (-1.5, 32.4),
+        "heist": (3.5, 10),
+        "jumper": (3, 10),
+        "leaper": (3, 10),
+        "maze": (5, 10),
+        "miner": (1.5, 13),
+        "ninja": (3.5, 10),
+        "plunder": (4.5, 30),
+        "starpilot": (2.5, 64),
+    },
+}
+
+
+class ProcgenBenchmark:
+    """All 16 games under one mode and number of training levels; the rest of their levels are held out."""
+
+    views: Sequence[str] = VIEWS
+    tasks: Sequence[str] = tuple(f"procgen/{game}" for game in GAMES)
+    shapings: Sequence[str] = SHAPINGS
+
+    def __init__(self, name: str, mode: str, num_levels: int) -> None:
+        """Args: the benchmark's name, Procgen's mode and how many levels are trained on."""
+        self.name = name
+        self.knobs: dict[str, Any] = {"mode": mode, "num_levels": num_levels}
+        self.r_min = {task: float(RANGES[mode][_game(task)][0]) for task in self.tasks}
+        self.r_max = {task: float(RANGES[mode][_game(task)][1]) for task in self.tasks}
+
+    def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
+        """Copies of a game; `knobs` override the benchmark's own."""
+        from lcd.envs.procgen.vector import ProcgenVectorEnv
+
+        return ProcgenVectorEnv(num_envs, seed, view=view, split=split, **self._knobs(task, knobs))
+
+    def make_pairs(self, task: str, *, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
+        """Copies that show all views of the same moments."""
+        from lcd.envs.procgen.pairs import PairedViews
+
+        return PairedViews(num_envs, seed, split=split, **self._knobs(task, knobs))
+
+    def label_names(self, task: str, view: str) -> tuple[str, ...]:
+        """What the labels of a mask stand for, from 0; empty for pixels."""
+        return () if view == "pixels" else TABLES[_game(task)].names(view)
+
+    def intensities(self, task: str, view: str) -> tuple[int, ...]:
+        """The grey that each label of a mask is shown with."""
+        return TABLES[_game(task)].intensities(view)
+
+    def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
+        """R_min and R_max of a game in the mode that is played; every seed has the same."""
+        mode = self._knobs(task, knobs)["mode"]
+        if mode not in RANGES:
+            raise InputError(
+                f"mode is {mode!r}, for which no range of returns is published; {nearest(str(mode), RANGES)}"
+            )
+        return RANGES[mode][_game(task)]
+
+    def _knobs(self, task: str, knobs: Mapping[str, Any]) -> dict[str, Any]:
+        own = {"game": _game(task), **self.knobs}
+        if knobs.get("mode") == "exploration":
+            del own["num_levels"]
+        return {**own, **knobs}
+
+
+def _game(task: str) -> str:
+    return task.removeprefix("procgen/")
+
+
+PROCGEN = ProcgenBenchmark("procgen", "hard", 500)
+PROCGEN_EASY = ProcgenBenchmark("procgen-easy", "easy", 200)
