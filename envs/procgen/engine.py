@@ -6,9 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gym3.libenv import CEnv
 
-from lcd.envs.procgen.skins import LIBRARY, wheel
+from lcd.envs.errors import InputError
+from lcd.envs.procgen.skins import LIBRARY, NOT_INSTALLED, wheel
+
+try:
+    from gym3.libenv import CEnv
+except ImportError as missing:
+    raise InputError(f"{NOT_INSTALLED} ({missing})") from missing
 
 ACTIONS = 15
 SIDE = 64

@@ -31,6 +31,12 @@ _FORMAT = "1"  # changes when the same wheel and colours should give other files
 _SEAL = "seal"
 
 
+NOT_INSTALLED = (
+    "Procgen is not installed: pip install --no-deps procgen-mirror gym3, then pip install 'cffi<2' imageio; "
+    "there are wheels for Linux on x86_64 with Python 3.11 and 3.12."
+)
+
+
 def wheel() -> Path:
     """The `data` folder of the installed Procgen, which is not imported: that would take the unmaintained `gym`."""
     spec = find_spec("procgen")
@@ -38,10 +44,7 @@ def wheel() -> Path:
     for place in places:
         if (Path(place) / "data" / "prebuilt" / LIBRARY).is_file():
             return Path(place) / "data"
-    raise InputError(
-        "Procgen is not installed (no prebuilt library was found): pip install --no-deps procgen-mirror gym3, then "
-        "pip install 'cffi<2' imageio; there are wheels for Linux on x86_64 with Python 3.11 and 3.12."
-    )
+    raise InputError(NOT_INSTALLED)
 
 
 def cache_folder(cache: str | None = None) -> Path:

@@ -154,7 +154,11 @@ TABLES: Mapping[str, Table] = {
             Entity(
                 "enemies",
                 tuple(
-                    f"kenney/Enemies/{{slimeBlock,slimePurple,slimeBlue,slimeGreen,mouse,snail,ladybug,wormGreen,wormPink}}{move}"
+                    f"kenney/Enemies/{name}{move}"
+                    for name in (
+                        *("slimeBlock", "slimePurple", "slimeBlue", "slimeGreen", "mouse"),
+                        *("snail", "ladybug", "wormGreen", "wormPink"),
+                    )
                     for move in ("", "_move")
                 ),
             ),
@@ -170,7 +174,8 @@ TABLES: Mapping[str, Table] = {
                     for kind in ("Dirt", "Grass", "Planet", "Sand", "Snow", "Stone")
                 ),
             ),
-        )
+        ),
+        see_through=("misc_assets/iconCircle_white",),  # the trail of whoever moves
     ),
     "dodgeball": Table(
         (
