@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lcd.envs.errors import InputError
-from lcd.envs.procgen.skins import LIBRARY, NOT_INSTALLED, wheel
+from lcd.envs.procgen.skins import NOT_INSTALLED, wheel
 
 try:
     from gym3.libenv import CEnv
@@ -50,7 +50,9 @@ class Engine(CEnv):
         )
         # A library that is unloaded would read its assets again.
         _LOADED.setdefault(folder, self._c_lib)
-        assert (folder / LIBRARY).exists()
+        # cffi looks a function up under a lock when it is first used. The garbage collector may close an engine while that
+        # lock is held, which would then wait for itself: what closing needs is looked up now.
+        self._closing = self._c_lib.libenv_close
         self.observe()
 
     @property

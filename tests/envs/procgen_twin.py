@@ -6,7 +6,7 @@ mask is made. What a pixel shows is decided here in floating point and there by 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 from imageio.v3 import imread
@@ -17,12 +17,12 @@ from lcd.envs.procgen.snapshot import Snapshot, cue_theme, keys_held
 SIDE, SEAM = 64, 0.02
 NOTHING = "nothing"
 EXPLOSIONS = {54 + n: [f"misc_assets/explosion{n + 1}"] for n in range(5)}
-METEORS = [f"misc_assets/spaceMeteors_00{n}" for n in (1, 2, 3, 4)] + [f"misc_assets/meteorGrey_big{n}" for n in (1, 2, 3, 4)]
+METEORS = [f"misc_assets/{name}{n}" for name in ("spaceMeteors_00", "meteorGrey_big") for n in (1, 2, 3, 4)]
 LASERS = [f"misc_assets/laser{name}" for name in ("Green14", "Red11", "Blue09")]
 TOPS = [f"platformer/tile{name}" for name in ("Blue_05", "Green_05", "Yellow_06", "Brown_06")]
 MIDDLES = [f"platformer/tile{name}" for name in ("Blue_08", "Green_08", "Yellow_09", "Brown_09")]
 GROUNDS = ("Dirt", "Grass", "Planet", "Sand", "Snow", "Stone")
-WALKERS = "slimeBlock slimePurple slimeBlue slimeGreen mouse snail ladybug wormGreen wormPink".split(" ")
+WALKERS = ["slimeBlock", "slimePurple", "slimeBlue", "slimeGreen", "mouse", "snail", "ladybug", "wormGreen", "wormPink"]
 ALIENS = ("Beige", "Blue", "Green", "Pink", "Yellow")
 
 
@@ -185,7 +185,7 @@ TALL = {"coinrun": (-0.7415, 1.7415), "leaper": (-0.275, 1.55)}  # the player's 
 TILED = {"fruitbot": {1: 1.0, 10: 3.25}, "leaper": {5: 1.0}}
 
 
-@lru_cache(maxsize=None)
+@cache
 def outline(sprite: str) -> np.ndarray:
     alpha = imread(wheel() / "assets" / f"{sprite}.png", mode="RGBA")[..., 3]
     return alpha >= (64 if "shield" in sprite else 128)
@@ -331,7 +331,7 @@ def neighbours(labels: np.ndarray) -> np.ndarray:
 
 
 def disagreements(mask: np.ndarray, data: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Where a mask shows a class with none of it around, and where it does not show a class with nothing else around."""
+    """Where a mask shows a class that is not around, and where it does not show a class that alone is around."""
     twin = Twin(data)
     around = neighbours(twin.labels)
     nowhere = ~(around == mask).any(axis=0)

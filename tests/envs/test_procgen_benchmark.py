@@ -1,0 +1,202 @@
+"""The benchmarks procgen and procgen-easy, shaping, and populations of games."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from procgen_support import lasting_actions, needs_procgen
+
+from lcd.config import choices
+from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
+from lcd.envs.errors import InputError
+from lcd.envs.population import make_population
+from lcd.envs.procgen.snapshot import Snapshot
+from lcd.envs.procgen.tables import GAMES
+
+# Cobbe et al. 2020: hard and easy, R_min and R_max.
+PUBLISHED = {
+    "coinrun": (5, 10, 5, 10),
+    "starpilot": (1.5, 35, 2.5, 64),
+    "caveflyer": (2, 13.4, 3.5, 12),
+    "dodgeball": (1.5, 19, 1.5, 19),
+    "fruitbot": (-0.5, 27.2, -1.5, 32.4),
+    "chaser": (0.5, 14.2, 0.5, 13),
+    "miner": (1.5, 20, 1.5, 13),
+    "jumper": (1, 10, 3, 10),
+    "leaper": (1.5, 10, 3, 10),
+    "maze": (4, 10, 5, 10),
+    "bigfish": (0, 40, 1, 40),
+    "heist": (2, 10, 3.5, 10),
+    "climber": (1, 12.6, 2, 12.6),
+    "plunder": (3, 30, 4.5, 30),
+    "ninja": (2, 10, 3.5, 10),
+    "bossfight": (0.5, 13, 0.5, 13),
+}
+
+
+@pytest.mark.parametrize("name", ["procgen", "procgen-easy"])
+def test_a_benchmark_of_16_games_with_the_published_ranges(name):
+    benchmark = get_benchmark(name)
+    assert isinstance(benchmark, Benchmark)
+    assert benchmark.name == name
+    assert tuple(benchmark.tasks) == tuple(f"procgen/{game}" for game in GAMES)
+    assert set(GAMES) == set(PUBLISHED)
+    for game, numbers in PUBLISHED.items():
+        published = numbers[:2] if name == "procgen" else numbers[2:]
+        assert reward_range(name, f"procgen/{game}", 0) == published
+        assert (benchmark.r_min[f"procgen/{game}"], benchmark.r_max[f"procgen/{game}"]) == published
+
+
+def test_ranges_follow_the_mode():
+    assert reward_range("procgen", "procgen/starpilot", 0, {"mode": "easy"}) == (2.5, 64)
+    with pytest.raises(InputError, match="mode is 'extreme', for which no range"):
+        reward_range("procgen", "procgen/starpilot", 0, {"mode": "extreme"})
+
+
+def test_every_task_has_its_config():
+    tasks = {name for name in choices("task") if name.startswith("procgen/")}
+    assert tasks == set(get_benchmark("procgen").tasks)
+    folder = Path(__file__).parents[2] / "configs" / "task"
+    assert all(
+        (folder / f"{task}.yaml").read_text() == f"# @package task\nname: {task}\nknobs: {{}}\n" for task in tasks
+    )
+    assert {"procgen", "procgen-easy"} <= set(choices("benchmark"))
+
+
+@needs_procgen
+@pytest.mark.parametrize(("name", "mode", "levels"), [("procgen", "hard", 500), ("procgen-easy", "easy", 200)])
+def test_its_environments(name, mode, levels):
+    benchmark = get_benchmark(name)
+    for split, first, count in (("train", 0, levels), ("eval", levels, 2**31 - 1 - levels)):
+        env = benchmark.make_vec("procgen/maze", view="semantic", split=split, num_envs=2, seed=0)
+        assert (env.knobs.mode, *env.knobs.levels) == (mode, first, count)
+    explored = benchmark.make_vec("procgen/maze", view="pixels", split="train", num_envs=2, seed=0, mode="exploration")
+    assert len(set(explored.reset()[1]["level_seed"])) == 1
+
+
+@needs_procgen
+def test_a_population_gives_every_seed_what_it_gets_alone():
+    env = make_population("procgen", "procgen/bossfight", seeds=[4, 9], copies=3, view="semantic", split="train")
+    alone = get_benchmark("procgen").make_vec(
+        "procgen/bossfight", view="semantic", split="train", num_envs=3, seed=9, num_threads=1
+    )
+    assert np.array_equal(env.reset()[0][3:], alone.reset()[0])
+    actions = lasting_actions(6, 60)
+    for action in actions[:30]:
+        assert np.array_equal(env.step(action)[0][3:], alone.step(action[3:])[0])
+    state = env.get_state()
+    onward = [env.step(action)[0] for action in actions[30:]]
+    env.set_state(state)
+    assert all(np.array_equal(env.step(a)[0], seen) for a, seen in zip(actions[30:], onward, strict=True))
+
+
+def entities(env, copy: int, kind: int) -> int:
+    state = env.get_state()
+    ends = np.cumsum(state["lengths"])
+    return len(Snapshot(state["bytes"][ends[copy] - state["lengths"][copy] : ends[copy]].tobytes()).of_type(kind))
+
+
+def shaped(game: str, copies: int = 12, split: str = "train", view: str = "pixels", **knobs):
+    return get_benchmark("procgen-easy").make_vec(
+        f"procgen/{game}", view=view, split=split, num_envs=copies, seed=2, shaping="subgoals", **knobs
+    )
+
+
+@needs_procgen
+def test_heist_rewards_every_key_and_every_door():
+    env = shaped("heist", key_reward=3.0, door_reward=0.25)
+    env.reset()
+    counts = [[entities(env, copy, kind) for copy in range(12)] for kind in (2, 1)]
+    total, keys, doors = 0.0, 0, 0
+    for action in lasting_actions(12, 500):
+        _, rewards, ended, _, infos = env.step(action)
+        now = [[entities(env, copy, kind) for copy in range(12)] for kind in (2, 1)]
+        taken = [np.where(ended, 0, np.subtract(was, left)) for was, left in zip(counts, now, strict=True)]
+        extra = rewards - infos["original_reward"]
+        # A copy's last step of an episode is not counted: the state that it led to is gone.
+        assert np.array_equal(extra[~ended], (3.0 * taken[0] + 0.25 * taken[1])[~ended])
+        assert np.array_equal(infos["event_reward"], infos["original_reward"])
+        keys, doors, total, counts = keys + taken[0].sum(), doors + taken[1].sum(), total + extra.sum(), now
+    assert keys > 3
+    assert doors > 1
+
+
+@needs_procgen
+def test_maze_rewards_cells_that_are_new_in_the_episode():
+    env = shaped("maze", view="labels", cell_reward=0.5)
+    seen = [{_corner(labels)} for labels in env.reset()[0]]
+    paid = 0
+    for action in lasting_actions(12, 300):
+        observations, rewards, ended, _, infos = env.step(action)
+        extra = rewards - infos["original_reward"]
+        for copy, labels in enumerate(observations):
+            place = _corner(labels)
+            if ended[copy]:
+                seen[copy] = set()
+            else:
+                assert extra[copy] == 0.5 * (place not in seen[copy])
+                paid += extra[copy] > 0
+            seen[copy].add(place)
+    assert paid > 50
+
+
+def _corner(labels: np.ndarray) -> tuple[int, int]:
+    """The cell of an easy maze (15 a side) in which the player's pixels lie."""
+    rows, columns = np.nonzero(labels[..., 0] == 1)
+    return int(rows.mean() / 64 * 15), int(columns.mean() / 64 * 15)
+
+
+@needs_procgen
+def test_leaper_rewards_each_lane_once():
+    env = shaped("leaper", copies=32, lane_reward=2.0)
+    env.reset()
+    sums, best = np.zeros(32), []
+    for number, action in enumerate(lasting_actions(32, 400)):
+        _, rewards, ended, _, infos = env.step(np.where(action < 5, 5, action) if number % 2 else action)
+        sums += rewards - infos["original_reward"]
+        best += sums[ended].tolist()
+        sums[ended] = 0
+    # An easy level has three lanes of road and three rows of river at most.
+    assert max(best) >= 4
+    assert max(best) <= 12
+    assert all(total % 2 == 0 for total in best)
+
+
+@needs_procgen
+def test_shaping_is_off_at_evaluation_and_never_thinned():
+    held_out = shaped("maze", split="eval")
+    held_out.reset()
+    for action in lasting_actions(12, 60):
+        _, rewards, _, _, infos = held_out.step(action)
+        assert np.array_equal(rewards, infos["original_reward"])
+    thinned = make_population(
+        *("procgen-easy", "procgen/maze"),
+        seeds=[2], copies=12, view="pixels", split="train", reward_p=0.25, shaping="subgoals", cell_reward=0.5,
+    )  # fmt: skip
+    whole = shaped("maze", cell_reward=0.5)
+    thinned.reset()
+    whole.reset()
+    for action in lasting_actions(12, 400):
+        _, kept, *_, told = thinned.step(action)
+        _, rewards, *_, infos = whole.step(action)
+        assert np.array_equal(told["original_reward"], infos["original_reward"])
+        extra = rewards - infos["original_reward"]
+        events = kept - extra
+        assert np.isin(events[infos["original_reward"] > 0], (0, 40)).all()
+        assert not events[infos["original_reward"] == 0].any()
+
+
+@needs_procgen
+def test_shaping_continues_from_a_state():
+    env = shaped("maze")
+    env.reset()
+    actions = lasting_actions(12, 120)
+    for action in actions[:80]:
+        env.step(action)
+    state = env.get_state()
+    onward = [env.step(action)[1] for action in actions[80:]]
+    other = shaped("maze")
+    other.set_state(state)
+    assert all(np.array_equal(other.step(a)[1], seen) for a, seen in zip(actions[80:], onward, strict=True))
