@@ -137,9 +137,7 @@ class ViewConfig:
     levels: int = field(default=4, metadata=_doc("levels of a sheet with labels", least=1))
     frames: int = field(default=60, metadata=_doc("frames of the animation that goes with it", least=1))
     split: str = field(default="train", metadata=_doc("training or held-out copies", ("train", "eval")))
-    out: str | None = field(
-        default=None, metadata=_doc("the PNG file (or the folder of a whole benchmark's); null: <task>.png")
-    )
+    out: str | None = field(default=None, metadata=_doc("the PNG, or the folder of several; null: <task>.png"))
 
 
 @dataclass

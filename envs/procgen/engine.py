@@ -50,8 +50,8 @@ class Engine(CEnv):
         )
         # A library that is unloaded would read its assets again.
         _LOADED.setdefault(folder, self._c_lib)
-        # cffi looks a function up under a lock when it is first used. The garbage collector may close an engine while that
-        # lock is held, which would then wait for itself: what closing needs is looked up now.
+        # cffi looks a function up under a lock when it is first used. The garbage collector may close an engine while
+        # that lock is held, which would then wait for itself: what closing needs is looked up now.
         self._closing = self._c_lib.libenv_close
         self.observe()
 

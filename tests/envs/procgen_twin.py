@@ -1,7 +1,7 @@
 """A second way to the masks: every entity and grid cell of the game's state, drawn by the sprite's outline.
 
 It knows types and sprites by Procgen's numbers and takes nothing from the tables of `lcd.envs.procgen`, nor from how a
-mask is made. What a pixel shows is decided here in floating point and there by Qt, so that outlines may differ by a pixel.
+mask is made. What a pixel shows is decided here in floating point and there by Qt: outlines may differ by a pixel.
 """
 
 from __future__ import annotations
