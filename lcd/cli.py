@@ -45,6 +45,11 @@ COMMANDS = {
         "toy/… | procgen/heist | procgen [view=pixels] [out=x.png]",
         "draw a task, or all of a benchmark, under each of its views",
     ),
+    "measure": Command(
+        "lcd.pipelines.measure:run",
+        "procgen ['tasks=[procgen/heist]'] [episodes=1000]",
+        "measure a random agent's returns, beside the R_min that a benchmark states",
+    ),
     "list": Command(
         "lcd.pipelines.listing:run", "[benchmarks|tasks|agents|…]", "list what can be chosen, yours included"
     ),

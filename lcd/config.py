@@ -14,7 +14,7 @@ from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
 GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study")
-POSITIONAL = {"report": "path", "list": "what", "view": "task"}
+POSITIONAL = {"report": "path", "list": "what", "view": "task", "measure": "benchmark"}
 TEXT_KEYS = ("out", "path")
 
 

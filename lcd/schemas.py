@@ -141,6 +141,18 @@ class ViewConfig:
 
 
 @dataclass
+class MeasureConfig:
+    """Measure a random agent's mean return on tasks, beside the R_min that the benchmark states."""
+
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    tasks: list[str] | None = field(default=None, metadata=_doc("tasks of the benchmark; null: all of them"))
+    episodes: int = field(default=256, metadata=_doc("episodes of each task", least=1))
+    copies: int = field(default=64, metadata=_doc("environment copies, each of which plays as many", least=1))
+    seed: int = field(default=0, metadata=_doc("seed of the environment and of the random actions", least=0))
+    split: str = field(default="train", metadata=_doc("training or held-out copies", ("train", "eval")))
+
+
+@dataclass
 class ListConfig:
     """List what can be chosen."""
 
@@ -157,6 +169,7 @@ SCHEMAS: dict[str, type] = {
     "train": TrainConfig,
     "report": ReportConfig,
     "view": ViewConfig,
+    "measure": MeasureConfig,
     "list": ListConfig,
     "doctor": DoctorConfig,
 }

@@ -30,6 +30,7 @@ def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
     tasks = list(benchmark.tasks) if study.tasks is None else study.tasks
     known("study.tasks", tasks, benchmark.tasks, cfg.benchmark.name)
     known("study.views", study.views, benchmark.views, cfg.benchmark.name)
+    known("study.shaping", [study.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
     thinned = sorted((p for p in study.reward_p if p < 1), reverse=True)
     if 1 not in study.reward_p:
         raise InputError(f"study.reward_p={show(study.reward_p)} must contain 1: every score compares with it.")
@@ -60,6 +61,7 @@ def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
     benchmark = get_benchmark(cfg.benchmark.name)
     known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
+    known("shaping", [cfg.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
     seeds = seed_list("seeds", cfg.seeds)
     # A wrong knob is told here, where nothing has been written yet.
     reward_range(benchmark, cfg.task.name, seeds[0], cfg.task.knobs)

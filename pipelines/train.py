@@ -129,7 +129,10 @@ def _environments(run_config: dict[str, Any], copies: int) -> tuple[VectorEnv, V
     benchmark = get_benchmark(run_config["benchmark"])
     task, view, knobs = run_config["task"], run_config["view"], run_config["knobs"]
     common = {"seeds": run_config["seeds"], "view": view, **knobs}
-    training = make_population(benchmark, task, copies=copies, split="train", reward_p=run_config["reward_p"], **common)
+    # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
+    extra = {} if run_config["shaping"] == "none" else {"shaping": run_config["shaping"]}
+    thinned = {"reward_p": run_config["reward_p"], **common, **extra}
+    training = make_population(benchmark, task, copies=copies, split="train", **thinned)
     held_out = make_population(benchmark, task, copies=run_config["evaluation"]["copies"], split="eval", **common)
     return training, held_out
 

@@ -1,0 +1,58 @@
+"""`lcd measure`: R_min anew, as the mean return of an agent that acts at random."""
+
+import math
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
+from lcd.envs.errors import InputError
+from lcd.envs.streams import seed_sequence
+from lcd.pipelines.runs import known
+from lcd.schemas import MeasureConfig
+
+
+def run(cfg: MeasureConfig, console: Console | None = None) -> int:
+    """Print a row a task; returns the exit code."""
+    benchmark = get_benchmark(cfg.benchmark.name)
+    tasks = list(benchmark.tasks) if cfg.tasks is None else cfg.tasks
+    known("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
+    console = console or Console()
+    table = Table("task", "episodes", "mean return", "standard error", "stated R_min", box=None, pad_edge=False)
+    with console.status("") as status:
+        for task in tasks:
+            status.update(f"{task}: {cfg.episodes} episodes at random")
+            returns = random_returns(benchmark, task, cfg)
+            error = returns.std(ddof=1) / math.sqrt(len(returns)) if len(returns) > 1 else math.nan
+            stated, _ = reward_range(benchmark, task, cfg.seed)
+            table.add_row(task, str(len(returns)), f"{returns.mean():.3g}", f"{error:.2g}", f"{stated:.3g}")
+    console.print(table)
+    return 0
+
+
+def random_returns(benchmark: Benchmark, task: str, cfg: MeasureConfig) -> np.ndarray:
+    """The returns of a random agent's episodes.
+
+    Every copy plays equally many, one after the other: the first episodes to end anywhere would be the short ones.
+    """
+    copies = min(cfg.copies, cfg.episodes)
+    each = math.ceil(cfg.episodes / copies)
+    env: Any = benchmark.make_vec(task, view=benchmark.views[0], split=cfg.split, num_envs=copies, seed=cfg.seed)
+    try:
+        if env.metadata.get("autoreset_mode") is None or env.metadata["autoreset_mode"].name != "SAME_STEP":
+            raise InputError(f"{task} does not reset within the step (SAME_STEP), which 'lcd measure' relies on.")
+        env.action_space.seed(int(seed_sequence(cfg.seed, "exploration").generate_state(1)[0]))
+        env.reset()
+        sums, played, returns = np.zeros(copies), np.zeros(copies, dtype=int), []
+        while played.min() < each:
+            _, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
+            sums += infos.get("original_reward", rewards)
+            ended = terminations | truncations
+            returns += sums[ended & (played < each)].tolist()
+            played += ended
+            sums[ended] = 0
+    finally:
+        env.close()
+    return np.array(returns)
