@@ -42,12 +42,14 @@ class Table:
     """A game's masks: the semantic classes, numbered from 1; and which of them figure-ground holds apart.
 
     `apart` lists the figure-ground classes by the semantic ones they are made of; all other classes are the last one.
-    `see_through` are effects that the paper's tables do not list: what lies behind them is shown.
+    `brightest` is shown with the last label's grey, which takes its own: chaser's squares, which the game draws pure
+    green, become white without being looked for. `see_through` are effects that the paper's tables do not list: what lies behind them is shown.
     """
 
     entities: tuple[Entity, ...]
     apart: tuple[tuple[str, ...], ...] = ()
     see_through: tuple[str, ...] = ()
+    brightest: str = ""
 
     def names(self, view: str) -> tuple[str, ...]:
         """The names of a mask's labels; label 0 is the background."""
@@ -63,9 +65,13 @@ class Table:
         return {entity.name: of_group.get(entity.name, len(self.apart) + 1) for entity in self.entities}
 
     def intensities(self, view: str) -> tuple[int, ...]:
-        """The grey of each label: evenly spread, 0 for the background and 255 for the last."""
+        """The grey of each label: evenly spread, 0 for the background and 255 for the last (or the brightest)."""
         last = len(self.names(view)) - 1
-        return tuple(255 * label // last for label in range(last + 1))
+        greys = [255 * label // last for label in range(last + 1)]
+        if self.brightest and view == "semantic":
+            label = self.labels(view)[self.brightest]
+            greys[label], greys[last] = greys[last], greys[label]
+        return tuple(greys)
 
     @property
     def sprites(self) -> tuple[str, ...]:
@@ -131,7 +137,8 @@ TABLES: Mapping[str, Table] = {
             Entity("small squares", colours=((0, 255, 0),)),
             Entity("large stars", ("misc_assets/yellowCrystal",)),
             Entity("walls", ("misc_assets/tileStone_slope",)),
-        )
+        ),
+        brightest="small squares",
     ),
     "climber": Table(
         (
