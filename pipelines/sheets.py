@@ -11,7 +11,7 @@ from lcd.schemas import ViewConfig
 
 INCHES = 1.9
 LEGEND_INCHES = 2.2
-MILLISECONDS = 100
+FRAMES_A_SECOND = 10
 SPREAD = 7
 """Frames between the moments of a sheet's rows, so that not every row is an episode's first."""
 
@@ -111,18 +111,19 @@ def _animate(
     benchmark: Any, cfg: ViewConfig, views: Sequence[str], shown: Any, colours: Any, greys: Any, out: Path
 ) -> None:
     """One level, all views side by side, with the sheet's legend at the right."""
-    from PIL import Image
+    from matplotlib.animation import PillowWriter
 
     def tiles(moment: Any) -> list[list[np.ndarray]]:
         return [[_tile(moment[view][0], greys[view], colours[view]) for view in views]]
 
     figure = _figure(benchmark, cfg, views, tiles(shown[0]), colours, greys)
-    pictures = []
+    figure.canvas.draw()
+    figure.set_layout_engine("none")  # what has its place stays there
     images = [axis.images[0] for axis in figure.axes]
+    writer = PillowWriter(fps=FRAMES_A_SECOND)
+    writer.setup(figure, out, dpi=100)
     for moment in shown[: cfg.frames]:
         for image, tile in zip(images, tiles(moment)[0], strict=True):
             image.set_data(tile)
-        figure.set_dpi(100)
-        figure.canvas.draw()
-        pictures.append(Image.fromarray(np.asarray(figure.canvas.buffer_rgba())[..., :3].copy()))
-    pictures[0].save(out, save_all=True, append_images=pictures[1:], duration=MILLISECONDS, loop=0)
+        writer.grab_frame()
+    writer.finish()

@@ -42,8 +42,9 @@ class Table:
     """A game's masks: the semantic classes, numbered from 1; and which of them figure-ground holds apart.
 
     `apart` lists the figure-ground classes by the semantic ones they are made of; all other classes are the last one.
+    `see_through` are effects that the paper's tables do not list: what lies behind them is shown.
     `brightest` is shown with the last label's grey, which takes its own: chaser's squares, which the game draws pure
-    green, become white without being looked for. `see_through` are effects that the paper's tables do not list: what lies behind them is shown.
+    green, become white without being looked for.
     """
 
     entities: tuple[Entity, ...]

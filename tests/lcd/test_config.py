@@ -132,7 +132,7 @@ def test_mistakes_are_one_sentence(override, sentence):
 @pytest.mark.parametrize(
     ("command", "overrides", "sentence"),
     [
-        ("train", [], "task is missing: give task=…; choose from: toy/"),
+        ("train", [], "task is missing: give task=…; choose from: procgen/"),
         ("train", [TASK, "reward_p=0"], "reward_p=0.0 must lie in (0, 1]"),
         ("train", [TASK, "seed=1"], "did you mean 'seeds'?"),
         ("train", [TASK, "study=lcd"], "'lcd train' takes no study"),
@@ -152,10 +152,18 @@ def test_seeds_by_number_and_by_name():
     assert seed_list("seeds", [7, 3]) == [7, 3]
 
 
-def test_every_toy_task_has_its_file_and_no_other():
-    assert choices("task") == sorted(get_benchmark("toy").tasks)
+def test_every_task_has_its_file_and_no_other():
+    assert choices("task") == sorted([*get_benchmark("toy").tasks, *get_benchmark("procgen").tasks])
     for task in choices("task"):
-        assert compose("train", [f"task={task}"]).task.name == task
+        cfg = compose("train", [f"task={task}"])
+        assert (cfg.task.name, cfg.benchmark.name) == (task, task.partition("/")[0])
+
+
+def test_a_task_says_its_benchmark_unless_one_is_given():
+    assert compose("train", ["task=procgen/heist", "benchmark=procgen-easy"]).benchmark.name == "procgen-easy"
+    assert compose("view", ["procgen/heist"]).benchmark.name == "procgen"
+    assert compose("view", ["procgen-easy"]).task.name == compose("view", ["procgen-easy"]).benchmark.name
+    assert compose("view", ["task=mine/easy"]).benchmark.name == "toy"
 
 
 @pytest.mark.parametrize("group", GROUPS)
