@@ -8,7 +8,7 @@ from typing import Any
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.procgen.knobs import SHAPINGS, VIEWS
+from lcd.envs.procgen.knobs import SHAPINGS, VIEWS, ProcgenKnobs
 from lcd.envs.procgen.tables import GAMES, TABLES
 
 # R_min and R_max: Cobbe et al. 2020, "Leveraging procedural generation to benchmark reinforcement learning".
@@ -88,7 +88,7 @@ class ProcgenBenchmark:
 
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
         """R_min and R_max of a game in the mode that is played; every seed has the same."""
-        mode = self._knobs(task, knobs)["mode"]
+        mode = ProcgenKnobs.from_dict(self._knobs(task, knobs)).mode
         if mode not in RANGES:
             raise InputError(
                 f"mode is {mode!r}, for which no range of returns is published; {nearest(str(mode), RANGES)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -83,6 +84,17 @@ class ProcgenKnobs:
     use_sequential_levels: bool = False
     debug_mode: int = 0
     render_mode: str | None = None
+
+    @classmethod
+    def from_dict(cls, knobs: Mapping[str, Any]) -> ProcgenKnobs:
+        """The knobs by name; one that there is not is a user's mistake."""
+        known = [field.name for field in fields(cls)]
+        for name in knobs:
+            if name not in known:
+                raise InputError(f"{name} is no knob of a Procgen environment; {nearest(name, known)}")
+        if "game" not in knobs:
+            raise InputError(f"game is missing; {nearest('', GAMES)}")
+        return cls(**knobs)
 
     def __post_init__(self) -> None:
         _one_of("game", self.game, GAMES)

@@ -1,7 +1,7 @@
 """Extra reward for sub-goals (section 4 of the paper), for training on heist, leaper and maze.
 
-Sub-goals are read from the game's state, which takes longer than a step. So the state of a copy is read only when it may
-have reached one: when its frame has changed, and when a player as fast as the game allows could have come so far.
+Sub-goals are read from the game's state, which takes longer than a step. So a copy is read only when it may have
+reached one: when its frame has changed, and when a player as fast as the game allows could have come so far.
 """
 
 from __future__ import annotations

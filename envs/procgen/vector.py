@@ -48,10 +48,7 @@ class ProcgenVectorEnv(VectorEnv):
         knobs: see `ProcgenKnobs`; `game` is needed.
         """
         whole_number("num_envs", num_envs, 1)
-        try:
-            self.knobs = ProcgenKnobs(**knobs)
-        except TypeError as error:
-            raise InputError(f"The knobs of a Procgen environment are wrong: {error}.") from None
+        self.knobs = ProcgenKnobs.from_dict(knobs)
         (self._seed,) = group_seeds(seed, 1)
         whole_number("seed", self._seed, 0)
         self.num_envs = num_envs

@@ -213,7 +213,7 @@ def test_modes(mode):
         ({"view": "semantic", "use_generated_assets": True}, "only view='pixels' shows generated"),
         ({"game": "bossfight", "view": "semantic", "restrict_themes": True}, "restrict_themes is True"),
         ({"game": "miner", "shaping": "subgoals"}, "only heist, leaper and maze"),
-        ({"colour": 3}, "colour"),
+        ({"num_level": 3}, "num_level is no knob of a Procgen environment; did you mean 'num_levels'"),
         ({"num_threads": -1}, "num_threads is -1"),
         ({"render_mode": "human"}, "render_mode is 'human'"),
         ({"key_reward": "much"}, "key_reward is 'much'"),

@@ -53,6 +53,8 @@ def test_ranges_follow_the_mode():
     assert reward_range("procgen", "procgen/starpilot", 0, {"mode": "easy"}) == (2.5, 64)
     with pytest.raises(InputError, match="mode is 'extreme', for which no range"):
         reward_range("procgen", "procgen/starpilot", 0, {"mode": "extreme"})
+    with pytest.raises(InputError, match="num_level is no knob"):
+        reward_range("procgen", "procgen/starpilot", 0, {"num_level": 3})
 
 
 def test_every_task_has_its_config():
