@@ -11,9 +11,8 @@ from lcd.schemas import ViewConfig
 
 INCHES = 1.9
 LEGEND_INCHES = 2.2
+LINE_INCHES = 0.145
 FRAMES_A_SECOND = 10
-SPREAD = 7
-"""Frames between the moments of a sheet's rows, so that not every row is an episode's first."""
 
 
 def write_sheets(benchmark: Any, cfg: ViewConfig, views: Sequence[str], out: Path) -> list[Path]:
@@ -24,7 +23,8 @@ def write_sheets(benchmark: Any, cfg: ViewConfig, views: Sequence[str], out: Pat
     shown = list(_moments(benchmark, cfg, views))
     colours = {view: _colours(benchmark.label_names(cfg.task.name, view)) for view in views}
     greys = {v: benchmark.intensities(cfg.task.name, v) if len(colours[v]) else () for v in views}
-    rows = [shown[min(SPREAD * (level + 1), len(shown) - 1)] for level in range(cfg.levels)]
+    # Later moments for later rows, so that not all are an episode's first.
+    rows = [shown[(level + 1) * len(shown) // cfg.levels - 1] for level in range(cfg.levels)]
     tiles = [[_tile(row[view][level], greys[view], colours[view]) for view in views] for level, row in enumerate(rows)]
     figure = _figure(benchmark, cfg, views, tiles, colours, greys)
     figure.savefig(out, dpi=150)
@@ -41,7 +41,7 @@ def _moments(benchmark: Any, cfg: ViewConfig, views: Sequence[str]) -> Iterator[
         chooser = np.random.default_rng(seed_sequence(cfg.seed, "exploration"))
         observations, _ = env.reset()
         actions = chooser.integers(0, env.single_action_space.n, cfg.levels)
-        for _ in range(max(cfg.frames, SPREAD * cfg.levels + 1)):
+        for _ in range(max(cfg.frames, cfg.levels)):
             yield observations
             # Actions that last, so that something happens.
             new = chooser.integers(0, env.single_action_space.n, cfg.levels)
@@ -75,7 +75,9 @@ def _figure(benchmark: Any, cfg: ViewConfig, views: Sequence[str], tiles: Any, c
 
     labelled = [view for view in views if len(greys[view])]
     width = INCHES * len(views) + LEGEND_INCHES * bool(labelled)
-    figure = Figure(figsize=(width, INCHES * len(tiles) + 0.5), layout="constrained")
+    lines = sum(len(greys[view]) + 1 for view in labelled)
+    height = max(INCHES * len(tiles) + 0.5, LINE_INCHES * lines + 0.3)
+    figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}", fontsize=9)
     axes = figure.subplots(len(tiles), len(views), squeeze=False)
