@@ -28,7 +28,8 @@ def write_sheets(benchmark: Any, cfg: ViewConfig, views: Sequence[str], out: Pat
     tiles = [[_tile(row[view][level], greys[view], colours[view]) for view in views] for level, row in enumerate(rows)]
     figure = _figure(benchmark, cfg, views, tiles, colours, greys)
     figure.savefig(out, dpi=150)
-    moving = out.with_suffix(".gif")
+    # An animated PNG keeps the colours of the legend, for which a GIF's 256 are too few.
+    moving = out.with_suffix(".apng")
     _animate(benchmark, cfg, views, shown, colours, greys, moving)
     return [out, moving]
 

@@ -25,8 +25,8 @@ def test_view_draws_levels_and_moves(tmp_path, capsys):
     from PIL import Image
 
     assert cli.main(["view", "procgen/heist", "levels=2", "frames=3", "out=deep/heist.png"]) == 0
-    assert capsys.readouterr().out.split() == ["deep/heist.png", "deep/heist.gif"]
-    sheet, moving = (Image.open(tmp_path / "deep" / f"heist.{kind}") for kind in ("png", "gif"))
+    assert capsys.readouterr().out.split() == ["deep/heist.png", "deep/heist.apng"]
+    sheet, moving = (Image.open(tmp_path / "deep" / f"heist.{kind}") for kind in ("png", "apng"))
     assert sheet.height > 1.5 * moving.height
     assert moving.n_frames >= 2
     assert cli.main(["view", "procgen/heist", "levels=1", "frames=1", "view=pixels", "out=one.png"]) == 0
