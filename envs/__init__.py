@@ -7,6 +7,7 @@ _ENVIRONMENTS = {
         "lcd.envs.hardness.discrete:HardnessDiscreteEnv",
         "lcd.envs.hardness.discrete:HardnessDiscreteVectorEnv",
     ),
+    "lcd/ctgraph-v0": ("lcd.envs.ctgraph.graph:CTGraphEnv", "lcd.envs.ctgraph.graph:CTGraphVectorEnv"),
 }
 
 
