@@ -62,6 +62,8 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     plain = _composed(command, lines)
     _refuse_target(plain)
     _refuse_missing(command, plain)
+    if plain.get("curriculum") and plain.get("task") is None:
+        plain["task"] = {"name": "curriculum", "knobs": {}}
     config = OmegaConf.to_object(_typed(SCHEMAS[command], plain))
     _check(config)
     return config
@@ -242,7 +244,7 @@ def _refuse_target(config: Any, path: str = "") -> None:
 
 
 def _refuse_missing(command: str, config: Mapping[str, Any]) -> None:
-    if "task" in groups(command) and config.get("task") is None:
+    if "task" in groups(command) and config.get("task") is None and not config.get("curriculum"):
         raise InputError(f"task is missing: give task=…; {nearest('', choices('task'))}")
     for key, value in flatten(config).items():
         if value == "???":

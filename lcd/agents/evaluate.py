@@ -52,3 +52,18 @@ class Evaluator:
             begin_episodes(agent, outcome)
             observations, elapsed = outcome.observations, elapsed + 1
         return [statistics for statistics in log.pop() if statistics is not None]
+
+
+class EveryTask:
+    """Plays several held-out populations, one after the other, with the policy as it is.
+
+    Args:
+        evaluators: one for each task.
+    """
+
+    def __init__(self, evaluators: list[Evaluator]):
+        self.evaluators = evaluators
+
+    def __call__(self, agent, step: int) -> list[dict[str, float]]:
+        """Each task's and each seed's curve columns."""
+        return [columns for evaluator in self.evaluators for columns in evaluator(agent, step)]

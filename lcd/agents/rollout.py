@@ -54,6 +54,11 @@ class Rollouts(IterableDataset):
         self.iteration = 0
         self.observations: np.ndarray | None = None
 
+    phase: str | None = None
+    """The task that is being trained, where that changes within a run."""
+    stage_ended = False
+    """Is the next rollout of another task than the last?"""
+
     @property
     def step(self) -> int:
         """Environment steps of each seed so far."""
