@@ -121,6 +121,8 @@ def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:
         options = nearest(task, benchmark.tasks)
         raise InputError(f"curriculum: '{task}' is not in the benchmark '{benchmark.name}': {options}")
     name = str(found.get("name") or store.task_name({"task": task, "knobs": knobs}))
+    if name in benchmark.tasks and (name != task or knobs):
+        raise InputError(f"curriculum: '{name}' is a task of its own: give the stage of {task} another name.")
     return {"name": name, "task": task, "knobs": dict(knobs), "steps": steps}
 
 
