@@ -42,8 +42,8 @@ COMMANDS = {
     ),
     "view": Command(
         "lcd.pipelines.view:run",
-        "task=toy/… [view=pixels] [out=x.png]",
-        "draw successive steps of a task under each of its views",
+        "toy/… [view=pixels] [out=x.png]",
+        "draw successive steps of a task under each of its views, and its graph where it has one",
     ),
     "list": Command(
         "lcd.pipelines.listing:run", "[benchmarks|tasks|agents|…]", "list what can be chosen, yours included"

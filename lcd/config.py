@@ -14,7 +14,7 @@ from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
 GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study")
-POSITIONAL = {"report": "path", "list": "what"}
+POSITIONAL = {"report": "path", "list": "what", "view": "task"}
 TEXT_KEYS = ("out", "path")
 
 
@@ -58,6 +58,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     """
     from omegaconf import OmegaConf
 
+    overrides = _with_benchmark(command, list(overrides))
     lines = [line for override in overrides for line in _override(command, override)]
     plain = _composed(command, lines)
     _refuse_target(plain)
@@ -111,6 +112,25 @@ def seed_list(key: str, value: Any) -> list[int]:
 def show(value: Any) -> str:
     """A value as it is written on the command line."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _with_benchmark(command: str, overrides: list[str]) -> list[str]:
+    """The overrides, with the benchmark that a task's name begins with unless one is given; `x` is x's first task."""
+    given = [override.partition("=")[0] for override in overrides]
+    if "task" not in groups(command) or "benchmark" in given:
+        return overrides
+    for place, override in enumerate(overrides):
+        key, equals, value = override.partition("=")
+        if command in POSITIONAL and not equals:
+            key, value = POSITIONAL[command], override
+        name = value.partition("/")[0]
+        if key == "task" and name in registered("benchmark"):
+            if name == value:
+                from lcd.envs.benchmarks import get_benchmark
+
+                overrides = [*overrides[:place], f"task={get_benchmark(name).tasks[0]}", *overrides[place + 1 :]]
+            return [*overrides, f"benchmark={name}"]
+    return overrides
 
 
 def _override(command: str, text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`lcd view`: a contact sheet of a task, rows = views, columns = successive steps."""
+"""`lcd view`: a contact sheet of a task, rows = views, columns = successive steps; and its graph, where it has one."""
 
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,9 @@ import numpy as np
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
+from lcd.pipelines.graph import draw_graph
 from lcd.pipelines.runs import known
-from lcd.schemas import ViewConfig
+from lcd.schemas import VIEWS, ViewConfig
 
 TILE_INCHES = 1.1
 
@@ -18,18 +19,24 @@ def run(cfg: ViewConfig) -> int:
     """Write the sheet as PNG and print its path; returns the exit code."""
     benchmark = get_benchmark(cfg.benchmark.name)
     known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
-    views = [cfg.view] if cfg.view is not None else list(benchmark.views)
+    views = [cfg.view] if cfg.view is not None else [view for view in benchmark.views if view in VIEWS]
     known("view", views, benchmark.views, cfg.benchmark.name)
     out = Path(cfg.out or f"{cfg.task.name.replace('/', '-')}.png").expanduser()
     if out.suffix.lower() != ".png":
         raise InputError(f"out={out} must end in .png.")
     rows = {view: frames(benchmark, view, cfg) for view in views}
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}").savefig(out, dpi=150)
-    except OSError as error:
-        raise InputError(f"out={out} cannot be written ({error.strerror}): give a writable place.") from None
-    print(out)
+    pictures = {out: sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}")}
+    if hasattr(benchmark, "graph"):
+        knobs, goal = benchmark.graph(cfg.task.name, cfg.seed, **cfg.task.knobs)
+        title = f"{cfg.task.name}, goal ⟨{', '.join(map(str, goal))}⟩"
+        pictures[out.with_name(f"{out.stem}-graph.png")] = draw_graph(knobs, goal, title)
+    for place, picture in pictures.items():
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            picture.savefig(place, dpi=150)
+        except OSError as error:
+            raise InputError(f"out={place} cannot be written ({error.strerror}): give a writable place.") from None
+        print(place)
     return 0
 
 
