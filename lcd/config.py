@@ -16,6 +16,7 @@ HYDRA_VERSION = "1.3"
 GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study")
 POSITIONAL = {"report": "path", "list": "what", "view": "task"}
 TEXT_KEYS = ("out", "path")
+PATH_OR_LIST = "curriculum"
 
 
 def choices(group: str) -> list[str]:
@@ -160,7 +161,8 @@ def _spelled_out(command: str, text: str) -> str:
         if command not in POSITIONAL:
             raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
         head, value = POSITIONAL[command], text
-    if head in (*TEXT_KEYS, *POSITIONAL.values()) and value not in ("", "null") and value[0] not in "'\"":
+    path = head in (*TEXT_KEYS, *POSITIONAL.values()) or (head == PATH_OR_LIST and value[:1] != "[")
+    if path and value not in ("", "null") and value[0] not in "'\"":
         value = _quoted(value)
     return f"{head}={value}"
 

@@ -26,16 +26,15 @@ def draw_graph(knobs: Any, goal: np.ndarray, title: str) -> Any:
     shape = knobs.graph_shape
     ends = num_ends(shape.b, shape.d)
     if ends > MOST_ENDS:
-        raise InputError(
-            f"graph_shape.d is {shape.d}, but a picture of {ends} end states cannot be read: at most {MOST_ENDS} are drawn."
-        )
+        raise InputError(f"graph_shape.d is {shape.d}, but of the {ends} end states at most {MOST_ENDS} can be drawn.")
     places = {node: _place(node, shape) for node in nodes(knobs)}
     width, height = 1.6 + 1.15 * (2 * shape.d + 3), 1.9 + max(0.34 * ends, 1.6)
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     axes.set_axis_off()
-    axes.set_title(title, loc="left", fontsize=10)
+    facts = f"b = {shape.b}, d = {shape.d}, p = {shape.p:g}: {num_states(shape.b, shape.d)} states"
+    axes.set_title(f"{title}\n{facts}; numbers inside are observation ids", loc="left", fontsize=9)
     on_way = {node for node in places if node.kind not in (FAIL,) and node.path == tuple(goal[: len(node.path)])}
     _lines(axes, places, on_way, shape)
     _states(axes, places, on_way)
@@ -104,8 +103,4 @@ def _legend(axes: Any, places: dict[Node, tuple[float, float]], shape: Any) -> N
     axes.legend(handles=marks, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=6, fontsize=7.5, frameon=False)
     fail = next(place for node, place in places.items() if node.kind == FAIL)
     axes.text(fail[0] + 0.35, fail[1], "from every other action", fontsize=7.5, color=INK, va="center")
-    facts = (
-        f"b = {shape.b}, d = {shape.d}, p = {shape.p:g}: {num_states(shape.b, shape.d)} states; inside: observation id"
-    )
-    axes.text(0, 1.0, facts, transform=axes.transAxes, fontsize=8, color=INK, va="bottom")
     axes.margins(x=0.06, y=0.08)

@@ -7,6 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from lcd.config import seed_list, show
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
@@ -84,11 +86,16 @@ def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
     return run_config if stages is None else {**run_config, "curriculum": stages}
 
 
-def stages_from(curriculum: Sequence[Any], benchmark: Benchmark) -> list[dict[str, Any]]:
+def stages_from(curriculum: Any, benchmark: Benchmark) -> list[dict[str, Any]]:
     """The stages of a curriculum: `name`, `task`, `knobs` and `steps` of each.
 
-    curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are needed.
+    curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are needed;
+        or the path of a YAML or JSON file with such a list.
     """
+    if isinstance(curriculum, str):
+        curriculum = _stages_in(Path(curriculum).expanduser())
+    if not isinstance(curriculum, Sequence):
+        raise InputError(f"curriculum={show(curriculum)} must be a list of stages, or a file that holds one.")
     stages = [_stage(given, benchmark) for given in curriculum]
     if len(stages) < 2:
         raise InputError(f"curriculum={show(list(curriculum))} must have at least two stages: [[task,steps],…].")
@@ -99,6 +106,15 @@ def stages_from(curriculum: Sequence[Any], benchmark: Benchmark) -> list[dict[st
                     f"curriculum: two different tasks are called '{stage['name']}': give each its own name."
                 )
     return stages
+
+
+def _stages_in(file: Path) -> Any:
+    try:
+        return yaml.safe_load(file.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"curriculum={file} cannot be read ({error.strerror}): give a YAML or JSON file.") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise InputError(f"curriculum={file} is neither YAML nor JSON: give a file with a list of stages.") from None
 
 
 def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from lcd.envs.checks import one_of, whole_number
+from lcd.envs.ctgraph.benchmark import KNOBS
 from lcd.envs.ctgraph.goals import checked_goal
 from lcd.envs.ctgraph.knobs import GraphKnobs, merge
 from lcd.envs.ctgraph.layout import SET_OF_KIND
 from lcd.envs.ctgraph.theory import num_decisions, num_ends, num_states, num_waits
-from lcd.envs.errors import InputError
+from lcd.envs.errors import InputError, nearest
 from lcd.envs.streams import seed_sequence
 
 Knobs = dict[str, Any]
@@ -188,12 +189,17 @@ def curriculum(task: str, variants: Sequence[Mapping[str, Any]], steps: int | Se
     """Stages for `lcd train curriculum=…`: each variant of a benchmark's task for a number of steps.
 
     Args:
-        task: a task of `benchmark=ctgraph`; the variants' knobs go over its own.
+        task: a task of `benchmark=ctgraph`; the variants' knobs go over its own, and all get equal spaces.
         variants: knobs, as the functions above return them.
         steps: environment steps of a seed in every stage, or in each.
     """
     each = [steps] * len(variants) if isinstance(steps, int) else list(steps)
     names = [_name(task, variant) for variant in variants]
+    if task not in KNOBS:
+        raise InputError(f"task is '{task}', which is none of benchmark=ctgraph; {nearest(task, KNOBS)}")
+    # What number of ids the variants had among themselves need not fit the task's own.
+    whole = [merge(KNOBS[task], variant, {"image_dataset": {"nr_of_images": None}}) for variant in variants]
+    variants = with_equal_spaces(whole)
     return [
         {
             "name": name if names.count(name) == 1 else f"{name}-{place}",
