@@ -132,7 +132,7 @@ def test_mistakes_are_one_sentence(override, sentence):
 @pytest.mark.parametrize(
     ("command", "overrides", "sentence"),
     [
-        ("train", [], "task is missing: give task=…; choose from: toy/"),
+        ("train", [], "task is missing: give task=…; choose from: ctgraph/"),
         ("train", [TASK, "reward_p=0"], "reward_p=0.0 must lie in (0, 1]"),
         ("train", [TASK, "seed=1"], "did you mean 'seeds'?"),
         ("train", [TASK, "study=lcd"], "'lcd train' takes no study"),
@@ -152,10 +152,28 @@ def test_seeds_by_number_and_by_name():
     assert seed_list("seeds", [7, 3]) == [7, 3]
 
 
-def test_every_toy_task_has_its_file_and_no_other():
-    assert choices("task") == sorted(get_benchmark("toy").tasks)
-    for task in choices("task"):
-        assert compose("train", [f"task={task}"]).task.name == task
+def test_every_task_of_ours_has_its_file_and_no_other():
+    benchmarks = [get_benchmark(name) for name in choices("benchmark")]
+    assert choices("task") == sorted(task for benchmark in benchmarks for task in benchmark.tasks)
+    for benchmark in benchmarks:
+        for task in benchmark.tasks:
+            cfg = compose("train", [f"task={task}"])
+            assert (cfg.task.name, cfg.benchmark.name) == (task, benchmark.name)
+
+
+def test_a_tasks_name_says_its_benchmark_unless_one_is_given():
+    assert compose("view", ["ctgraph/ct-su-b1"]).benchmark.name == "ctgraph"
+    assert compose("view", ["task=ctgraph/anything"]).benchmark.name == "ctgraph"
+    assert compose("view", ["ctgraph"]).task.name == get_benchmark("ctgraph").tasks[0]
+    assert compose("view", ["mine/task"]).benchmark.name == "toy"
+    given = compose("view", ["task=ctgraph/ct-su-b1", "benchmark=mine:Mine"])
+    assert (given.benchmark.name, given.task.name) == ("mine:Mine", "ctgraph/ct-su-b1")
+
+
+def test_a_curriculum_stands_for_a_task():
+    assert compose("train", ["benchmark=ctgraph", "curriculum=[[a,1],[b,2]]"]).curriculum == [["a", 1], ["b", 2]]
+    assert compose("train", ["benchmark=ctgraph", "curriculum=my file (1).yaml"]).curriculum == "my file (1).yaml"
+    assert compose("train", [TASK]).curriculum is None
 
 
 @pytest.mark.parametrize("group", GROUPS)
