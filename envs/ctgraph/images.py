@@ -125,6 +125,7 @@ class Reader:
         self._plain = {"figure_ground": self._images.clean, "semantic": self._images.labels}.get(view)
         self._varied = bool((self._images.count > 1).any())
         self._most_noise = round(255 * knobs.noise_on_read)
+        self._may_clip = int(self._images.instances.max()) + self._most_noise > 255
         pixels = self._images.shape[0] * self._images.shape[1]
         self._words = int(self._varied) + (-(-pixels // 8) if self._most_noise else 0)
 
@@ -145,7 +146,7 @@ class Reader:
             chosen = chosen + _scaled(words[:, 0], self._images.count[ids])
         frames = self._images.instances.take(chosen, axis=0)
         if self._most_noise:
-            _add_noise(frames, words[:, int(self._varied) :], self._most_noise)
+            _add_noise(frames, words[:, int(self._varied) :], self._most_noise, self._may_clip)
         return frames
 
 
@@ -154,11 +155,16 @@ def _scaled(words: np.ndarray, high: np.ndarray) -> np.ndarray:
     return (((words >> np.uint64(32)) * high.astype(np.uint64)) >> np.uint64(32)).view(np.int64)
 
 
-def _add_noise(frames: np.ndarray, words: np.ndarray, most: int) -> None:
+def _add_noise(frames: np.ndarray, words: np.ndarray, most: int, may_clip: bool) -> None:
     """Add to every pixel a whole number from 0 to `most`, in place; brightness stops at 255."""
-    count, height, width, _ = frames.shape
-    random = np.ascontiguousarray(words).view(np.uint8)[:, : height * width].reshape(count, height, width, 1)
-    noise = ((random.astype(np.uint16) * np.uint16(most + 1)) >> np.uint16(8)).astype(np.uint8)
-    # A sum below its part has wrapped around.
-    frames += noise
-    frames[frames < noise] = 255
+    count, height, width, channels = frames.shape
+    random = np.ascontiguousarray(words).view(np.uint8)[:, : height * width].astype(np.uint16)
+    random *= np.uint16(most + 1)
+    random >>= np.uint16(8)
+    # Adding rows of one length is several times as fast as broadcasting over three channels.
+    noise = np.repeat(random.astype(np.uint8), channels, axis=1)
+    flat = frames.reshape(count, -1)
+    flat += noise
+    if may_clip:
+        # A sum below its part has wrapped around.
+        flat[flat < noise] = 255
