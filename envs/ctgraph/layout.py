@@ -85,6 +85,19 @@ def has_own_id(observations: Any, kind: int) -> bool:
     return {WAIT: own_w, DECISION: own_d, END: own_w and own_d}.get(kind, False)
 
 
+def shown_ids(knobs: Any) -> set[int]:
+    """All ids that a graph ever shows."""
+    shape = knobs.graph_shape
+    states = {WAIT: num_waits, DECISION: num_decisions, END: num_ends}
+    found: set[int] = set()
+    for kind, name in enumerate(SET_OF_KIND):
+        first, last = knobs.id_sets[name]
+        if has_own_id(knobs.observations, kind):
+            last = min(last, first + states[kind](shape.b, shape.d) - 1)
+        found.update(range(first, last + 1))
+    return found
+
+
 def ids_of(knobs: Any, kind: int, number: int) -> Range:
     """The ids that one state may show."""
     first, last = knobs.id_sets[SET_OF_KIND[kind]]

@@ -16,7 +16,7 @@ from lcd.envs.checks import one_of, whole_number
 from lcd.envs.ctgraph.benchmark import KNOBS
 from lcd.envs.ctgraph.goals import checked_goal
 from lcd.envs.ctgraph.knobs import GraphKnobs, merge
-from lcd.envs.ctgraph.layout import SET_OF_KIND
+from lcd.envs.ctgraph.layout import SET_OF_KIND, shown_ids
 from lcd.envs.ctgraph.theory import num_decisions, num_ends, num_states, num_waits
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.streams import seed_sequence
@@ -114,10 +114,9 @@ def similar_goals(count: int, shared: int, seed: int, base: Mapping[str, Any] | 
     whole_number("count", count, 1)
     whole_number("shared", shared, 0)
     shape = GraphKnobs.from_dict(base or {}).graph_shape
-    if shared > shape.d or count > num_ends(shape.b, max(shape.d - shared, 1)) ** (shared < shape.d):
-        raise InputError(
-            f"count is {count}, but there are not as many goals that agree in {shared} of {shape.d} decisions."
-        )
+    if shared > shape.d or count > shape.b ** (shape.d - shared):
+        told = f"there are not as many goals that agree in {shared} of {shape.d} decisions"
+        raise InputError(f"count is {count}, but {told}.")
     rng = np.random.default_rng(seed_sequence(seed, "mdp"))
     prefix = rng.integers(1, shape.b + 1, shared).tolist()
     # Rests in an order that goes through all branches of the first decision not shared, before one comes again.
@@ -172,7 +171,7 @@ def _common_prefix(a: GraphKnobs, b: GraphKnobs) -> float:
 def _shared_ids(a: GraphKnobs, b: GraphKnobs) -> float:
     if (a.image_dataset.seed, a.image_dataset.path) != (b.image_dataset.seed, b.image_dataset.path):
         return 0.0
-    of_a, of_b = ({i for low, high in g.id_sets.values() for i in range(low, high + 1)} for g in (a, b))
+    of_a, of_b = shown_ids(a), shown_ids(b)
     return len(of_a & of_b) / len(of_a | of_b)
 
 

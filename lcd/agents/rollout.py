@@ -143,7 +143,7 @@ class Rollouts(IterableDataset):
             self.env.set_state(_arrays(state["env"]))
             self.stepper.ended = _arrays(state["ended"])
             self.observations = _arrays(state["observations"])
-            restore(self.agent, state["memory"])
+            restore(self.agent, state.get("memory", {}))
 
 
 def loader(rollouts: Rollouts) -> DataLoader:

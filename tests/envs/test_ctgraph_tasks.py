@@ -15,7 +15,7 @@ from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
 from lcd.envs.ctgraph.benchmark import CTGRAPH, NAMED
 from lcd.envs.ctgraph.graph import CTGraphVectorEnv
 from lcd.envs.ctgraph.knobs import GraphKnobs
-from lcd.envs.ctgraph.layout import nodes
+from lcd.envs.ctgraph.layout import nodes, shown_ids
 from lcd.envs.ctgraph.policies import policy_actions
 from lcd.envs.ctgraph.tasks import all_goals, curriculum, nested, sample_tasks, similar_goals, similarity
 from lcd.envs.errors import InputError
@@ -144,7 +144,10 @@ def test_nested_graphs_share_states_goals_and_ids():
         assert all(shallow[state] == deep[state] for state in common)
     similar = similarity(tasks[1], tasks[2])
     assert similar["goal"] == 0.5
-    assert similar["ids"] == 1.0
+    # Fully observable, so that every one of the 16 and 64 states shows an id of its own.
+    assert similar["ids"] == 16 / 64
+    for graph in graphs:
+        assert shown_ids(graph) == {i for node in nodes(graph) for i in range(node.ids[0], node.ids[1] + 1)}
 
 
 @settings(max_examples=25, deadline=None)
