@@ -19,6 +19,8 @@ from lcd.envs.streams import Streams
 
 SIDE, BLUEPRINT, LEVELS, ROTATIONS = 12, 4, 3, (0.0, 30.0, 60.0)
 IMAGE_VIEWS = ("pixels", "figure_ground", "semantic")
+CELLS = 4
+"""A label has as many cells a side."""
 _COLOURS = 8
 _MOST_BYTES = 2**29
 
@@ -100,14 +102,14 @@ def rotate(images: np.ndarray, degrees: float) -> np.ndarray:
 
 
 def labels(classes: int, size: tuple[int, int] = (SIDE, SIDE)) -> np.ndarray:
-    """(classes, h, w, 3) uint8: each id written as colours in a grid of cells, one for each digit to base 8."""
-    digits = 1
-    while _COLOURS**digits < classes:
-        digits += 1
-    side = int(np.ceil(np.sqrt(digits)))
-    cell = (np.arange(size[0]) * side // size[0])[:, None] * side + np.arange(size[1]) * side // size[1]
-    shown = np.arange(classes)[:, None, None] // _COLOURS ** (cell % digits)[None] % _COLOURS
-    return label_colours(_COLOURS)[shown]
+    """(classes, h, w, 3) uint8: each id written as a code of 4x4 coloured cells, which has little in common with others.
+
+    Plain colours, or digits of the id, would be neater to look at; but ids that share colours are learned more slowly
+    than the images that they stand for, and no view may be harder than `pixels` for the way it is drawn.
+    """
+    codes = np.random.default_rng(0).integers(_COLOURS, size=(classes, CELLS * CELLS))
+    cell = (np.arange(size[0]) * CELLS // size[0])[:, None] * CELLS + np.arange(size[1]) * CELLS // size[1]
+    return label_colours(_COLOURS)[codes[:, cell]]
 
 
 class Reader:
