@@ -102,7 +102,7 @@ def rotate(images: np.ndarray, degrees: float) -> np.ndarray:
 
 
 def labels(classes: int, size: tuple[int, int] = (SIDE, SIDE)) -> np.ndarray:
-    """(classes, h, w, 3) uint8: each id written as a code of 4x4 coloured cells, which has little in common with others.
+    """(classes, h, w, 3) uint8: each id written as a code of 4x4 coloured cells that has little in common with others.
 
     Plain colours, or digits of the id, would be neater to look at; but ids that share colours are learned more slowly
     than the images that they stand for, and no view may be harder than `pixels` for the way it is drawn.
