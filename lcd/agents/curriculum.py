@@ -68,7 +68,7 @@ class CurriculumRollouts(Rollouts):
         place = self._place(self.iteration)
         if place != self.begun:
             self._enter(place)
-            seeds = [int(seed_sequence(s, "environment", place).generate_state(1)[0]) for s in self.seeds]
+            seeds = [int(seed_sequence(s, "stage", place).generate_state(1)[0]) for s in self.seeds]
             self.observations = self.stepper.reset(seed=seeds)
             forget(self.agent, self.copies)
             if self.normaliser:
