@@ -9,6 +9,7 @@ _ENVIRONMENTS = {
         "lcd.envs.hardness.discrete:HardnessDiscreteEnv",
         "lcd.envs.hardness.discrete:HardnessDiscreteVectorEnv",
     ),
+    "lcd/ctgraph-v0": ("lcd.envs.ctgraph.graph:CTGraphEnv", "lcd.envs.ctgraph.graph:CTGraphVectorEnv"),
 }
 
 _PROCGEN = ("lcd.envs.procgen.vector:ProcgenEnv", "lcd.envs.procgen.vector:ProcgenVectorEnv")

@@ -23,6 +23,7 @@ KEYS: dict[str, int] = {
     "evaluation": 5,
     "initialisation": 6,
     "shuffle": 7,
+    "stage": 9,
 }
 """The branches of a run's one SeedSequence. Numbers are never reused: curves depend on them."""
 

@@ -43,7 +43,7 @@ COMMANDS = {
     "view": Command(
         "lcd.pipelines.view:run",
         "toy/… | procgen/heist | procgen [view=pixels] [out=x.png]",
-        "draw a task, or all of a benchmark, under each of its views",
+        "draw a task, or all of a benchmark, under each of its views, and its graph where it has one",
     ),
     "measure": Command(
         "lcd.pipelines.measure:run",

@@ -16,6 +16,7 @@ HYDRA_VERSION = "1.3"
 GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study")
 POSITIONAL = {"report": "path", "list": "what", "view": "task", "measure": "benchmark"}
 TEXT_KEYS = ("out", "path")
+PATH_OR_LIST = "curriculum"
 
 
 def choices(group: str) -> list[str]:
@@ -63,6 +64,8 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     plain = _composed(command, lines)
     _refuse_target(plain)
     _refuse_missing(command, plain)
+    if plain.get("curriculum") and plain.get("task") is None:
+        plain["task"] = {"name": "curriculum", "knobs": {}}
     config = OmegaConf.to_object(_typed(SCHEMAS[command], plain))
     _check(config)
     return config
@@ -148,7 +151,8 @@ def _spelled_out(command: str, text: str) -> str:
         if command not in POSITIONAL:
             raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
         head, value = POSITIONAL[command], text
-    if head in (*TEXT_KEYS, "what") and value not in ("", "null") and value[0] not in "'\"":
+    path = head in (*TEXT_KEYS, "what") or (head == PATH_OR_LIST and value[:1] != "[")
+    if path and value not in ("", "null") and value[0] not in "'\"":
         value = _quoted(value)
     return f"{head}={value}"
 
@@ -252,7 +256,7 @@ def _refuse_target(config: Any, path: str = "") -> None:
 
 
 def _refuse_missing(command: str, config: Mapping[str, Any]) -> None:
-    if "task" in groups(command) and config.get("task") is None:
+    if "task" in groups(command) and config.get("task") is None and not config.get("curriculum"):
         raise InputError(f"task is missing: give task=…; {nearest('', choices('task'))}")
     for key, value in flatten(config).items():
         if value == "???":

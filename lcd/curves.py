@@ -14,6 +14,8 @@ COLUMNS = (
     "benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent", "seed", "split", "step",
     "episodes", "return_mean", "return_std", "length_mean", "wall_s", "r_min", "r_max",
 )  # fmt: skip
+PHASE = "phase"
+"""A further column in curves of a curriculum: the task that was trained, where `task` is the one evaluated."""
 NEEDED = ("task", "view", "reward_p", "seed", "step", "return_mean")
 DEFAULTS = {
     "benchmark": "imported",
@@ -78,7 +80,9 @@ def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
             clean[name] = _numbers(clean, name)
     _check_values(clean)
     clean["seed"] = clean["seed"].astype(np.int64)
-    twice = clean.duplicated([*CURVE, "step"])
+    if PHASE in clean:
+        clean[PHASE] = clean[PHASE].astype(object).where(clean[PHASE].notna(), "").astype(str)
+    twice = clean.duplicated([*CURVE, "step", *([PHASE] if PHASE in clean else [])])
     if twice.any():
         row = clean.loc[twice.idxmax()]
         told = ", ".join(f"{name} '{row[name]}'" for name in ("task", "view", "reward_p", "split"))

@@ -83,6 +83,11 @@ class Diagnosis:
     thresholds: Thresholds = Thresholds()
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def empty(cls) -> "Diagnosis":
+        """No task at all: what is left when all curves are of curricula."""
+        return cls(pd.DataFrame(columns=list(table_columns())), pd.DataFrame())
+
     def to_json(self) -> str:
         """The diagnosis without its curves, as strict JSON: what is not a number is null."""
         content = {

@@ -60,7 +60,7 @@ LOOKS = {
 }
 
 
-def _styled(draw: Callable) -> Callable:
+def styled_figure(draw: Callable) -> Callable:
     @wraps(draw)
     def styled(*args, **kwargs):
         with mpl.rc_context(LOOKS):
@@ -95,7 +95,7 @@ def curves_of(diagnosis: Diagnosis, row: pd.Series) -> pd.DataFrame:
     return curves
 
 
-@_styled
+@styled_figure
 def challenge_plane(table: pd.DataFrame, narrow: bool = False) -> Figure:
     """Tasks by φ (perception) and ψ (reward), with intervals; tasks without both are listed under it.
 
@@ -109,7 +109,7 @@ def challenge_plane(table: pd.DataFrame, narrow: bool = False) -> Figure:
     placed = table[table["phi"].notna() & table["psi"].notna()]
     listed = [_unplaced(row) for _, row in table.drop(placed.index).iterrows()]
     size = (4.4, 4.3) if narrow else (7.4, 5.2)
-    figure = _figure(size[0], size[1] + 0.17 * len(listed))
+    figure = new_figure(size[0], size[1] + 0.17 * len(listed))
     axes = figure.subplots()
     limits = [_limits(placed, "phi"), _limits(placed, "psi")]
     axes.set(xlim=limits[0], ylim=limits[1])
@@ -130,7 +130,7 @@ def challenge_plane(table: pd.DataFrame, narrow: bool = False) -> Figure:
     return figure
 
 
-@_styled
+@styled_figure
 def learning_curves(curves: pd.DataFrame, task: str, narrow: bool = False) -> Figure:
     """Held-out learning curves of one task: by view at p = 1, and by reward p on the semantic view.
 
@@ -143,7 +143,7 @@ def learning_curves(curves: pd.DataFrame, task: str, narrow: bool = False) -> Fi
     narrow
         Put one panel under the other.
     """
-    figure = _figure(*((4.4, 5.6) if narrow else (9.6, 3.5)))
+    figure = new_figure(*((4.4, 5.6) if narrow else (9.6, 3.5)))
     panels = figure.subplots(*((2, 1) if narrow else (1, 2)), sharex=True, sharey=True)
     figure.suptitle(short(task), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     by_view = {name: (name.replace("_", " "), STYLES[name]) for name in VIEWS}
@@ -173,7 +173,7 @@ def learning_curves(curves: pd.DataFrame, task: str, narrow: bool = False) -> Fi
     return figure
 
 
-@_styled
+@styled_figure
 def save_figure(figure: Figure, folder: str | Path, name: str) -> list[Path]:
     """Write a figure as PNG and SVG into a folder; return their paths."""
     folder = Path(folder)
@@ -185,7 +185,7 @@ def save_figure(figure: Figure, folder: str | Path, name: str) -> list[Path]:
     return paths
 
 
-@_styled
+@styled_figure
 def draw_svg(figure: Figure) -> bytes:
     """A figure as the content of an SVG file."""
     return _render(figure, "svg")
@@ -202,7 +202,7 @@ def short(name: object, length: int = 44) -> str:
     return name if len(name) <= length else name[: length - 1] + "…"
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure

@@ -6,8 +6,9 @@ import os
 import platform
 import subprocess
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from lcd.diagnosis import CONDITIONS, GROUP, STATUSES, VIEWS, Diagnosis
 from lcd.figures import STYLES, all_figures, data_uri, draw_svg, save_figure
 from lcd.files import write_atomic
 from lcd.statistics import METHOD
+from lcd.transfer import MEASURES, Transfer
+from lcd.transfer_figures import transfer_figures
 
 PACKAGES = (
     "learning-challenge-diagnosticator", "numpy", "pandas", "scipy", "matplotlib", "gymnasium", "torch", "lightning",
@@ -43,6 +46,7 @@ def write_report(
     diagnosis: Diagnosis,
     curves: pd.DataFrame | None = None,
     provenance: Mapping[str, Any] | None = None,
+    transfers: Sequence[Transfer] = (),
 ) -> Path:
     """Write `report.html`, which needs no other file, and the figures (PNG and SVG) into `figures/` beside it.
 
@@ -56,6 +60,8 @@ def write_report(
         The curves behind it, with the column `normalised`; needed only if the diagnosis was read back from JSON.
     provenance
         How it was run, shown as it is: values may be text, numbers, lists or mappings. See `provenance`.
+    transfers
+        The outcomes of curricula; with them the diagnosis may be empty.
 
     Returns
     -------
@@ -66,16 +72,19 @@ def write_report(
     if diagnosis.curves.empty and curves is not None and "normalised" in curves:
         diagnosis = Diagnosis(diagnosis.table, curves, diagnosis.thresholds, diagnosis.notes)
     addresses = {}
-    for name, figure in all_figures(diagnosis):
+    for name, figure in chain(all_figures(diagnosis), transfer_figures(transfers)):
         _, drawing = save_figure(figure, folder / "figures", name)
         addresses[name] = data_uri(drawing.read_bytes())
-    narrow = {name: data_uri(draw_svg(figure)) for name, figure in all_figures(diagnosis, narrow=True)}
+    narrow_figures = chain(all_figures(diagnosis, narrow=True), transfer_figures(transfers, narrow=True))
+    narrow = {name: data_uri(draw_svg(figure)) for name, figure in narrow_figures}
     environment = Environment(loader=PackageLoader("lcd"), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     told = provenance or {}
     environment.filters |= {"score": _score, "between": _between, "steps": _steps, "duration": duration}
     page = environment.get_template("report.html.j2").render(
         groups=[_group(place, key, rows) for place, (key, rows) in enumerate(_groups(diagnosis))],
         diagnosis=diagnosis,
+        transfers=[_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
+        measures=MEASURES,
         conditions=[(name, _condition(name), STYLES[name][0]) for name in CONDITIONS],
         statuses=STATUSES,
         method=METHOD,
@@ -127,6 +136,19 @@ def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
             table.add_row(Text(" · ".join(key), style="bold"))
         for _, row in rows.iterrows():
             table.add_row(*_terminal_row(row, narrow))
+    return table
+
+
+def transfer_table(transfer: Transfer) -> Table:
+    """A curriculum's matrix and measures as a table for a terminal."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("after the stage")
+    for task in transfer.tasks:
+        table.add_column(Text(task), overflow="fold")
+    for name, returns in zip(("before training", *transfer.stages), transfer.matrix, strict=True):
+        table.add_row(Text(name), *(_two(value) for value in returns))
+    found = (f"{name} {_two(values[0])}" for name, values in transfer.measures.items() if math.isfinite(values[0]))
+    table.caption = Text(f"{', '.join(found)}; means over {len(transfer.returns)} seeds", style="dim")
     return table
 
 
@@ -201,6 +223,22 @@ def _group(place: int, key: tuple, rows: pd.DataFrame) -> dict[str, Any]:
         "reading": reading(rows),
         "classes": classes(rows),
         "rows": [{"figure": f"curves-{index}"} | row for index, row in rows.to_dict("index").items()],
+    }
+
+
+def _of_curriculum(place: int, transfer: Transfer) -> dict[str, Any]:
+    after = [f"after {stage}" for stage in transfer.stages]
+    measures = [
+        {"name": name} | dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
+        for name, values in transfer.measures.items()
+    ]
+    return {
+        "figure": f"transfer-{place}",
+        "name": transfer.key,
+        "tasks": transfer.tasks,
+        "rows": list(zip(["before training", *after], transfer.matrix, strict=True)),
+        "measures": measures,
+        "seeds": len(transfer.returns),
     }
 
 

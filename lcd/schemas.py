@@ -107,6 +107,9 @@ class TrainConfig:
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    curriculum: Any = field(
+        default=None, metadata=_doc("tasks learned one after the other, in place of task: [[task,steps],…], or a file")
+    )
     view: str = field(default="pixels", metadata=_doc("what the environment shows"))
     reward_p: float = field(default=1.0, metadata=_doc("probability of keeping a reward in training"))
     shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))

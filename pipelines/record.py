@@ -9,7 +9,7 @@ import csv
 import io
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,16 @@ class CurveFile:
 
     Args:
         path: the file; made with its header when it is not there.
+        columns: of its rows.
     """
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, path: Path, columns: Sequence[str] = COLUMNS):
+        self.path, self.columns = path, columns
 
     def append(self, rows: list[dict[str, Any]]) -> None:
         """Add rows and see them onto the disk."""
         with self.path.open("a", newline="") as file:
-            csv.DictWriter(file, COLUMNS, lineterminator="\n").writerows(rows)
+            csv.DictWriter(file, self.columns, lineterminator="\n").writerows(rows)
             file.flush()
             os.fsync(file.fileno())
 
@@ -50,7 +51,7 @@ class CurveFile:
         whole = text[: text.rfind("\n") + 1]
         rows = [row for row in csv.DictReader(io.StringIO(whole)) if int(row["step"]) <= step]
         kept = io.StringIO()
-        writer = csv.DictWriter(kept, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(kept, self.columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         write_atomic(self.path, kept.getvalue())
@@ -75,7 +76,7 @@ class Recorder(Callback):
         rollouts: the run's training data; it knows the step.
         evaluator: plays the held-out copies.
         every: environment steps of a seed between two evaluations.
-        row: the columns that all rows share, for each seed.
+        row: the columns that all rows share, for each seed (and for each task that the evaluator plays).
         curve: the run's curve file.
         checkpoint: where the run's one checkpoint lives.
         report: called with `step`, `steps_per_s` (of all seeds) and `wall_s` now and then.
@@ -118,7 +119,7 @@ class Recorder(Callback):
         rollouts, now = self.rollouts, time.perf_counter()
         last = rollouts.iteration >= rollouts.total
         before = rollouts.step - rollouts.length * rollouts.copies
-        if last or rollouts.step // self.every > before // self.every:
+        if last or rollouts.stage_ended or rollouts.step // self.every > before // self.every:
             self._record(trainer, agent)
         if last or now - self._saved >= CHECKPOINT_EVERY_S:
             self._save(trainer)
@@ -134,10 +135,14 @@ class Recorder(Callback):
         held_out = self.evaluator(agent, step)
         training = self.rollouts.episodes.pop()
         moment = {"step": step, "wall_s": round(self.wall_s, 3)}
+        trained = self.row
+        if (phase := self.rollouts.phase) is not None:
+            moment["phase"] = phase
+            trained = [row for row in self.row if row["task"] == phase]
         rows = [
             {**row, "split": split, **moment, **statistics}
-            for split, columns in (("eval", held_out), ("train", training))
-            for row, statistics in zip(self.row, columns, strict=True)
+            for split, shared, columns in (("eval", self.row, held_out), ("train", trained, training))
+            for row, statistics in zip(shared, columns, strict=True)
             if statistics is not None
         ]
         self.curve.append(rows)

@@ -46,25 +46,36 @@ def publish(
     study: the study that the curves belong to, if they do.
     tracker: the config of what mirrors the diagnosis; None mirrors nothing.
     """
-    from lcd.diagnosis import diagnose_curves
-    from lcd.report import provenance, terminal_table, write_report
+    from lcd.diagnosis import Diagnosis, diagnose_curves
+    from lcd.report import provenance, terminal_table, transfer_table, write_report
+    from lcd.transfer import save_transfers, split_phases, transfers
 
-    diagnosis = diagnose_curves(_curves(source, study, console))
+    plain, phased = split_phases(_curves(source, study, console))
+    curricula = transfers(phased) if len(phased) else []
+    diagnosis = diagnose_curves(plain) if len(plain) or not curricula else Diagnosis.empty()
     how = {"source": source.name} if study is None else {"study": study.name, "asked_for": _asked(study)}
     try:
         # Figures of tasks that are gone would be taken for figures of this diagnosis.
         shutil.rmtree(folder / "figures", ignore_errors=True)
         files = diagnosis.save(folder)
-        page = write_report(folder, diagnosis, provenance=how | provenance())
+        if curricula:
+            files["transfer"] = folder / "transfer.json"
+            save_transfers(files["transfer"], curricula)
+        page = write_report(folder, diagnosis, provenance=how | provenance(), transfers=curricula)
     except OSError as error:
         raise InputError(f"out={folder} cannot be written ({error.strerror}): give a writable folder.") from None
-    console.print(terminal_table(diagnosis, console.width))
+    if len(diagnosis.table):
+        console.print(terminal_table(diagnosis, console.width))
+    for transfer in curricula:
+        console.print(transfer_table(transfer))
     for note in diagnosis.notes:
         console.print(f"Note: {note}", highlight=False, soft_wrap=True, markup=False)
     if study is not None and tracker is not None:
         track.log_diagnosis(tracker, study, diagnosis, sorted((folder / "figures").glob("*.png")))
-    for name, path in {"report": page, "scores": files["csv"], "diagnosis": files["json"]}.items():
-        _place(console, name, path)
+    places = {"report": page, "scores": files["csv"], "diagnosis": files["json"], "transfer": files.get("transfer")}
+    for name, path in places.items():
+        if path is not None:
+            _place(console, name, path)
     if study is not None:
         _places_of_mirror(console, study)
 

@@ -1,19 +1,23 @@
 """From configs to runs: which runs a study needs, and what happens around the training of one."""
 
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from lcd.config import seed_list, show
+from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files import write_atomic
 from lcd.pipelines import store
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
 
 SEMANTIC = "semantic"
+CURRICULUM = "curriculum"
 ERROR_FILE = "error.txt"
 
 
@@ -59,13 +63,18 @@ def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
     from lcd.envs.benchmarks import get_benchmark, reward_range
 
     benchmark = get_benchmark(cfg.benchmark.name)
-    known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
     known("shaping", [cfg.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
     seeds = seed_list("seeds", cfg.seeds)
+    stages = None if cfg.curriculum is None else stages_from(cfg.curriculum, benchmark)
+    if stages is None:
+        known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
+    elif cfg.task.name != CURRICULUM:
+        raise InputError(f"task={cfg.task.name} and a curriculum cannot both be trained: leave one of them out.")
     # A wrong knob is told here, where nothing has been written yet.
-    reward_range(benchmark, cfg.task.name, seeds[0], cfg.task.knobs)
-    return _run_config(
+    for stage in stages or [{"task": cfg.task.name, "knobs": cfg.task.knobs}]:
+        reward_range(benchmark, stage["task"], seeds[0], stage["knobs"])
+    run_config = _run_config(
         _parts(cfg),
         task=cfg.task.name,
         knobs=cfg.task.knobs,
@@ -73,9 +82,66 @@ def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
         reward_p=cfg.reward_p,
         shaping=cfg.shaping,
         seeds=seeds,
-        steps=cfg.steps,
+        steps=cfg.steps if stages is None else sum(stage["steps"] for stage in stages),
         evaluation=cfg.evaluation,
     )
+    return run_config if stages is None else {**run_config, "curriculum": stages}
+
+
+def stages_from(curriculum: Any, benchmark: Benchmark) -> list[dict[str, Any]]:
+    """The stages of a curriculum: `name`, `task`, `knobs` and `steps` of each.
+
+    curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are needed;
+        or the path of a YAML or JSON file with such a list.
+    """
+    if isinstance(curriculum, str):
+        curriculum = _stages_in(Path(curriculum).expanduser())
+    if not isinstance(curriculum, Sequence):
+        raise InputError(f"curriculum={show(curriculum)} must be a list of stages, or a file that holds one.")
+    stages = [_stage(given, benchmark) for given in curriculum]
+    if len(stages) < 2:
+        raise InputError(f"curriculum={show(list(curriculum))} must have at least two stages: [[task,steps],…].")
+    for stage in stages:
+        for other in stages:
+            if stage["name"] == other["name"] and (stage["task"], stage["knobs"]) != (other["task"], other["knobs"]):
+                raise InputError(
+                    f"curriculum: two different tasks are called '{stage['name']}': give each its own name."
+                )
+    return stages
+
+
+def _stages_in(file: Path) -> Any:
+    try:
+        return yaml.safe_load(file.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"curriculum={file} cannot be read ({error.strerror}): give a YAML or JSON file.") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise InputError(f"curriculum={file} is neither YAML nor JSON: give a file with a list of stages.") from None
+
+
+def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:
+    keys = ("name", "task", "knobs", "steps")
+    found = given
+    if isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
+        found = {"task": given[0], "steps": given[1]}
+    if not isinstance(found, Mapping) or not {"task", "steps"} <= found.keys():
+        raise InputError(f"curriculum: {show(given)} is no stage: give [task,steps] or {{task:…,steps:…,knobs:{{…}}}}.")
+    for key in found:
+        if key not in keys:
+            raise InputError(f"curriculum: '{key}' is no part of a stage: {nearest(str(key), keys)}")
+    steps, knobs = found["steps"], found.get("knobs") or {}
+    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        raise InputError(f"curriculum: steps={show(steps)} must be a whole number of at least 1.")
+    if not isinstance(knobs, Mapping):
+        raise InputError(f"curriculum: knobs={show(knobs)} must be a set of keys.")
+    task = str(found["task"])
+    if task not in benchmark.tasks:
+        options = nearest(task, benchmark.tasks)
+        raise InputError(f"curriculum: '{task}' is not in the benchmark '{benchmark.name}': {options}")
+    name = str(found.get("name") or store.task_name({"task": task, "knobs": knobs}))
+    if name in benchmark.tasks and (name != task or knobs):
+        raise InputError(f"curriculum: '{name}' is a task of its own: give the stage of {task} another name.")
+    return {"name": name, "task": task, "knobs": dict(knobs), "steps": steps}
 
 
 def known(key: str, names: Iterable[str], options: Iterable[str], benchmark: str) -> None:

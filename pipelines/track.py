@@ -152,14 +152,18 @@ class WandbTracker(Tracker):
 
 def metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """What one step's rows are called in W&B: each seed's numbers, and their mean over seeds."""
+    from lcd.curves import PHASE
+
     values: dict[str, list[float]] = {}
     logged: dict[str, float] = {}
     for row in rows:
+        # A curriculum is evaluated on several tasks at a step.
+        place = f"{row['split']}/{row['task']}" if row.get(PHASE) else row["split"]
         for statistic in STATISTICS:
             value = row.get(statistic)
             if value not in (None, ""):
-                logged[f"{row['split']}/{statistic}/seed_{row['seed']}"] = float(value)
-                values.setdefault(f"{row['split']}/{statistic}", []).append(float(value))
+                logged[f"{place}/{statistic}/seed_{row['seed']}"] = float(value)
+                values.setdefault(f"{place}/{statistic}", []).append(float(value))
     return logged | {name: sum(found) / len(found) for name, found in values.items()}
 
 

@@ -3,6 +3,7 @@
 import logging
 import math
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from rich.text import Text
 
 from lcd import frontends
 from lcd.agents import agents, validate
-from lcd.agents.evaluate import Evaluator
+from lcd.agents.curriculum import CurriculumRollouts, Stage
+from lcd.agents.evaluate import Evaluator, EveryTask
 from lcd.agents.rollout import Rollouts, loader
+from lcd.curves import COLUMNS, PHASE
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
@@ -73,9 +76,10 @@ def _summary(run_config: dict[str, Any], folder: Path) -> Table:
         title_justify="left",
         box=None,
     )
-    for seed, rows in held_out.groupby("seed"):
+    for (task, seed), rows in held_out.groupby(["task", "seed"], sort=False):
         first, last = rows.return_mean.iloc[[0, -1]]
-        table.add_row(str(seed), *(f"{x:.3g}" for x in (first, last, rows.r_min.iloc[0], rows.r_max.iloc[0])))
+        name = f"{task}, {seed}" if "curriculum" in run_config else str(seed)
+        table.add_row(name, *(f"{x:.3g}" for x in (first, last, rows.r_min.iloc[0], rows.r_max.iloc[0])))
     return table
 
 
@@ -89,15 +93,27 @@ def train_run(run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str
         device: Lightning's `accelerator`.
     """
     folder = Path(run_dir)
-    config = validate(*_agent(run_config))
-    training, held_out = _environments(run_config, config.copies)
+    stages = stages_of(run_config)
+    copies = validate(*_agent(run_config)).copies
+    training = [_environment(run_config, stage, "train", copies) for stage in stages]
+    tasks = {stage["name"]: stage for stage in stages}
+    held_out = [_environment(run_config, stage, "eval", run_config["evaluation"]["copies"]) for stage in tasks.values()]
     try:
-        agent = build_agent(run_config, training)
+        agent = build_agent(run_config, training[0])
         rollouts = build_rollouts(run_config, training, agent)
-        _fit(run_config, folder, agent, rollouts, held_out, tracker, device)
+        episodes = run_config["evaluation"]["episodes"]
+        evaluators = [Evaluator(env, rollouts.seeds, episodes) for env in held_out]
+        _fit(run_config, folder, agent, rollouts, EveryTask(evaluators), tracker, device)
     finally:
-        training.close()
-        held_out.close()
+        for env in (*training, *held_out):
+            env.close()
+
+
+def stages_of(run_config: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a run trains, in order: `name` (what curves call it), `task`, `knobs` and `steps`; one, or a curriculum."""
+    if "curriculum" in run_config:
+        return run_config["curriculum"]
+    return [{"name": task_name(run_config), **{key: run_config[key] for key in ("task", "knobs", "steps")}}]
 
 
 def build_agent(run_config: dict[str, Any], env: VectorEnv) -> LightningModule:
@@ -117,24 +133,35 @@ def build_agent(run_config: dict[str, Any], env: VectorEnv) -> LightningModule:
     return agents.resolve(name)(validate(name, params), features.shape[1:], actions, run_config["seeds"], frontend)
 
 
-def build_rollouts(run_config: dict[str, Any], env: VectorEnv, agent: LightningModule) -> Rollouts:
-    """The run's training data: as many rollouts as its steps need."""
-    config = agent.config
-    total = math.ceil(run_config["steps"] / (config.copies * config.rollout))
-    return Rollouts(env, run_config["seeds"], agent, config.rollout, total, config.gamma, config.normalise_rewards)
+def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], agent: LightningModule) -> Rollouts:
+    """The run's training data: as many rollouts as its steps, or each stage's, need."""
+    config, seeds = agent.config, run_config["seeds"]
+    how = {"length": config.rollout, "gamma": config.gamma, "normalise": config.normalise_rewards}
+    stages = [
+        Stage(stage["name"], env, math.ceil(stage["steps"] / (config.copies * config.rollout)))
+        for stage, env in zip(stages_of(run_config), training, strict=True)
+    ]
+    if "curriculum" in run_config:
+        return CurriculumRollouts(stages, seeds, agent, **how)
+    return Rollouts(stages[0].env, seeds, agent, total=stages[0].rollouts, **how)
 
 
-def _environments(run_config: dict[str, Any], copies: int) -> tuple[VectorEnv, VectorEnv]:
-    """The training population (rewards thinned) and the held-out one (rewards as they are)."""
-    benchmark = get_benchmark(run_config["benchmark"])
-    task, view, knobs = run_config["task"], run_config["view"], run_config["knobs"]
-    common = {"seeds": run_config["seeds"], "view": view, **knobs}
+def _environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:
+    """The population of one task: with rewards thinned to train in, or held out with rewards as they are."""
+    knobs = dict(stage["knobs"])
     # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
-    extra = {} if run_config["shaping"] == "none" else {"shaping": run_config["shaping"]}
-    thinned = {"reward_p": run_config["reward_p"], **common, **extra}
-    training = make_population(benchmark, task, copies=copies, split="train", **thinned)
-    held_out = make_population(benchmark, task, copies=run_config["evaluation"]["copies"], split="eval", **common)
-    return training, held_out
+    if split == "train" and run_config["shaping"] != "none":
+        knobs["shaping"] = run_config["shaping"]
+    return make_population(
+        get_benchmark(run_config["benchmark"]),
+        stage["task"],
+        seeds=run_config["seeds"],
+        copies=copies,
+        view=run_config["view"],
+        split=split,
+        reward_p=run_config["reward_p"],
+        **knobs,
+    )
 
 
 def _fit(
@@ -142,7 +169,7 @@ def _fit(
     folder: Path,
     agent: LightningModule,
     rollouts: Rollouts,
-    held_out: VectorEnv,
+    evaluator: EveryTask,
     tracker: dict[str, Any],
     device: dict[str, Any],
 ) -> None:
@@ -150,14 +177,14 @@ def _fit(
     checkpoint = folder / "checkpoints" / "last.ckpt"
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     reached = _reached(checkpoint)
-    curve = CurveFile(folder / "curve.csv")
+    curve = CurveFile(folder / "curve.csv", (*COLUMNS, PHASE) if "curriculum" in run_config else COLUMNS)
     earlier = curve.cut(-1 if reached is None else reached)
     update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     tracked.log_rows(earlier)
     recorder = Recorder(
         rollouts,
-        Evaluator(held_out, rollouts.seeds, run_config["evaluation"]["episodes"]),
+        evaluator,
         run_config["evaluation"]["every"],
         _shared_columns(run_config),
         curve,
@@ -208,11 +235,10 @@ def _reached(checkpoint: Path) -> int | None:
 
 
 def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
-    """The columns that all rows of a seed share, in the order of the seeds."""
-    benchmark, task = get_benchmark(run_config["benchmark"]), run_config["task"]
+    """The columns that all rows of a task and seed share, in the order of the tasks, then of the seeds."""
+    benchmark = get_benchmark(run_config["benchmark"])
     shared = {
         "benchmark": benchmark.name,
-        "task": task_name(run_config),
         "view": run_config["view"],
         "frontend": run_config["frontend"]["name"],
         "reward_p": run_config["reward_p"],
@@ -220,9 +246,10 @@ def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
         "agent": run_config["agent"]["name"],
     }
     rows = []
-    for seed in run_config["seeds"]:
-        r_min, r_max = reward_range(benchmark, task, seed, run_config["knobs"])
-        rows.append({**shared, "seed": seed, "r_min": r_min, "r_max": r_max})
+    for name, stage in {stage["name"]: stage for stage in stages_of(run_config)}.items():
+        for seed in run_config["seeds"]:
+            r_min, r_max = reward_range(benchmark, stage["task"], seed, stage["knobs"])
+            rows.append({**shared, "task": name, "seed": seed, "r_min": r_min, "r_max": r_max})
     return rows
 
 

@@ -1,4 +1,7 @@
-"""`lcd view`: a contact sheet of a task, rows = views, columns = successive steps; or `lcd.pipelines.sheets`'."""
+"""`lcd view`: a contact sheet of a task, rows = views, columns = successive steps; or `lcd.pipelines.sheets`'.
+
+A task that has a graph gets a picture of it, too.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +12,9 @@ import numpy as np
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
+from lcd.pipelines.graph import draw_graph
 from lcd.pipelines.runs import known
-from lcd.schemas import ViewConfig
+from lcd.schemas import VIEWS, ViewConfig
 
 TILE_INCHES = 1.1
 
@@ -21,7 +25,7 @@ def run(cfg: ViewConfig) -> int:
     whole = cfg.task.name == cfg.benchmark.name
     if not whole:
         known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
-    views = [cfg.view] if cfg.view is not None else list(benchmark.views)
+    views = [cfg.view] if cfg.view is not None else [view for view in benchmark.views if view in VIEWS]
     known("view", views, benchmark.views, cfg.benchmark.name)
     place = Path(cfg.out or ("." if whole else f"{_file(cfg.task.name)}.png")).expanduser()
     if not whole and place.suffix.lower() != ".png":
@@ -48,11 +52,25 @@ def _draw(benchmark: Benchmark, cfg: ViewConfig, views: list[str], out: Path) ->
             written = write_sheets(benchmark, cfg, views, out)
         else:
             rows = {view: frames(benchmark, view, cfg) for view in views}
-            sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}").savefig(out, dpi=150)
-            written = [out]
+            pictures = {
+                out: sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}"),
+                **_graph(benchmark, cfg, out),
+            }
+            for place, picture in pictures.items():
+                picture.savefig(place, dpi=150)
+            written = list(pictures)
     except OSError as error:
         raise InputError(f"out={out} cannot be written ({error.strerror}): give a writable place.") from None
     print(*written, sep="\n")
+
+
+def _graph(benchmark: Benchmark, cfg: ViewConfig, out: Path) -> dict[Path, Any]:
+    """The picture of a task's graph, by its path; none where a benchmark has no graphs."""
+    if not hasattr(benchmark, "graph"):
+        return {}
+    knobs, goal = benchmark.graph(cfg.task.name, cfg.seed, **cfg.task.knobs)
+    title = f"{cfg.task.name}, goal ⟨{', '.join(map(str, goal))}⟩"
+    return {out.with_name(f"{out.stem}-graph.png"): draw_graph(knobs, goal, title)}
 
 
 def frames(benchmark: Benchmark, view: str, cfg: ViewConfig) -> list[tuple[np.ndarray, float]]:

@@ -11,8 +11,8 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from lcd.envs.checks import whole_number
-from lcd.envs.errors import InputError, nearest
+from lcd.envs.checks import checked_actions, one_of, seed_list, whole_number
+from lcd.envs.errors import InputError
 from lcd.envs.hardness.images import IMAGE_VIEWS, Renderer
 from lcd.envs.hardness.mdp import DiscreteMDP, HardnessKnobs, build_mdp
 from lcd.envs.hardness.shapes import portraits
@@ -54,12 +54,12 @@ class HardnessDiscreteVectorEnv(VectorEnv):
         render_mode: None or "rgb_array".
         knobs: those of `HardnessKnobs` and `ImageKnobs`.
         """
-        _one_of("view", view, VIEWS)
-        _one_of("split", split, SPLITS)
+        one_of("view", view, VIEWS)
+        one_of("split", split, SPLITS)
         if render_mode is not None:
-            _one_of("render_mode", render_mode, self.metadata["render_modes"])
+            one_of("render_mode", render_mode, self.metadata["render_modes"])
         whole_number("num_envs", num_envs, 1)
-        self._seeds = _seed_list(seed)
+        self._seeds = seed_list(seed)
         if num_envs % len(self._seeds):
             raise InputError(f"num_envs is {num_envs}, but it must be a multiple of the {len(self._seeds)} seeds.")
         self.num_envs, self.view, self.split, self.render_mode = num_envs, view, split, render_mode
@@ -147,7 +147,7 @@ class HardnessDiscreteVectorEnv(VectorEnv):
         """One step of every copy; a copy whose episode ends shows the next one's first observation."""
         if not self._running:
             raise ResetNeeded("Call reset() before step(): no episode is running.")
-        self._move(self._checked(actions))
+        self._move(checked_actions(actions, self.num_envs, self.knobs.action_space_size))
         self._steps += 1
         rewards = self._pay(self._complete_sequences())
         infos: dict[str, Any] = {}
@@ -163,21 +163,6 @@ class HardnessDiscreteVectorEnv(VectorEnv):
             infos["final_obs"], infos["_final_obs"] = observations, ended
             observations = self._begin_again(np.flatnonzero(ended), observations)
         return self._show(observations), rewards, terminations, truncations, infos
-
-    def _checked(self, actions: np.ndarray) -> np.ndarray:
-        actions = np.asarray(actions)
-        if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
-            raise InputError(
-                f"actions have the shape {actions.shape} and type {actions.dtype}, but {self.num_envs} copies need "
-                f"({self.num_envs},) whole numbers."
-            )
-        actions = actions.astype(np.int64, copy=False)
-        if actions.view(np.uint64).max() >= self.knobs.action_space_size:
-            raise InputError(
-                f"actions go from {actions.min()} to {actions.max()}, but they must be from 0 to "
-                f"{self.knobs.action_space_size - 1}."
-            )
-        return actions
 
     def _move(self, actions: np.ndarray) -> None:
         edges = self._nodes * self.knobs.action_space_size
@@ -286,17 +271,3 @@ class HardnessDiscreteEnv(SingleCopy):
 
     vector_class = HardnessDiscreteVectorEnv
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 4}
-
-
-def _one_of(key: str, value: Any, options: Sequence[str]) -> None:
-    if value not in options:
-        raise InputError(f"{key} is {value!r}, which is none of its values; {nearest(value, options)}")
-
-
-def _seed_list(seed: int | Sequence[int]) -> list[int]:
-    seeds = [seed] if isinstance(seed, int | np.integer) else list(seed)
-    if not seeds:
-        raise InputError("seed is an empty sequence, but a population has at least one seed.")
-    for number in seeds:
-        whole_number("seed", number, 0)
-    return [int(number) for number in seeds]

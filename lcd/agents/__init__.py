@@ -2,7 +2,8 @@
 
 An agent is a class with a `Config` (a dataclass of its hyper-parameters, `copies` and `rollout` among them), made as
 `agent(config, shape, actions, seeds, frontend)`; the training pipeline asks of it what `lcd.agents.ppo.PPO` offers
-under "Acting" and a `training_step` that learns from one rollout. Third parties add theirs by an entry point in the
+under "Acting" and a `training_step` that learns from one rollout. An agent that remembers what it saw earlier in an
+episode also has what `lcd.agents.memory` asks for. Third parties add theirs by an entry point in the
 group `lcd.agents` or as `module:object`.
 """
 
@@ -16,6 +17,7 @@ from lcd.envs.registry import Registry
 
 agents = Registry("agent", "lcd.agents")
 agents.add("ppo", "lcd.agents.ppo:PPO")
+agents.add("recurrent_ppo", "lcd.agents.recurrent:RecurrentPPO")
 
 
 def validate(name: str, params: Mapping[str, Any]) -> Any:

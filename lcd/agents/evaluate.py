@@ -3,6 +3,7 @@
 import numpy as np
 from gymnasium.vector import VectorEnv
 
+from lcd.agents.memory import begin_episodes, forget, recall, restore
 from lcd.agents.rollout import uniforms
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.streams import seed_sequence
@@ -28,6 +29,14 @@ class Evaluator:
 
     def __call__(self, agent, step: int) -> list[dict[str, float]]:
         """Each seed's curve columns (`episodes`, `return_mean`, …) at a training step."""
+        remembered = recall(agent)
+        forget(agent, self.copies)
+        try:
+            return self._play(agent, step)
+        finally:
+            restore(agent, remembered)
+
+    def _play(self, agent, step: int) -> list[dict[str, float]]:
         streams = [seed_sequence(seed, "evaluation", step, 0).generate_state(1)[0] for seed in self.seeds]
         observations = self.stepper.reset(seed=[int(stream) for stream in streams])
         log = EpisodeLog(len(self.seeds), self.copies)
@@ -40,5 +49,21 @@ class Evaluator:
             actions, _, _ = agent.act(agent.encode(observations), draws[:, elapsed % BLOCK])
             outcome = self.stepper.step(actions.flatten().cpu().numpy())
             left -= log.add(outcome, counted=left > 0) & (left > 0)
+            begin_episodes(agent, outcome)
             observations, elapsed = outcome.observations, elapsed + 1
         return [statistics for statistics in log.pop() if statistics is not None]
+
+
+class EveryTask:
+    """Plays several held-out populations, one after the other, with the policy as it is.
+
+    Args:
+        evaluators: one for each task.
+    """
+
+    def __init__(self, evaluators: list[Evaluator]):
+        self.evaluators = evaluators
+
+    def __call__(self, agent, step: int) -> list[dict[str, float]]:
+        """Each task's and each seed's curve columns."""
+        return [columns for evaluator in self.evaluators for columns in evaluator(agent, step)]

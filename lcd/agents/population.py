@@ -41,24 +41,25 @@ class Population(nn.Module):
             execution = "loop" if len(seeds) == 1 or _has_convolutions(networks[0]) else "vmap"
         self.execution = execution
 
-    def forward(self, observations: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """Apply each seed's network to its own batch: (seeds, batch, …) → outputs of (seeds, batch, …)."""
         call = self._call_vmap if self.execution == "vmap" else self._call_loop
-        return call(observations)
+        return call(*inputs)
 
-    def _call_vmap(self, observations: Tensor) -> tuple[Tensor, ...]:
+    def _call_vmap(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         weights = dict(zip(self.names, self.weights, strict=True))
-        return vmap(lambda w, x: functional_call(self._template[0], w, (x,)))(weights, observations)
+        return vmap(lambda w, *x: functional_call(self._template[0], w, x))(weights, *inputs)
 
-    def _call_loop(self, observations: Tensor) -> tuple[Tensor, ...]:
+    def _call_loop(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         # unbind's backward is one stack; indexing seed by seed would write a full-size gradient for each seed.
         columns = zip(*(weight.unbind(0) for weight in self.weights), strict=True)
         outputs = []
-        for weights, batch in zip(columns, observations.unbind(0), strict=True):
+        batches = zip(*(given.unbind(0) for given in inputs), strict=True)
+        for weights, batch in zip(columns, batches, strict=True):
             # What functional_call does, without its bookkeeping: that takes as long as a small network.
             for (parameters, name), weight in zip(self._slots, weights, strict=True):
                 parameters[name] = weight
-            outputs.append(self._template[0](batch))
+            outputs.append(self._template[0](*batch))
         return tuple(torch.stack(parts) for parts in zip(*outputs, strict=True))
 
     @torch.no_grad()

@@ -118,10 +118,12 @@ class PPO(LightningModule):
         self.automatic_optimization = False
         self.config, self.seeds = config, list(seeds)
         self.frontend = frontend.requires_grad_(False).eval()
-        self.networks = Population(
-            lambda: ActorCritic(shape, actions, config.encoder, config.width), self.seeds, config.execution
-        )
+        self.networks = Population(lambda: self.network(shape, actions), self.seeds, config.execution)
         self.losses: dict[str, Tensor] = {}
+
+    def network(self, shape: tuple[int, ...], actions: int) -> nn.Module:
+        """One seed's network."""
+        return ActorCritic(shape, actions, self.config.encoder, self.config.width)
 
     # Acting
 
@@ -136,6 +138,11 @@ class PPO(LightningModule):
         """Sampled actions by inverting the policy's distribution at `draws`, their log-probabilities, values."""
         with self._precision():
             logits, values = self.networks(features)
+        return self.choose(logits, draws, values)
+
+    @staticmethod
+    def choose(logits: Tensor, draws: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What `act` returns, from what the networks say."""
         log_probs = logits.float().log_softmax(-1)
         # The last action takes what rounding left above the cumulative sum.
         actions = (log_probs.exp().cumsum(-1)[..., :-1] <= draws[..., None]).sum(-1)
@@ -164,15 +171,19 @@ class PPO(LightningModule):
         rollout["targets"] = rollout["advantages"] + rollout["values"]
         if config.normalise_advantages == "rollout":
             rollout["advantages"] = standardise(rollout["advantages"], rollout["weights"], axes=(1, 2))
-        flat = {name: value.flatten(1, 2) for name, value in rollout.items() if name != "last_value"}
-        order = self._shuffles(flat["actions"].shape[1], index).to(self.device)
+        samples = self.samples(rollout)
+        order = self._shuffles(samples["actions"].shape[1], index).to(self.device)
         seed = torch.arange(len(self.seeds), device=self.device)[:, None]
         losses: dict[str, list[Tensor]] = {}
         for chosen in order.unbind(1):
-            batch = {name: value[seed, chosen] for name, value in flat.items()}
+            batch = {name: value[seed, chosen] for name, value in samples.items()}
             for name, loss in self._update(batch).items():
                 losses.setdefault(name, []).append(loss)
         self.losses = {name: torch.stack(values).mean(0) for name, values in losses.items()}
+
+    def samples(self, rollout: dict[str, Tensor]) -> dict[str, Tensor]:
+        """What minibatches are drawn from, (seeds, samples, …): here every step on its own."""
+        return {name: value.flatten(1, 2) for name, value in rollout.items() if name != "last_value"}
 
     def _shuffles(self, samples: int, iteration: int) -> Tensor:
         """Every seed's minibatches of one iteration, (seeds, epochs x minibatches, minibatch)."""
@@ -197,8 +208,12 @@ class PPO(LightningModule):
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """PPO's losses of one minibatch of each seed, all (seeds,)."""
-        config, weights = self.config, batch["weights"]
         logits, values = self.networks(batch["features"])
+        return self.losses_of(logits, values, batch)
+
+    def losses_of(self, logits: Tensor, values: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The losses of a minibatch, given what the networks say about its steps, (seeds, steps, …)."""
+        config, weights = self.config, batch["weights"]
         log_policy = logits.float().log_softmax(-1)
         log_probs = log_policy.gather(-1, batch["actions"][..., None]).squeeze(-1)
         gains = batch["advantages"]

@@ -8,6 +8,7 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
+from lcd.agents.memory import begin_episodes, forget, recall, restore
 from lcd.agents.normalise import RewardNormaliser
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.streams import seed_sequence
@@ -30,7 +31,8 @@ class Rollouts(IterableDataset):
 
     A rollout is a dictionary of (seeds, time, copies, …) tensors: `features` (what the front-end made of the
     observations), `actions`, `log_probs`, `values`, `rewards` (normalised, bootstrapped where an episode was cut
-    off), `dones`, `weights` (0 where a step was only a reset) and `last_value` (seeds, copies).
+    off), `dones`, `weights` (0 where a step was only a reset) and `last_value` (seeds, copies); of an agent with a
+    memory also what that was before the first step.
 
     Args:
         env: the training population, ordered seed by seed.
@@ -51,6 +53,11 @@ class Rollouts(IterableDataset):
         self.normaliser = RewardNormaliser(len(seeds), self.copies, gamma) if normalise else None
         self.iteration = 0
         self.observations: np.ndarray | None = None
+
+    phase: str | None = None
+    """The task that is being trained, where that changes within a run."""
+    stage_ended = False
+    """Is the next rollout of another task than the last?"""
 
     @property
     def step(self) -> int:
@@ -76,12 +83,14 @@ class Rollouts(IterableDataset):
         """One rollout."""
         if self.observations is None:
             self.observations = self.stepper.reset()
+            forget(self.agent, self.copies)
         seeds, copies, device = len(self.seeds), self.copies, self.agent.device
         shape = (self.length, copies)
         draws = uniforms(self.seeds, "exploration", self.iteration, shape=shape).to(device)
         host = {name: np.zeros((seeds, *shape)) for name in ("rewards", "bootstrap")}
         dones, valid = np.zeros((2, seeds, *shape), dtype=bool)
         stored: dict[str, list[Tensor]] = {"features": [], "actions": [], "log_probs": [], "values": []}
+        memory = recall(self.agent)
 
         for t in range(self.length):
             features = self.agent.encode(self.observations)
@@ -98,9 +107,10 @@ class Rollouts(IterableDataset):
                 value = self.agent.value(self.agent.encode(step.final)).cpu().numpy()
                 host["bootstrap"][:, t] = self.gamma * value * cut.reshape(seeds, copies)
             self.observations = step.observations
+            begin_episodes(self.agent, step)
 
         rewards = self.normaliser(host["rewards"], dones) if self.normaliser else host["rewards"]
-        rollout = {name: torch.stack(values, dim=1) for name, values in stored.items()}
+        rollout = {name: torch.stack(values, dim=1) for name, values in stored.items()} | memory
         rollout["rewards"] = torch.from_numpy(rewards + host["bootstrap"]).float()
         rollout["dones"] = torch.from_numpy(dones)
         rollout["weights"] = torch.from_numpy(valid).float()
@@ -117,6 +127,7 @@ class Rollouts(IterableDataset):
         }
         if self.normaliser:
             state["normaliser"] = _tensors(self.normaliser.state())
+        state["memory"] = recall(self.agent)
         if hasattr(self.env, "get_state"):
             state["env"] = _tensors(self.env.get_state())
         return state
@@ -132,6 +143,7 @@ class Rollouts(IterableDataset):
             self.env.set_state(_arrays(state["env"]))
             self.stepper.ended = _arrays(state["ended"])
             self.observations = _arrays(state["observations"])
+            restore(self.agent, state.get("memory", {}))
 
 
 def loader(rollouts: Rollouts) -> DataLoader:

@@ -132,7 +132,7 @@ def test_mistakes_are_one_sentence(override, sentence):
 @pytest.mark.parametrize(
     ("command", "overrides", "sentence"),
     [
-        ("train", [], "task is missing: give task=…; choose from: procgen/"),
+        ("train", [], "task is missing: give task=…; choose from: ctgraph/"),
         ("train", [TASK, "reward_p=0"], "reward_p=0.0 must lie in (0, 1]"),
         ("train", [TASK, "seed=1"], "did you mean 'seeds'?"),
         ("train", [TASK, "study=lcd"], "'lcd train' takes no study"),
@@ -152,8 +152,9 @@ def test_seeds_by_number_and_by_name():
     assert seed_list("seeds", [7, 3]) == [7, 3]
 
 
-def test_every_task_has_its_file_and_no_other():
-    assert choices("task") == sorted([*get_benchmark("toy").tasks, *get_benchmark("procgen").tasks])
+def test_every_task_of_ours_has_its_file_and_no_other():
+    benchmarks = [get_benchmark(name) for name in ("ctgraph", "procgen", "toy")]
+    assert choices("task") == sorted(task for benchmark in benchmarks for task in benchmark.tasks)
     for task in choices("task"):
         cfg = compose("train", [f"task={task}"])
         assert (cfg.task.name, cfg.benchmark.name) == (task, task.partition("/")[0])
@@ -164,6 +165,12 @@ def test_a_task_says_its_benchmark_unless_one_is_given():
     assert compose("view", ["procgen/heist"]).benchmark.name == "procgen"
     assert compose("view", ["procgen-easy"]).task.name == compose("view", ["procgen-easy"]).benchmark.name
     assert compose("view", ["task=mine/easy"]).benchmark.name == "toy"
+
+
+def test_a_curriculum_stands_for_a_task():
+    assert compose("train", ["benchmark=ctgraph", "curriculum=[[a,1],[b,2]]"]).curriculum == [["a", 1], ["b", 2]]
+    assert compose("train", ["benchmark=ctgraph", "curriculum=my file (1).yaml"]).curriculum == "my file (1).yaml"
+    assert compose("train", [TASK]).curriculum is None
 
 
 @pytest.mark.parametrize("group", GROUPS)

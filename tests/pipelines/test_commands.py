@@ -50,7 +50,7 @@ def test_list_shows_what_there_is(capsys):
     for name in ("toy/easy-sight-easy-reward", "ppo", "identity", "local", "wandb", "smoke", "semantic"):
         assert name in told
     assert cli.main(["list", "agent"]) == 0
-    assert capsys.readouterr().out.split() == ["agent", "ppo"]
+    assert capsys.readouterr().out.split() == ["agent", "ppo", "recurrent_ppo"]
 
 
 def curves(path):
@@ -115,3 +115,28 @@ def test_a_report_runs_nothing_that_lies_beside_the_curves(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "was_run").exists()
+
+
+def test_view_draws_a_graph_beside_the_sheet(tmp_path, capsys):
+    assert cli.main(["view", "ctgraph/ct-co-b1"]) == 0
+    assert capsys.readouterr().out.split() == ["ctgraph-ct-co-b1.png", "ctgraph-ct-co-b1-graph.png"]
+    assert (tmp_path / "ctgraph-ct-co-b1-graph.png").is_file()
+    assert cli.main(["view", "ctgraph", "task.knobs.graph_shape.d=9"]) == 2
+    assert "512 end states" in capsys.readouterr().err
+
+
+def test_the_picture_of_a_graph_shows_every_state_once():
+    from lcd.envs.ctgraph.theory import num_states
+    from lcd.pipelines.graph import GOAL, KINDS, draw_graph
+
+    knobs, goal = get_benchmark("ctgraph").graph("ctgraph/ct-fo-b2", 0, graph_shape={"b": 3, "d": 2})
+    (axes,) = draw_graph(knobs, goal, "a graph").axes
+    states = [line for line in axes.lines if len(line.get_xdata()) == 1]
+    assert len(states) == num_states(3, 2)
+    assert len({(line.get_xdata()[0], line.get_ydata()[0]) for line in states}) == len(states)
+    ids = [text.get_text() for text in axes.texts if text.get_text().isdigit() and text.get_bbox_patch() is None]
+    assert sorted(map(int, ids)) == list(range(num_states(3, 2)))
+    way = [line for line in axes.lines if line.get_color() == GOAL]
+    # Home, then a wait and a decision state at each level, a last wait state and the end.
+    assert len(way) == 2 * 2 + 2
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [*KINDS, "way to the goal"]

@@ -187,3 +187,14 @@ def test_a_diagnosis_is_mirrored_with_table_and_images(tmp_path):
     files = {path.suffix for path in track.offline_folders(study.diagnosis_dir)[0].rglob("*") if path.is_file()}
     assert {".png", ".json"} <= files
     assert store.Study(Path(study.path)).record["wandb_id"] == study.record["wandb_id"]
+
+
+def test_tasks_of_a_curriculum_are_told_apart():
+    rows = [
+        {"split": "eval", "task": task, "phase": "a", "seed": seed, "return_mean": value + seed}
+        for task, value in (("a", 1.0), ("b", 5.0))
+        for seed in (0, 1)
+    ]
+    found = track.metrics(rows)
+    assert (found["eval/a/return_mean"], found["eval/b/return_mean"]) == (1.5, 5.5)
+    assert found["eval/b/return_mean/seed_1"] == 6.0

@@ -1,0 +1,109 @@
+"""The benchmark `ctgraph`: graphs that span depth, wait probability and observability, the paper's among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from lcd.envs.ctgraph.compare import expected_return
+from lcd.envs.ctgraph.goals import GoalSchedule
+from lcd.envs.ctgraph.graph import VIEWS, CTGraphVectorEnv
+from lcd.envs.ctgraph.knobs import GraphKnobs, canonical, load_json, merge
+
+FULLY_OBSERVABLE = {"MDP_D": True, "MDP_W": True}
+SURJECTIVE = {"MDP_D": False, "MDP_W": False, "D_IDs": [2, 2], "W_IDs": [3, 3]}
+CONFUSED = {"H_IDs": [0, 3], "F_IDs": [4, 7], "D_IDs": [8, 11], "W_IDs": [12, 15], "E_IDs": [16, 19]}
+
+NAMED: dict[str, dict[str, Any]] = {
+    "ctgraph/ct-fo-b1": {"graph_shape": {"d": 2, "b": 2, "p": 0.0}, "observations": FULLY_OBSERVABLE},
+    "ctgraph/ct-fo-b2": {"graph_shape": {"d": 3, "b": 2, "p": 0.5}, "observations": FULLY_OBSERVABLE},
+    "ctgraph/ct-su-b1": {"graph_shape": {"d": 2, "b": 2, "p": 0.0}, "observations": SURJECTIVE},
+    "ctgraph/ct-co-b1": {"graph_shape": {"d": 2, "b": 2, "p": 0.0}, "observations": {**SURJECTIVE, "W_IDs": [3, 102]}},
+    "ctgraph/ct-posr-b1": {"graph_shape": {"d": 2, "b": 2, "p": 0.5}, "observations": SURJECTIVE},
+    # Section 4.2: the graph of Ben-Iwhiwhu et al. (2022b), and that of Ladosz et al. (2021), whose depth and branching
+    # the paper does not tell.
+    "ctgraph/depth-5": {"graph_shape": {"d": 5, "b": 2, "p": 0.0}, "observations": {"MDP_D": True, "MDP_W": False}},
+    "ctgraph/wait-0.9-ids-500": {
+        "graph_shape": {"d": 2, "b": 2, "p": 0.9},
+        "observations": {**SURJECTIVE, "W_IDs": [3, 502]},
+    },
+}
+"""The paper's configurations."""
+
+SMALL: dict[str, dict[str, Any]] = {
+    "ctgraph/depth-1": {"graph_shape": {"d": 1}, "observations": FULLY_OBSERVABLE},
+    "ctgraph/depth-1-wait-0.5": {"graph_shape": {"d": 1, "p": 0.5}, "observations": FULLY_OBSERVABLE},
+    "ctgraph/depth-1-wait-0.9": {"graph_shape": {"d": 1, "p": 0.9}, "observations": FULLY_OBSERVABLE},
+    "ctgraph/depth-1-surjective": {"graph_shape": {"d": 1}, "observations": SURJECTIVE},
+    "ctgraph/depth-1-confounding": {"graph_shape": {"d": 1}, "observations": {**SURJECTIVE, "W_IDs": [3, 102]}},
+    "ctgraph/depth-1-stochastic": {"graph_shape": {"d": 1}, "observations": CONFUSED},
+}
+"""Graphs that a small budget solves, so that what wait states and observations do to learning can be told."""
+
+IMAGES = {"noise_on_read": 0.1, "rotation_on_read": 5}
+KNOBS = {task: {**knobs, "image_dataset": IMAGES} for task, knobs in {**SMALL, **NAMED}.items()}
+
+
+class CTGraphBenchmark:
+    """Every task's goal alternates between branches 1 and 2 unless another is given, so that observability matters."""
+
+    name = "ctgraph"
+    tasks: Sequence[str] = tuple(KNOBS)
+    views: Sequence[str] = VIEWS
+
+    @property
+    def r_min(self) -> dict[str, Callable[[int], float]]:
+        """Task -> (seed -> exact mean return of a random agent)."""
+        return {task: partial(self._bound, task, 0) for task in self.tasks}
+
+    @property
+    def r_max(self) -> dict[str, Callable[[int], float]]:
+        """Task -> (seed -> exact mean return of the optimal policy)."""
+        return {task: partial(self._bound, task, 1) for task in self.tasks}
+
+    def _bound(self, task: str, which: int, seed: int) -> float:
+        return self.reward_range(task, seed)[which]
+
+    def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
+        """The exact mean returns of the random and of the optimal policy."""
+        graph, goal = self.graph(task, seed, **knobs)
+        return expected_return(graph, goal, "random"), expected_return(graph, goal, "optimal")
+
+    def graph(self, task: str, seed: int, **knobs: Any) -> tuple[GraphKnobs, np.ndarray]:
+        """The graph of a task, and the goal that a seed has in it (at first, where goals change)."""
+        graph = GraphKnobs.from_dict(task_knobs(task, knobs))
+        return graph, GoalSchedule(graph, seed).goal(0)
+
+    def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
+        """Copies of a task for one seed; `knobs` override the task's own, section by section."""
+        return self.make_population(task, seeds=[seed], copies=num_envs, view=view, split=split, **knobs)
+
+    def make_population(
+        self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any
+    ) -> VectorEnv:
+        """Copies of a task for several seeds, in one environment."""
+        own = task_knobs(task, knobs)
+        return CTGraphVectorEnv(len(seeds) * copies, view=view, split=split, seed=seeds, **own)
+
+
+def task_knobs(task: str, knobs: dict[str, Any]) -> dict[str, Any]:
+    """A task's knobs with `knobs` (and before them those in their file `config`) over them."""
+    given = canonical(knobs)
+    layers = [KNOBS[task], given]
+    if (path := given.pop("config", None)) is not None:
+        layers.insert(1, load_json(path))
+    merged = merge(*layers)
+    merged.setdefault("goal", alternating(merged.get("graph_shape", {}).get("d", 2)))
+    return merged
+
+
+def alternating(depth: Any) -> list[int] | None:
+    """The goal <1, 2, 1, …>, which no agent without memory reaches more than now and then if it sees no difference."""
+    return [1 + level % 2 for level in range(depth)] if isinstance(depth, int) else None
+
+
+CTGRAPH = CTGraphBenchmark()

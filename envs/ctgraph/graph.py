@@ -1,0 +1,273 @@
+"""`lcd/ctgraph-v0`: the configurable tree graph, all copies stepped together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from lcd.envs.checks import checked_actions, one_of, seed_list, whole_number
+from lcd.envs.ctgraph.compare import compare
+from lcd.envs.ctgraph.goals import GoalSchedule, checked_goal
+from lcd.envs.ctgraph.images import IMAGE_VIEWS, Reader, labels
+from lcd.envs.ctgraph.knobs import GraphKnobs
+from lcd.envs.ctgraph.layout import FAIL
+from lcd.envs.ctgraph.tables import tables
+from lcd.envs.errors import InputError, nearest
+from lcd.envs.single import SingleCopy
+from lcd.envs.state import State, nest, unnest
+from lcd.envs.streams import Streams, group_seeds, seed_sequence
+
+VIEWS = (*IMAGE_VIEWS, "state")
+SPLITS = ("train", "eval")
+_STREAMS = ("dynamics", "observation", "appearance")
+
+
+class CTGraphVectorEnv(VectorEnv):
+    """Copies of one graph; those of a seed share the goal."""
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+        "render_modes": ["rgb_array"],
+        "render_fps": 4,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        view: str | None = None,
+        split: str = "train",
+        seed: int | Sequence[int] | None = None,
+        render_mode: str | None = None,
+        **knobs: Any,
+    ) -> None:
+        """Args:
+        num_envs: number of copies, over all seeds.
+        view: "pixels", "figure_ground", "semantic" (images), or "state" (one-hot vector over observation ids); by
+            default "pixels", or "state" where `image_dataset.1D` is true.
+        split: "train" or "eval": the same graph and goal under other random streams.
+        seed: a seed, or the seeds of a population, whose copies lie side by side in this order; by default
+            `general_seed`, else 0.
+        render_mode: None or "rgb_array".
+        knobs: those of `GraphKnobs` in the layout of the authors' file, and `config`, the path of such a file.
+        """
+        self.knobs = GraphKnobs.from_dict(knobs)
+        view = view if view is not None else ("state" if self.knobs.image_dataset.one_d else "pixels")
+        one_of("view", view, VIEWS)
+        one_of("split", split, SPLITS)
+        if render_mode is not None:
+            one_of("render_mode", render_mode, self.metadata["render_modes"])
+        whole_number("num_envs", num_envs, 1)
+        self._seeds = seed_list(seed if seed is not None else self.knobs.general_seed or 0)
+        if num_envs % len(self._seeds):
+            raise InputError(f"num_envs is {num_envs}, but it must be a multiple of the {len(self._seeds)} seeds.")
+        self.num_envs, self.view, self.split, self.render_mode = num_envs, view, split, render_mode
+        self._tables = tables(self.knobs)
+        self._schedules = [GoalSchedule(self.knobs, s) for s in self._seeds]
+        self._group = np.repeat(np.arange(self.num_seeds), num_envs // self.num_seeds)
+        self._start_streams()
+        self._reader = None
+        if view in IMAGE_VIEWS:
+            images = self.knobs.image_dataset
+            self._reader = Reader(images, self.knobs.num_ids, view, self._streams["appearance"])
+        self._one_hot = np.eye(self.knobs.num_ids, dtype=np.float32) if self._reader is None else None
+        self._make_spaces()
+        self._make_buffers()
+
+    @property
+    def num_seeds(self) -> int:
+        """How many seeds the population has."""
+        return len(self._seeds)
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """What kind each copy's present state is of: a number into `lcd.envs.ctgraph.layout.KINDS`."""
+        return self._tables.kinds[self._nodes]
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The number of each copy's present state among the states of its kind."""
+        return self._tables.numbers[self._nodes]
+
+    @property
+    def goals(self) -> np.ndarray:
+        """(copies, d): the optimal decisions of each copy at present."""
+        return self._goals.copy()
+
+    @property
+    def observation_ids(self) -> np.ndarray:
+        """The observation id that each copy shows at present."""
+        return self._ids.copy()
+
+    def _start_streams(self) -> None:
+        copies = range(self.num_envs // self.num_seeds)
+        sequences = [seed_sequence(seed, self.split, copy) for seed in self._seeds for copy in copies]
+        fresh = dict(zip(_STREAMS, Streams.spawn(sequences, len(_STREAMS)), strict=True))
+        if not hasattr(self, "_streams"):
+            self._streams = fresh
+        for name, streams in fresh.items():
+            self._streams[name].set_state(streams.get_state())
+
+    def _make_spaces(self) -> None:
+        if self._reader is None:
+            self.single_observation_space = spaces.Box(0.0, 1.0, (self.knobs.num_ids,), np.float32)
+        else:
+            self.single_observation_space = spaces.Box(0, 255, self._reader.shape, np.uint8)
+        self.single_action_space = spaces.Discrete(self._tables.actions)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    def _make_buffers(self) -> None:
+        self._nodes = np.zeros(self.num_envs, dtype=np.int64)
+        self._ids = np.zeros(self.num_envs, dtype=np.int64)
+        self._random_ids = bool((self._tables.id_count > 1).any())
+        self._running = False
+        self._shown: np.ndarray | None = None
+        self._start_goals()
+
+    def _start_goals(self) -> None:
+        self._phases = np.zeros(self.num_envs, dtype=np.int64)
+        self._goals = np.stack([schedule.goal(0) for schedule in self._schedules])[self._group]
+        self._left = np.array([schedule.episodes(0) for schedule in self._schedules])[self._group]
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode in every copy.
+
+        Args:
+            seed: re-seeds the streams and goes back to the first goal, which stays what it is: one seed, or one for
+                each seed of the population.
+            options: `goal`: the optimal decisions from now on, in every copy.
+        """
+        if seed is not None:
+            self._seeds = group_seeds(seed, self.num_seeds)
+            self._start_streams()
+            self._start_goals()
+        for key, value in (options or {}).items():
+            if key != "goal":
+                raise InputError(f"options has '{key}', which is no option of reset; {nearest(key, ['goal'])}")
+            self._goals[:] = checked_goal(value, self.knobs.graph_shape.b, self.knobs.graph_shape.d)
+        self._running = True
+        self._nodes[:] = 0
+        return self._show(self._observe()), {}
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """One step of every copy; a copy whose episode ends shows the next one's first observation."""
+        if not self._running:
+            raise ResetNeeded("Call reset() before step(): no episode is running.")
+        self._move(checked_actions(actions, self.num_envs, self._tables.actions))
+        terminations = self._tables.terminal.take(self._nodes)
+        ended = np.flatnonzero(terminations)
+        rewards = np.zeros(self.num_envs)
+        if ended.size:
+            rewards[ended] = self._worth(ended)
+        infos: dict[str, Any] = {}
+        if self.knobs.reward.std_r > 0:
+            infos["event_reward"] = rewards
+            rewards = self._with_noise(rewards, ended)
+        observations = self._observe()
+        if ended.size:
+            infos["final_obs"], infos["_final_obs"] = observations, terminations
+            observations = self._begin_again(ended, observations)
+        return self._show(observations), rewards, terminations, np.zeros(self.num_envs, dtype=bool), infos
+
+    def _move(self, actions: np.ndarray) -> None:
+        edges = self._nodes * self._tables.actions
+        edges += actions
+        onward = self._tables.successors.take(edges)
+        if self.knobs.graph_shape.p > 0:
+            kept = self._streams["dynamics"].uniform() < self.knobs.graph_shape.p
+            kept &= self._tables.lingering.take(edges)
+            onward = np.where(kept, self._nodes, onward)
+        self._nodes = onward
+
+    def _worth(self, index: np.ndarray) -> np.ndarray:
+        """The reward of copies that have arrived at end or fail states, without noise."""
+        reward, shape = self.knobs.reward, self.knobs.graph_shape
+        numbers = self._tables.numbers.take(self._nodes[index])
+        decisions = numbers[:, None] // shape.b ** np.arange(shape.d - 1, -1, -1) % shape.b + 1
+        worth = reward.high_r * compare(decisions, self._goals[index], shape.b, reward.reward_distribution)
+        return np.where(self._tables.kinds.take(self._nodes[index]) == FAIL, reward.fail_r, worth)
+
+    def _with_noise(self, rewards: np.ndarray, ended: np.ndarray) -> np.ndarray:
+        at_end = ended[self._nodes[ended] >= self._tables.first_end]
+        noisy = rewards.copy()
+        if at_end.size:
+            noisy[at_end] += self.knobs.reward.std_r * self._streams["dynamics"].normal(at_end)
+        return noisy
+
+    def _begin_again(self, index: np.ndarray, observations: np.ndarray) -> np.ndarray:
+        self._nodes[index] = 0
+        if self.knobs.reward.goal_changes:
+            self._left[index] -= 1
+            for copy in index[self._left[index] == 0]:
+                self._phases[copy] += 1
+                schedule = self._schedules[self._group[copy]]
+                self._goals[copy] = schedule.goal(self._phases[copy])
+                self._left[copy] = schedule.episodes(self._phases[copy])
+        observations = observations.copy()
+        observations[index] = self._observe(index)
+        return observations
+
+    def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
+        nodes = self._nodes if index is None else self._nodes[index]
+        ids = self._tables.first_id.take(nodes)
+        if self._random_ids:
+            ids += self._streams["observation"].integers(self._tables.id_count.take(nodes), index)
+        if index is None:
+            self._ids = ids
+        else:
+            self._ids[index] = ids
+        if self._reader is None:
+            return self._one_hot.take(ids, axis=0)
+        return self._reader.show(ids, index)
+
+    def _show(self, observations: np.ndarray) -> np.ndarray:
+        if self.render_mode is not None and self._reader is not None:
+            self._shown = observations.copy()
+        return observations
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """The copies' last observations; in the view `state`, the labels of the ids."""
+        if self.render_mode is None:
+            return None
+        if not self._running:
+            raise ResetNeeded("Call reset() before render(): there is nothing to show.")
+        if self._reader is None:
+            return tuple(labels(self.knobs.num_ids)[self._ids])
+        return tuple(self._shown.copy())
+
+    def get_state(self) -> State:
+        """Everything that the future depends on."""
+        state = {
+            "nodes": self._nodes.copy(),
+            "ids": self._ids.copy(),
+            "goals": self._goals.copy(),
+            "phases": self._phases.copy(),
+            "left": self._left.copy(),
+            "running": np.array(self._running),
+        }
+        for name, streams in self._streams.items():
+            state |= nest(name, streams.get_state())
+        return state
+
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called (on an environment made with the same arguments)."""
+        self._nodes, self._ids = state["nodes"].copy(), state["ids"].copy()
+        self._goals, self._phases = state["goals"].copy(), state["phases"].copy()
+        self._left, self._running = state["left"].copy(), bool(state["running"])
+        for name, streams in self._streams.items():
+            streams.set_state(unnest(name, state))
+
+
+class CTGraphEnv(SingleCopy):
+    """One copy of a CT-graph."""
+
+    vector_class = CTGraphVectorEnv
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 4}

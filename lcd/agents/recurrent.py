@@ -1,0 +1,149 @@
+"""PPO with a memory: a gated recurrent unit (Cho et al. 2014) between the encoder and the heads.
+
+Minibatches are made of copies, each with its whole rollout: gradients go back through all of it, from the memory that
+the rollout started with. Episodes start from an empty memory.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lcd.agents.networks import ENCODERS, orthogonal
+from lcd.agents.ppo import PPO, PPOConfig, check
+
+
+@dataclass(frozen=True)
+class RecurrentPPOConfig(PPOConfig):
+    """Hyper-parameters of recurrent PPO: those of PPO, where minibatches divide the copies, and:
+
+    Args:
+        memory: units of the memory.
+    """
+
+    memory: int = 64
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check("memory", self.memory, "at least 1", self.memory >= 1)
+        fits = f"a divisor of copies ({self.copies}): minibatches of {RecurrentPPO.__name__} are made of copies"
+        check("minibatches", self.minibatches, fits, self.copies % self.minibatches == 0)
+
+
+class RecurrentActorCritic(nn.Module):
+    """A policy and a value on an encoder and a memory.
+
+    Args:
+        shape: shape of one feature (an image as channels, height, width, or a vector).
+        actions: number of discrete actions.
+        encoder: a name in `ENCODERS`, or `auto`: `cnn` for images, `mlp` for vectors.
+        width: units of the encoder's hidden layers.
+        memory: units of the memory.
+    """
+
+    def __init__(self, shape: tuple[int, ...], actions: int, encoder: str, width: int, memory: int):
+        super().__init__()
+        if encoder == "auto":
+            encoder = "cnn" if len(shape) == 3 else "mlp"
+        self.encoder = ENCODERS[encoder](shape, width)
+        self.incoming = orthogonal(nn.Linear(self.encoder.features, 3 * memory), gain=1.0)
+        self.recurrent = orthogonal(nn.Linear(memory, 3 * memory), gain=1.0)
+        self.policy = orthogonal(nn.Linear(memory, actions), gain=0.01)
+        self.value = orthogonal(nn.Linear(memory, 1), gain=1.0)
+
+    def forward(self, observations: Tensor, memory: Tensor, fresh: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Walk through (batch, time, …) observations.
+
+        Args:
+            observations: what was seen.
+            memory: (batch, units) the memory before.
+            fresh: (batch, time) does an episode start with the observation?
+
+        Returns:
+            Logits (batch, time, actions), values (batch, time) and the memory (batch, units) after.
+        """
+        batch, time = observations.shape[:2]
+        incoming = self.incoming(self.encoder(observations.flatten(0, 1))).unflatten(0, (batch, time))
+        kept = 1.0 - fresh.to(memory.dtype)
+        memories = []
+        for t in range(time):
+            memory = self._remember(incoming[:, t], memory * kept[:, t, None])
+            memories.append(memory)
+        features = torch.stack(memories, dim=1)
+        return self.policy(features), self.value(features).squeeze(-1), memory
+
+    def _remember(self, incoming: Tensor, memory: Tensor) -> Tensor:
+        reset_in, update_in, new_in = incoming.chunk(3, -1)
+        reset_of, update_of, new_of = self.recurrent(memory).chunk(3, -1)
+        update = torch.sigmoid(update_in + update_of)
+        new = torch.tanh(new_in + torch.sigmoid(reset_in + reset_of) * new_of)
+        return update * memory + (1 - update) * new
+
+
+class RecurrentPPO(PPO):
+    """PPO whose networks remember what they saw earlier in the episode."""
+
+    Config = RecurrentPPOConfig
+
+    def network(self, shape: tuple[int, ...], actions: int) -> nn.Module:
+        """One seed's network."""
+        config = self.config
+        return RecurrentActorCritic(shape, actions, config.encoder, config.width, config.memory)
+
+    # Remembering
+
+    def forget(self, copies: int) -> None:
+        """New episodes start in all copies."""
+        self._memory = torch.zeros(len(self.seeds), copies, self.config.memory, device=self.device)
+        self._fresh = torch.ones(len(self.seeds), copies, dtype=torch.bool, device=self.device)
+
+    def begin_episodes(self, fresh: np.ndarray) -> None:
+        """New episodes start in some copies, (seeds, copies)."""
+        self._fresh = torch.from_numpy(fresh).to(self.device)
+
+    def recall(self) -> dict[str, Tensor]:
+        """The memory, and in which copies it is of an episode that is over."""
+        if not hasattr(self, "_memory"):
+            return {}
+        return {"memory": self._memory, "memory_fresh": self._fresh}
+
+    def restore(self, memory: dict[str, Tensor]) -> None:
+        """Put back what `recall` gave."""
+        self._memory = memory["memory"].to(self.device)
+        self._fresh = memory["memory_fresh"].to(self.device)
+
+    # Acting
+
+    @torch.no_grad()
+    def act(self, features: Tensor, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Sampled actions, their log-probabilities, values; what was seen is remembered."""
+        logits, values, memory = self._look(features)
+        self._memory = memory.float()
+        return self.choose(logits, draws, values)
+
+    @torch.no_grad()
+    def value(self, features: Tensor) -> Tensor:
+        """Values of features, (seeds, copies), which are not remembered."""
+        return self._look(features)[1].float()
+
+    def _look(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        with self._precision():
+            logits, values, memory = self.networks(features[:, :, None], self._memory, self._fresh[:, :, None])
+        return logits[:, :, 0], values[:, :, 0], memory
+
+    # Learning
+
+    def samples(self, rollout: dict[str, Tensor]) -> dict[str, Tensor]:
+        """What minibatches are drawn from: copies with all of their steps, (seeds, copies, time, …)."""
+        apart = {name: rollout.pop(name) for name in ("memory", "memory_fresh", "last_value")}
+        ended = rollout["dones"] | (rollout["weights"] == 0)
+        fresh = torch.cat([apart["memory_fresh"][:, None], ended[:, :-1]], dim=1)
+        by_copy = {name: value.transpose(1, 2) for name, value in (rollout | {"fresh": fresh}).items()}
+        return by_copy | {"memory": apart["memory"]}
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """PPO's losses of one minibatch of each seed, all (seeds,)."""
+        logits, values, _ = self.networks(batch["features"], batch["memory"], batch["fresh"])
+        steps = {name: value.flatten(1, 2) for name, value in batch.items() if name not in ("features", "memory")}
+        return self.losses_of(logits.flatten(1, 2), values.flatten(1, 2), steps)

@@ -1,0 +1,398 @@
+"""The CT-graph keeps the contract, moves and pays as the paper says, and shows what its views promise."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from contract import EnvironmentContract
+from ctgraph_chain import arrivals
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lcd.envs.ctgraph.compare import compare, expected_return, farthest
+from lcd.envs.ctgraph.graph import CTGraphVectorEnv
+from lcd.envs.ctgraph.images import image_set, labels, rotate
+from lcd.envs.ctgraph.knobs import GraphKnobs, ImageDataset, merge
+from lcd.envs.ctgraph.layout import DECISION, END, FAIL, HOME, KINDS, WAIT, nodes
+from lcd.envs.ctgraph.policies import policy_actions
+from lcd.envs.errors import InputError
+
+EVERYTHING = {
+    "graph_shape": {"b": 2, "d": 2, "p": 0.5},
+    "reward": {"fail_r": -0.5, "std_r": 0.5, "min_static_reward_episodes": 1, "max_static_reward_episodes": 4},
+    "observations": {"MDP_D": True, "W_IDs": [10, 40], "H_IDs": [0, 2], "E_IDs": [3, 5]},
+    "image_dataset": {"noise_on_read": 0.2, "rotation_on_read": 10},
+}
+
+
+class GraphContract(EnvironmentContract):
+    env_id = "lcd/ctgraph-v0"
+    longest_episode = 40
+
+
+class TestState(GraphContract):
+    arguments: ClassVar = {"view": "state", **EVERYTHING}
+
+
+class TestPixels(GraphContract):
+    arguments: ClassVar = {"view": "pixels", **EVERYTHING}
+
+
+class TestFigureGround(GraphContract):
+    arguments: ClassVar = {"view": "figure_ground", **EVERYTHING}
+
+
+class TestSemantic(GraphContract):
+    arguments: ClassVar = {"view": "semantic", **EVERYTHING}
+
+
+def make(num_envs=1, view="state", seed=0, **knobs) -> CTGraphVectorEnv:
+    env = CTGraphVectorEnv(num_envs, view=view, seed=seed, **knobs)
+    env.reset()
+    return env
+
+
+def named(env, copy=0) -> tuple:
+    """The present state as the twin of the tests names it."""
+    kind, number = KINDS[env.kinds[copy]], int(env.numbers[copy])
+    if kind in ("home", "fail"):
+        return (kind,)
+    paths = {(n.kind, n.number): n.path for n in nodes(env.knobs)}
+    return kind, paths[env.kinds[copy], number]
+
+
+@pytest.mark.parametrize(("b", "d", "p"), [(2, 1, 0.0), (2, 3, 0.0), (3, 2, 0.5), (4, 2, 0.9)])
+def test_moves_like_the_definition(b, d, p):
+    env = make(64, graph_shape={"b": b, "d": d, "p": p})
+    rng = np.random.default_rng(0)
+    seen = set()
+    for step in range(300):
+        before = [named(env, copy) for copy in range(0, 64, 8)]
+        # Mostly navigating, so that all of the graph is reached.
+        actions = policy_actions(env, "navigation" if step % 7 else "random", rng)
+        _, rewards, terminations, truncations, _ = env.step(actions)
+        assert not truncations.any()
+        for state, copy in zip(before, range(0, 64, 8), strict=True):
+            possible = [after for chance, after in arrivals(state, actions[copy], d, p) if chance > 0]
+            ended = all(after[0] in ("end", "fail") for after in possible)
+            if terminations[copy]:
+                assert any(after[0] in ("end", "fail") for after in possible)
+                assert named(env, copy) == ("home",)
+                goal = ("end", tuple(env.goals[copy]))
+                assert rewards[copy] == (goal in possible)
+            else:
+                assert not ended
+                assert named(env, copy) in possible
+                assert rewards[copy] == 0
+            seen.add(state)
+    # With p = 0.9 few of the copies looked at come deep within these steps.
+    assert len({s for s in seen if s[0] in ("wait", "decision")}) >= min(20, 2 * b**d - 1)
+
+
+@pytest.mark.parametrize("distribution", ["needle_in_haystack", "gradient"])
+@pytest.mark.parametrize(("b", "d"), [(2, 3), (3, 2), (5, 1)])
+def test_rewards_of_all_ends_and_goals(b, d, distribution):
+    ends = np.array(list(product(range(1, b + 1), repeat=d)))
+    for goal in ends:
+        worth = compare(ends, goal, b, distribution)
+        assert worth[(ends == goal).all(axis=1)] == [1.0]
+        assert worth.min() == 0.0
+        assert (np.sort(worth)[:-1] < 1).all()
+        knobs = GraphKnobs.from_dict(
+            {"graph_shape": {"b": b, "d": d, "p": 0.5}, "goal": goal, "reward": {"reward_distribution": distribution}}
+        )
+        assert expected_return(knobs, goal, "navigation") == pytest.approx(worth.mean(), abs=1e-12)
+    corner = np.array([1] * d)
+    assert farthest(corner, b) == farthest(np.array([b] * d), b) == b**d - 1
+
+
+def test_gradient_follows_the_papers_weights():
+    goal, decisions = np.array([1, 3, 2]), np.array([[2, 3, 2], [1, 2, 2], [1, 3, 1], [3, 1, 3]])
+    divisor = 2 * 9 + 2 * 3 + 1 * 1
+    expected = [1 - 9 / divisor, 1 - 3 / divisor, 1 - 1 / divisor, 1 - (2 * 9 + 2 * 3 + 1) / divisor]
+    assert compare(decisions, goal, 3, "gradient") == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("distribution", ["needle_in_haystack", "gradient"])
+def test_returns_of_the_policies(distribution):
+    knobs = {
+        "graph_shape": {"b": 3, "d": 1, "p": 0.3},
+        "reward": {"high_r": 2.0, "fail_r": -1.0, "reward_distribution": distribution},
+        "goal": [2],
+    }
+    rng = np.random.default_rng(0)
+    for policy in ("random", "navigation", "optimal"):
+        env = make(256, **knobs)
+        returns = []
+        for _ in range(400):
+            _, rewards, terminations, _, _ = env.step(policy_actions(env, policy, rng))
+            returns.append(rewards[terminations])
+        returns = np.concatenate(returns[40:])
+        expected = expected_return(env.knobs, env.goals[0], policy)
+        assert abs(returns.mean() - expected) <= 4 * returns.std() / np.sqrt(len(returns)) + 1e-12
+
+
+def test_noise_is_added_at_ends_only():
+    env = make(256, reward={"std_r": 0.3, "high_r": 3.0}, goal=[2, 1])
+    rng = np.random.default_rng(0)
+    at_goal, elsewhere = [], []
+    for _ in range(120):
+        _, rewards, terminations, _, infos = env.step(policy_actions(env, "navigation", rng))
+        events = infos["event_reward"]
+        assert (rewards[~terminations] == 0).all()
+        assert set(np.unique(events)) <= {0.0, 3.0}
+        at_goal.append(rewards[events == 3])
+        elsewhere.append(rewards[terminations & (events == 0)])
+    for found, mean in ((np.concatenate(at_goal), 3.0), (np.concatenate(elsewhere), 0.0)):
+        # Multiplicative noise would leave the second at zero and widen the first.
+        assert abs(found.mean() - mean) < 4 * 0.3 / np.sqrt(len(found))
+        assert found.std() == pytest.approx(0.3, rel=0.1)
+    failing = make(64, reward={"std_r": 0.3, "fail_r": -1.0})
+    failing.step(np.zeros(64, dtype=int))
+    _, rewards, terminations, _, infos = failing.step(np.ones(64, dtype=int))
+    assert terminations.all()
+    assert (rewards == -1).all()
+    assert (infos["event_reward"] == -1).all()
+
+
+def test_goals_are_shared_by_copies_and_splits_and_differ_between_seeds():
+    knobs = {"graph_shape": {"b": 3, "d": 4}}
+    train, held_out = make(4, seed=5, **knobs), make(2, seed=5, split="eval", **knobs)
+    assert (train.goals == held_out.goals[0]).all()
+    assert len({tuple(make(seed=s, **knobs).goals[0]) for s in range(8)}) > 4
+    assert (make(seed=1, goal_seed=5, **knobs).goals == train.goals[:1]).all()
+    assert make(goal=(3, 1, 2, 2), **knobs).goals.tolist() == [[3, 1, 2, 2]]
+
+
+def test_goal_changes_within_a_run_and_copies_agree():
+    knobs = {"reward": {"min_static_reward_episodes": 2, "max_static_reward_episodes": 5}, "graph_shape": {"d": 1}}
+    env = make(3, **knobs)
+    histories = [[] for _ in range(3)]
+    for step in range(400):
+        actions = np.where(env.kinds == DECISION, 1, 0)
+        # One copy fails now and then, so that the copies' episodes do not keep step.
+        if step % 5 == 0:
+            actions[2] = 1
+        before = env.goals
+        _, _, terminations, _, _ = env.step(actions)
+        for copy in np.flatnonzero(terminations):
+            histories[copy].append(tuple(before[copy]))
+    shortest = min(map(len, histories))
+    assert shortest > 50
+    assert histories[0][:shortest] == histories[1][:shortest] == histories[2][:shortest]
+    stays = [len(list(same)) for _, same in groups(histories[0])]
+    assert len(stays) > 10
+    assert set(stays[:-1]) == {2, 3, 4}
+    env.reset(seed=0)
+    assert tuple(env.goals[0]) == histories[0][0]
+    env.reset(options={"goal": [2]})
+    assert (env.goals == 2).all()
+
+
+def groups(values):
+    from itertools import groupby
+
+    return groupby(values)
+
+
+def walk(view, steps=60, **knobs):
+    """Ids and observations along one random walk, the same in every view."""
+    env = make(8, view=view, seed=3, **knobs)
+    rng = np.random.default_rng(1)
+    ids, shown = [env.observation_ids], [env.reset(seed=3)[0]]
+    for _ in range(steps):
+        actions = policy_actions(env, "navigation", rng)
+        shown.append(env.step(actions)[0])
+        ids.append(env.observation_ids)
+    return np.concatenate(ids), np.concatenate(shown), env
+
+
+CONFUSING = {
+    "graph_shape": {"p": 0.5},
+    "observations": {"W_IDs": [5, 30], "D_IDs": [2, 4]},
+    "image_dataset": {"noise_on_read": 0.1, "rotation_on_read": 5},
+}
+
+
+def test_all_views_show_the_same_ids():
+    walks = {view: walk(view, **CONFUSING) for view in ("pixels", "figure_ground", "semantic", "state")}
+    ids, one_hot, env = walks["state"]
+    assert len(set(ids)) > 20
+    assert (one_hot.argmax(axis=1) == ids).all()
+    assert all((walked[0] == ids).all() for walked in walks.values())
+    images = image_set(env.knobs.image_dataset, env.knobs.num_ids)
+    assert (walks["figure_ground"][1] == images.clean[ids]).all()
+    assert (walks["semantic"][1] == labels(env.knobs.num_ids)[ids]).all()
+    assert walks["pixels"][1].shape == walks["semantic"][1].shape == (len(ids), 12, 12, 3)
+
+
+def test_pixels_are_noisy_and_turned_instances_of_the_class():
+    ids, shown, env = walk("pixels", **CONFUSING)
+    images = image_set(env.knobs.image_dataset, env.knobs.num_ids)
+    instances = [shown[ids == i] for i in set(ids)]
+    assert all(len(np.unique(of_id, axis=0)) == len(of_id) for of_id in instances)
+    rotations = [rotate(images.clean, angle) for angle in range(6)]
+    for image, of_id in zip(shown[:80], ids[:80], strict=True):
+        noise = [image.astype(int) - turned[of_id] for turned in rotations]
+        assert any(n.min() >= 0 and n.max() <= 26 for n in noise)
+    spread = np.concatenate([(i - i.mean(axis=0)).ravel() for i in instances])
+    assert 5 < spread.std() < 40
+    still = walk("pixels", observations=CONFUSING["observations"], image_dataset={})
+    assert (still[1] == image_set(ImageDataset(), 31).clean[still[0]]).all()
+
+
+def test_what_each_kind_of_graph_shows():
+    fully = GraphKnobs.from_dict({"graph_shape": {"b": 3}, "observations": {"MDP_D": True, "MDP_W": True}})
+    shown = [node.ids for node in nodes(fully)]
+    assert all(first == last for first, last in shown)
+    assert len(set(shown)) == len(shown) == fully.num_ids
+    surjective = GraphKnobs.from_dict({"observations": {"W_IDs": [3, 3], "D_IDs": [2, 2]}})
+    assert surjective.id_sets == {"H_IDs": (0, 0), "W_IDs": (3, 3), "D_IDs": (2, 2), "E_IDs": (4, 4), "F_IDs": (1, 1)}
+    assert surjective.num_ids == 5
+    confounding = GraphKnobs.from_dict({"observations": {"W_IDs": [3, 102], "D_IDs": [2, 2]}})
+    assert {node.ids for node in nodes(confounding) if node.kind == WAIT} == {(3, 102)}
+
+
+def test_ids_are_uniform_over_their_sets_and_fixed_where_states_have_their_own():
+    sets = {"H_IDs": [0, 3], "F_IDs": [4, 7], "W_IDs": [8, 11], "D_IDs": [12, 15], "E_IDs": [16, 19]}
+    env = make(500, observations=sets)
+    rng = np.random.default_rng(0)
+    seen = {kind: [] for kind in range(5)}
+    for step in range(60):
+        _, _, terminations, _, infos = env.step(policy_actions(env, "navigation" if step % 2 else "random", rng))
+        for kind in (HOME, WAIT, DECISION):
+            seen[kind].append(env.observation_ids[env.kinds == kind])
+        if terminations.any():
+            final = infos["final_obs"][terminations].argmax(axis=1)
+            seen[END].append(final[final >= 16])
+            seen[FAIL].append(final[final < 16])
+    for kind, (low, high) in zip((HOME, FAIL, WAIT, DECISION, END), sets.values(), strict=True):
+        counts = np.bincount(np.concatenate(seen[kind]), minlength=20)
+        assert counts.sum() == counts[low : high + 1].sum()
+        share = counts[low : high + 1] / counts.sum()
+        assert (abs(share - 0.25) < 4 * np.sqrt(0.1875 / counts.sum())).all()
+
+
+def test_images_of_the_users_own(tmp_path):
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    pictures = rng.integers(256, size=(5, 3, 16, 20, 3)).astype(np.uint8)
+    for number, of_class in enumerate(pictures):
+        (tmp_path / "classes" / f"class-{number}").mkdir(parents=True)
+        for instance, picture in enumerate(of_class):
+            Image.fromarray(picture).save(tmp_path / "classes" / f"class-{number}" / f"{instance}.png")
+    np.savez(tmp_path / "set.npz", images=pictures.reshape(-1, 16, 20, 3), labels=np.repeat([3, 5, 6, 7, 9], 3))
+    for path in ("classes", "set.npz"):
+        knobs = {"image_dataset": {"path": str(tmp_path / path)}, "graph_shape": {"p": 0.5}}
+        ids, shown, _ = walk("pixels", **knobs)
+        instance = [(pictures[i] == image).all(axis=(1, 2, 3)).argmax() for i, image in zip(ids, shown, strict=True)]
+        assert (pictures[ids, instance] == shown).all()
+        assert len(set(instance)) == 3
+        assert (walk("figure_ground", **knobs)[1] == pictures[ids, 0]).all()
+        assert walk("semantic", **knobs)[1].shape == shown.shape
+    with pytest.raises(InputError, match="5 classes, but the graph shows 7"):
+        make(view="pixels", observations={"W_IDs": [6, 6]}, image_dataset={"path": str(tmp_path / "set.npz")})
+    with pytest.raises(InputError, match="no folder of images"):
+        make(view="pixels", image_dataset={"path": str(tmp_path / "nothing")})
+
+
+UPSTREAM = {
+    "general_seed": 3,
+    "graph_shape": {"d": 3, "b": 3, "p": 0.5},
+    "reward": {
+        "high_r": 2.0,
+        "fail_r": -0.1,
+        "std_r": 0.1,
+        "reward_distribution": "linear",
+        "min_static_reward_episodes": 10,
+        "max_static_reward_episodes": 20,
+    },
+    "observations": {"MDP_D": False, "MDP_W": False, "W_IDs": [2, 2], "D_IDs": [3, 3], "graph_ends": [4, 4]},
+    "image_dataset": {"seed": 2, "1D": True, "nr_of_images": 40, "noise_on_read": 51, "rotation_on_read": 10},
+}
+TABLE_3 = {
+    "Seed": 3,
+    "graph_shape": {"d": 3, "b": 3, "p": 0.5},
+    "reward": UPSTREAM["reward"],
+    "observations": {"MDP_D": False, "MDP_W": False, "W_IDS": [2, 2], "D_IDS": [3, 3], "E_IDs": [4, 4]},
+    "image set": {"seed": 2, "1D": True, "nr_images": 40, "noise on read": 0.2, "rotation on read": 10},
+}
+
+
+def test_the_authors_file_and_table_3s_spellings(tmp_path):
+    file = tmp_path / "graph.json"
+    file.write_text(json.dumps(UPSTREAM))
+    knobs = GraphKnobs.from_dict({"config": str(file)})
+    assert knobs == GraphKnobs.from_dict(TABLE_3)
+    assert (knobs.graph_shape.d, knobs.reward.high_r, knobs.num_ids) == (3, 2.0, 40)
+    assert knobs.reward.reward_distribution == "gradient"
+    env = make(view=None, seed=None, config=str(file))
+    assert env.view == "state"
+    assert (env.goals == make(seed=3, **UPSTREAM).goals).all()
+    changed = GraphKnobs.from_dict({"config": str(file), "graph_shape": {"d": 1}})
+    assert (changed.graph_shape.d, changed.graph_shape.b) == (1, 3)
+    assert merge({"graph_shape": {"d": 1}}, {"graph_shape": {"p": 0.5}})["graph_shape"] == {"d": 1, "p": 0.5}
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    b=st.integers(2, 4),
+    d=st.integers(1, 4),
+    own=st.tuples(st.booleans(), st.booleans()),
+    first=st.integers(0, 5),
+    size=st.integers(1, 9),
+)
+def test_sets_that_are_not_given_stay_clear_of_the_others(b, d, own, first, size):
+    given_set = {} if own[0] else {"W_IDs": [first, first + size - 1]}
+    knobs = GraphKnobs.from_dict(
+        {"graph_shape": {"b": b, "d": d}, "observations": {"MDP_W": own[0], "MDP_D": own[1], **given_set}}
+    )
+    covered = [i for low, high in knobs.id_sets.values() for i in range(low, high + 1)]
+    assert len(covered) == len(set(covered))
+    assert max(covered) + 1 == knobs.num_ids
+    assert sum(1 for _ in nodes(knobs)) == len({(n.kind, n.number) for n in nodes(knobs)})
+
+
+@pytest.mark.parametrize(
+    ("knobs", "words"),
+    [
+        ({"graph_shape": {"b": 1}}, ["graph_shape.b is 1", "at least 2"]),
+        ({"graph_shape": {"d": 0}}, ["graph_shape.d is 0"]),
+        ({"graph_shape": {"p": 1}}, ["graph_shape.p is 1"]),
+        ({"graph_shape": {"q": 1}}, ["graph_shape.q", "no knob"]),
+        ({"graph_shape": 3}, ["graph_shape is 3", "b, d, p"]),
+        ({"graph_shap": {}}, ["'graph_shap'", "did you mean 'graph_shape'"]),
+        ({"graph_shape": {"d": 30}}, ["graph_shape.d is 30", "closed forms"]),
+        ({"goal": [1]}, ["goal is [1]", "d=2", "b=2"]),
+        ({"goal": [0, 1]}, ["goal is [0, 1]", "1 to b=2"]),
+        ({"goal": [1, 3]}, ["[1, 3]"]),
+        ({"reward": {"high_r": -1}}, ["reward.high_r is -1"]),
+        ({"reward": {"fail_r": "x"}}, ["reward.fail_r is 'x'"]),
+        ({"reward": {"std_r": -1}}, ["reward.std_r is -1"]),
+        ({"reward": {"reward_distribution": "gradien"}}, ["did you mean 'gradient'"]),
+        ({"reward": {"min_static_reward_episodes": 5, "max_static_reward_episodes": 5}}, ["is 5", "below"]),
+        ({"observations": {"MDP_W": 1}}, ["observations.MDP_W is 1", "true or false"]),
+        ({"observations": {"W_IDs": 3}}, ["observations.W_IDs is 3"]),
+        ({"observations": {"W_IDs": [3, 2]}}, ["W_IDs is [3, 2]"]),
+        ({"observations": {"MDP_W": True, "W_IDs": [2, 4]}}, ["W_IDs is [2, 4]", "asks for 7"]),
+        ({"image_dataset": {"nr_of_images": 4}}, ["nr_of_images is 4", "up to 4"]),
+        ({"image_dataset": {"noise_on_read": -1}}, ["noise_on_read is -1"]),
+        ({"image_set": {}, "image_dataset": {}}, ["given twice"]),
+        ({"config": "nowhere.json"}, ["nowhere.json", "cannot be read"]),
+    ],
+)
+def test_mistakes_are_one_sentence(knobs, words):
+    with pytest.raises(InputError) as mistake:
+        CTGraphVectorEnv(**knobs)
+    assert all(word in str(mistake.value) for word in words), str(mistake.value)
+    assert "\n" not in str(mistake.value)
+
+
+def test_unknown_reset_options_are_refused():
+    with pytest.raises(InputError, match="did you mean 'goal'"):
+        make().reset(options={"goals": [1, 2]})
