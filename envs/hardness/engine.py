@@ -206,6 +206,11 @@ class ToyVectorEnv(VectorEnv):
         observations[index] = self._observe(index)
         return observations
 
+    def restart(self, index: np.ndarray) -> np.ndarray:
+        """Start new episodes in these copies (numbers); returns their observations."""
+        self._begin(index)
+        return self._observe(index)
+
     def _show(self, observations: np.ndarray) -> np.ndarray:
         if self.render_mode is not None and self._renderer is not None:
             self._shown = observations.copy()

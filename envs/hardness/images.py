@@ -69,7 +69,7 @@ class ImageKnobs:
             raise InputError("contrast is 0, but a figure without any contrast is invisible; it must be above 0.")
         if not is_number(self.motion) or not 0 <= self.motion < np.inf:
             raise InputError(f"motion is {self.motion!r}, but it must be a number of pixels of at least 0.")
-        object.__setattr__(self, "image_transforms", _transforms(self.image_transforms))
+        object.__setattr__(self, "image_transforms", parse_transforms(self.image_transforms))
         if not is_number(self.image_radius) or not 0.05 <= self.image_radius <= 0.5:
             raise InputError(f"image_radius is {self.image_radius!r}, but it must be a number from 0.05 to 0.5.")
         object.__setattr__(self, "image_scale_range", _scale_range(self.image_scale_range, self.image_radius))
@@ -109,7 +109,9 @@ class ImageKnobs:
         return tuple(int(self.image_size * (0.5 - self.image_radius * scale) + 1e-9) for scale in self.scales)
 
 
-def _transforms(given: str | Sequence[str]) -> tuple[str, ...]:
+def parse_transforms(given: str | Sequence[str]) -> tuple[str, ...]:
+    """The transforms' names in their fixed order."""
+    given = "" if given == "none" else given
     names = [n.strip() for n in given.split(",") if n.strip()] if isinstance(given, str) else list(given or ())
     for name in names:
         if name not in TRANSFORMS:
