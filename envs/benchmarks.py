@@ -31,6 +31,7 @@ class Benchmark(Protocol):
 
 BENCHMARKS = Registry("benchmark", "lcd.benchmarks")
 BENCHMARKS.add("toy", "lcd.envs.toy:TOY")
+BENCHMARKS.add("hardness", "lcd.envs.hardness.benchmark:HARDNESS")
 
 _NEEDED = ("name", "tasks", "views", "r_min", "r_max", "make_vec")
 
