@@ -13,7 +13,7 @@ from lcd.envs.errors import InputError, nearest
 from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
-GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study")
+GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study", "experiment")
 POSITIONAL = {"report": "path", "list": "what"}
 TEXT_KEYS = ("out", "path")
 

@@ -36,6 +36,8 @@ class InjectionKnobs:
     """Added, times the scale, when an episode terminates (not when it is truncated)."""
     irrelevant_features: bool | Mapping[str, Any] = False
     """A toy beside the environment, seen and acted on with it and never rewarded: true, or the toy's own knobs."""
+    irr_state_space_dim: int | None = None
+    """Dimensions of a point mass beside a continuous environment: `irrelevant_features` in short."""
     image_transforms: Any = ()
     """Which of shift, scale, rotate and flip happen to image observations at random."""
     image_padding: int = 0
@@ -58,6 +60,10 @@ class InjectionKnobs:
             value = getattr(self, name)
             if not callable(value) and (not is_number(value) or not 0 <= value < np.inf):
                 raise InputError(f"{name} is {value!r}, but it must be a number of at least 0, or a function.")
+        if self.irr_state_space_dim is not None:
+            whole(self, "irr_state_space_dim", 1)
+            own = {} if isinstance(self.irrelevant_features, bool) else dict(self.irrelevant_features)
+            object.__setattr__(self, "irrelevant_features", own | {"state_space_dim": self.irr_state_space_dim})
         if not isinstance(self.irrelevant_features, bool | Mapping):
             raise InputError(f"irrelevant_features is {self.irrelevant_features!r}, but it must be true or a toy's knobs.")
         ends = tuple(self.image_scale_range)

@@ -46,7 +46,7 @@ def _written(name: str, value: Any) -> str:
         return {True: "true", False: "false", None: "none"}[value]
     if isinstance(value, int | float):
         return f"{value:.12g}"
-    if isinstance(value, str) and not set(value) & set("=:+ ") and value not in ("true", "false", "none", ""):
+    if isinstance(value, str) and not set(value) & set("=:+ ") and value not in ("true", "false", ""):
         return value.replace(",", "+")
     raise InputError(f"{name} is {value!r}, which cannot be written into a task's name: give numbers, names or lists.")
 
