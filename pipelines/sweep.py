@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lcd.config import seed_list, show
-from lcd.envs.errors import InputError
+from lcd.envs.errors import InputError, nearest
 from lcd.pipelines import store
 from lcd.schemas import ExperimentConfig, SweepConfig
 
@@ -62,11 +62,12 @@ def quickened(experiment: ExperimentConfig) -> ExperimentConfig:
 
 def expand(experiment: ExperimentConfig) -> list[dict[str, Any]]:
     """The run configs of an experiment, in the order base, agent, point of the grid, part of the seeds."""
-    from lcd.envs.hardness.benchmark import knob_order
+    from lcd.envs.hardness.benchmark import check_base, knob_order
     from lcd.envs.hardness.names import task_name
 
     runs = []
     for base, agent in product(experiment.bases, experiment.agents):
+        check_base(base)
         own = _of_base(experiment, base)
         order = knob_order(base)
         _check_grid(own["grid"], own["knobs"], order, base)
@@ -113,8 +114,6 @@ def _check_grid(grid: Mapping[str, Any], knobs: Mapping[str, Any], order: list[s
             raise InputError(f"experiment.grid.{key}={show(values)} must be a list of values.")
     for key in [*grid, *knobs]:
         if key not in order:
-            from lcd.envs.errors import nearest
-
             raise InputError(f"'{key}' is no dimension of {base}; {nearest(key, order)}")
 
 

@@ -62,13 +62,14 @@ class TaskNames(Sequence[str]):
     def __contains__(self, name: object) -> bool:
         try:
             base, knobs = parse_task(str(name))
-            _check_base(base)
+            check_base(base)
         except InputError:
             return False
         return all(knob in knob_order(base) for knob in knobs)
 
 
-def _check_base(base: str) -> None:
+def check_base(base: str) -> None:
+    """Refuse a base that there is not."""
     kind, _, rest = base.partition("/")
     if base not in ("discrete", "continuous") and (kind not in KINDS or not rest):
         options = ["discrete", "continuous", *(f"{kind}/…" for kind in KINDS)]
@@ -115,7 +116,7 @@ class HardnessBenchmark:
     ) -> VectorEnv:
         """Copies of a task for several seeds, in one environment."""
         base, varied = parse_task(task)
-        _check_base(base)
+        check_base(base)
         knobs = {**knobs, **varied}
         total = len(seeds) * copies
         if base in ("discrete", "continuous"):
