@@ -100,7 +100,17 @@ def summarise(table: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
                 interval = bootstrap([seeds], lambda means: means, paired=False, level=level)
                 low, high = float(np.ravel(interval.low)[0]), float(np.ravel(interval.high)[0])
             spread = float(seeds.std(ddof=1)) if len(seeds) > 1 else np.nan
-            rows.append({**row, "seeds": len(seeds), "mean": seeds.mean(), "std": spread, "low": low, "high": high, "level": level})
+            rows.append(
+                {
+                    **row,
+                    "seeds": len(seeds),
+                    "mean": seeds.mean(),
+                    "std": spread,
+                    "low": low,
+                    "high": high,
+                    "level": level,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -108,7 +118,8 @@ def rank_correlation(toy: Sequence[float], complex_: Sequence[float]) -> tuple[f
     """Spearman's rank correlation of performances across the amounts of a dimension, and its two-sided p-value."""
     if len(toy) != len(complex_) or len(toy) < 3:
         raise InputError(
-            f"A rank correlation needs the same three or more amounts of a dimension in both, not {len(toy)} and {len(complex_)}."
+            f"A rank correlation needs the same three or more amounts of a dimension in both, not {len(toy)} "
+            f"and {len(complex_)}."
         )
     found = stats.spearmanr(toy, complex_)
     return float(found.statistic), float(found.pvalue)

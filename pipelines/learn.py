@@ -104,7 +104,8 @@ class _Session:
         try:
             learner = kind(config, training, seeds)
             evaluators = {
-                split: Evaluator(spaces_for(kind, env), seeds, evaluation["episodes"]) for split, env in held_out.items()
+                split: Evaluator(spaces_for(kind, env), seeds, evaluation["episodes"])
+                for split, env in held_out.items()
             }
             self.last = 0
             learner.learn(

@@ -53,7 +53,9 @@ def quickened(experiment: ExperimentConfig) -> ExperimentConfig:
     known = set(asdict(experiment)) - {"quick", "name"}
     for key in changes:
         if key not in known:
-            raise InputError(f"experiment.quick.{key} is no key of an experiment: choose from {', '.join(sorted(known))}.")
+            raise InputError(
+                f"experiment.quick.{key} is no key of an experiment: choose from {', '.join(sorted(known))}."
+            )
     if not changes:
         raise InputError(f"quick=true, but the experiment {experiment.name} has no quick variant.")
     evaluation = replace(experiment.evaluation, **changes.pop("evaluation", {}))
@@ -121,7 +123,9 @@ def _steps(steps: Any, agent: str) -> int:
     if isinstance(steps, Mapping):
         steps = steps.get(agent, steps.get("default"))
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
-        raise InputError(f"experiment.steps={show(steps)} must be a number of steps, or one for each agent and `default`.")
+        raise InputError(
+            f"experiment.steps={show(steps)} must be a number of steps, or one for each agent and `default`."
+        )
     return steps
 
 
@@ -168,7 +172,9 @@ def publish(experiment: ExperimentConfig, wanted: list[store.Run], folder: Path,
         console.print(_frame(found, "One-sided Wilcoxon tests over seeds"))
     for name, path in {"areas": folder / "areas.csv", "summary": folder / "summary.csv"}.items():
         console.print(f"{name:<10} {path}", highlight=False, soft_wrap=True, markup=False)
-    console.print(f"figures    {folder / 'figures'} ({len(files)} files)", highlight=False, soft_wrap=True, markup=False)
+    console.print(
+        f"figures    {folder / 'figures'} ({len(files)} files)", highlight=False, soft_wrap=True, markup=False
+    )
 
 
 def _printed(summary: pd.DataFrame, dimensions: list[str]) -> Table:

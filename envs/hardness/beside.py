@@ -78,9 +78,9 @@ class Beside:
             channels = observations.shape[3:] or (1,)
             if channels != (3,):
                 toys = np.repeat(toys.mean(axis=3, keepdims=True), channels[0], axis=3)
-            return np.concatenate([observations, toys.reshape(*toys.shape[:3], *observations.shape[3:])], axis=2).astype(
-                np.uint8
-            )
+            return np.concatenate(
+                [observations, toys.reshape(*toys.shape[:3], *observations.shape[3:])], axis=2
+            ).astype(np.uint8)
         if isinstance(self._observations, spaces.Box):
             return np.concatenate([observations, toys], axis=1).astype(self._observations.dtype)
         if isinstance(self._observations, spaces.Discrete):

@@ -158,8 +158,8 @@ class HardnessContinuousVectorEnv(ToyVectorEnv):
             if not left.size:
                 return positions
         raise InputError(
-            f"target_radius is {self.knobs.target_radius} and term_state_edge is {self.knobs.term_state_edge}, but that "
-            "leaves (almost) nowhere to start from."
+            f"target_radius is {self.knobs.target_radius} and term_state_edge is {self.knobs.term_state_edge}, but "
+            "that leaves (almost) nowhere to start from."
         )
 
     def _observe(self, index: np.ndarray | None = None) -> np.ndarray:

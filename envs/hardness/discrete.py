@@ -37,8 +37,8 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
         found = HardnessKnobs.from_dict(knobs)
         if self.view == "state" and found.images.image_transforms:
             raise InputError(
-                f"image_transforms is {','.join(found.images.image_transforms)!r}, but the view 'state' shows no image: "
-                f"choose a view from {', '.join(IMAGE_VIEWS)}."
+                f"image_transforms is {','.join(found.images.image_transforms)!r}, but the view 'state' shows no "
+                f"image: choose a view from {', '.join(IMAGE_VIEWS)}."
             )
         return found
 

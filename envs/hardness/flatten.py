@@ -70,7 +70,9 @@ class NumberedStates(_Passing):
         if "final_obs" in infos:
             final = infos["final_obs"]
             if final.dtype == object:
-                final = np.stack([shown if last is None else last for last, shown in zip(final, observations, strict=True)])
+                final = np.stack(
+                    [shown if last is None else last for last, shown in zip(final, observations, strict=True)]
+                )
             infos = {**infos, "final_obs": self._numbers(final)}
         return self._numbers(observations), rewards, terminated, truncated, infos
 

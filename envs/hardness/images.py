@@ -271,10 +271,7 @@ class Renderer:
 
     def _paint_pictures(self, figure: np.ndarray, colours: np.ndarray, words: np.ndarray | None) -> np.ndarray:
         """The user's images, on the plain background or among textures and distractors."""
-        if words is None:
-            frames = np.full_like(figure, _brightness(self.knobs.contrast)[1])
-        else:
-            frames = self._scenery(words)
+        frames = np.full_like(figure, _brightness(self.knobs.contrast)[1]) if words is None else self._scenery(words)
         _overlay(frames, colours, figure)
         return frames
 

@@ -27,7 +27,8 @@ class InjectionKnobs:
     probability). Continuous: standard deviation of the normal noise on the state, that is on what is observed, and in
     MuJoCo on positions and velocities themselves (or a function (observation, action, generator) -> what to add)."""
     reward_noise: Noise = 0.0
-    """Standard deviation of the normal noise on every reward, or a function (observation, action, generator) -> noise."""
+    """Standard deviation of the normal noise on every reward, or a function (observation, action, generator) ->
+    noise."""
     reward_scale: float = 1.0
     """Factor of the reward and of its noise."""
     reward_shift: float = 0.0
@@ -65,7 +66,9 @@ class InjectionKnobs:
             own = {} if isinstance(self.irrelevant_features, bool) else dict(self.irrelevant_features)
             object.__setattr__(self, "irrelevant_features", own | {"state_space_dim": self.irr_state_space_dim})
         if not isinstance(self.irrelevant_features, bool | Mapping):
-            raise InputError(f"irrelevant_features is {self.irrelevant_features!r}, but it must be true or a toy's knobs.")
+            raise InputError(
+                f"irrelevant_features is {self.irrelevant_features!r}, but it must be true or a toy's knobs."
+            )
         ends = tuple(self.image_scale_range)
         if len(ends) != 2 or not all(map(is_number, ends)) or not 0 < ends[0] <= ends[1]:
             raise InputError(f"image_scale_range is {ends!r}, but it must be two rising numbers above 0.")
@@ -97,8 +100,8 @@ class InjectionKnobs:
                 raise InputError("transition_noise needs a second action, but the environment has one only.")
         elif image or not isinstance(observations, spaces.Box):
             raise InputError(
-                f"transition_noise is {self.transition_noise}, but neither the actions ({actions}) are discrete nor the "
-                f"observations ({observations}) a vector."
+                f"transition_noise is {self.transition_noise}, but neither the actions ({actions}) are discrete nor "
+                f"the observations ({observations}) a vector."
             )
 
     def transforms(self) -> ImageTransforms | None:

@@ -144,7 +144,8 @@ class HardnessKnobs:
             )
         if actions > states:
             raise InputError(
-                f"action_space_size is {actions}, but a state has at most state_space_size={states} different successors."
+                f"action_space_size is {actions}, but a state has at most state_space_size={states} different "
+                "successors."
             )
 
     def _set_tables(self) -> None:

@@ -109,8 +109,8 @@ def _check_sets(transitions: np.ndarray, terminal: np.ndarray, knobs: HardnessKn
     if strays.any():
         state, action = np.argwhere(strays)[0]
         raise InputError(
-            f"transition_function leads from state {state} by action {action} to {transitions[state, action]}, but with "
-            f"a diameter of {knobs.diameter} every action leads to the next set of {knobs.set_size} states."
+            f"transition_function leads from state {state} by action {action} to {transitions[state, action]}, but "
+            f"with a diameter of {knobs.diameter} every action leads to the next set of {knobs.set_size} states."
         )
 
 
@@ -177,8 +177,8 @@ def _starts(knobs: HardnessKnobs, terminal: np.ndarray) -> np.ndarray:
     starts = np.flatnonzero(knobs.init_state_dist)
     if terminal[starts].any():
         raise InputError(
-            f"init_state_dist starts episodes in state {starts[terminal[starts]][0]}, which is terminal: its probability "
-            "must be 0."
+            f"init_state_dist starts episodes in state {starts[terminal[starts]][0]}, which is terminal: its "
+            "probability must be 0."
         )
     return starts
 

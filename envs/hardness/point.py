@@ -129,7 +129,8 @@ class PointKnobs:
         }
         if max(map(abs, values["target_point"])) > self.state_space_max:
             raise InputError(
-                f"target_point is {list(values['target_point'])}, but positions end at state_space_max={self.state_space_max}."
+                f"target_point is {list(values['target_point'])}, but positions end at "
+                f"state_space_max={self.state_space_max}."
             )
         if min(values["inertia"]) <= 0:
             raise InputError(f"inertia is {list(values['inertia'])}, but a mass is above 0.")

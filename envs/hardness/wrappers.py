@@ -151,7 +151,6 @@ class Injector:
         self._seen = observations
         return observations
 
-
     def get_state(self) -> State:
         """Everything that the future depends on."""
         state = nest("dynamics", self._dynamics.get_state()) | nest("geometry", self._geometry.get_state())
@@ -215,8 +214,11 @@ class HardnessVectorWrapper(VectorWrapper):
             self._ended[mask] = False
             self.injector.restart(np.flatnonzero(mask))
             return self.injector.keep(self.injector.seen(observations)), infos
-        if seed is not None and not isinstance(seed, list) or seed is not None and len(seed) == self.num_seeds:
-            self.injector.seeds = group_seeds(seed, self.num_seeds)
+        if seed is not None:
+            # Gymnasium's own environments take one seed a copy; the first of each group is the group's then.
+            each = self.num_envs // self.num_seeds
+            whole = not isinstance(seed, int | np.integer) and len(seed) == self.num_envs
+            self.injector.seeds = group_seeds(seed[::each] if whole else seed, self.num_seeds)
             self.injector.start_streams()
         self._ended[:] = False
         return self.injector.reset(observations, None if seed is None else self.injector.seeds), infos

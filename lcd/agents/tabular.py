@@ -83,8 +83,8 @@ class Tabular(Learner):
             onward = outcome.observations + self._training_rows
             following = self._explore(onward)
             # What follows an episode that was cut off is what the policy would have done there.
-            intended = following if not outcome.truncated.any() else np.where(
-                outcome.dones, self._greedy(reached), following
+            intended = (
+                following if not outcome.truncated.any() else np.where(outcome.dones, self._greedy(reached), following)
             )
             self._update(rows, chosen, outcome.rewards, reached, intended, ~outcome.terminated, outcome.valid)
             rows, chosen = onward, following

@@ -104,7 +104,9 @@ def test_atari():
     make = [lambda: gymnasium.make("ale_py:ALE/Breakout-v5", frameskip=4)] * 2
     env = HardnessVectorWrapper(SyncVectorEnv(make, autoreset_mode=AutoresetMode.SAME_STEP), **KNOBS)
     check_harder_images(env, 2)
-    beside = HardnessVectorWrapper(SyncVectorEnv(make, autoreset_mode=AutoresetMode.SAME_STEP), irrelevant_features=True)
+    beside = HardnessVectorWrapper(
+        SyncVectorEnv(make, autoreset_mode=AutoresetMode.SAME_STEP), irrelevant_features=True
+    )
     assert beside.reset(seed=0)[0].shape == (2, 210, 160 + 210, 3)
 
 

@@ -24,7 +24,9 @@ class Echo(gymnasium.Env):
 
     def __init__(self, length=5, cut=False, image=False, box=False):
         self.length, self.cut, self.image, self.box = length, cut, image, box
-        self.observation_space = spaces.Box(0, 255, (8, 8, 3), np.uint8) if image else spaces.Box(-99, 99, (2,), np.float32)
+        self.observation_space = (
+            spaces.Box(0, 255, (8, 8, 3), np.uint8) if image else spaces.Box(-99, 99, (2,), np.float32)
+        )
         self.action_space = spaces.Box(-1, 1, (2,), np.float32) if box else spaces.Discrete(5)
 
     def _observe(self, action):
@@ -187,9 +189,7 @@ def test_image_transforms():
     turned = HardnessVectorWrapper(vector(image=True, copies=60), image_transforms="rotate", image_ro_quant=90)
     kinds = {frame.tobytes() for frame in play(turned, 1)[0].reshape(-1, 8, 8, 3)}
     assert kinds == {np.ascontiguousarray(np.rot90(image, k)).tobytes() for k in range(4)}
-    scaled = HardnessVectorWrapper(
-        vector(image=True, copies=3), image_transforms="scale", image_scale_range=(0.5, 0.5)
-    )
+    scaled = HardnessVectorWrapper(vector(image=True, copies=3), image_transforms="scale", image_scale_range=(0.5, 0.5))
     assert (play(scaled, 1)[0] > 0).mean() == pytest.approx(0.25, abs=0.15)
 
 
@@ -205,7 +205,10 @@ def test_a_single_environment_passes_gymnasiums_checker(knobs):
 
 def test_single_and_vector_do_the_same():
     knobs = {"delay": 2, "reward_noise": 1.0, "transition_noise": 0.4, "reward_shift": 0.1}
-    single, many = HardnessWrapper(Echo(), seed=5, **knobs), HardnessVectorWrapper(vector(copies=1, length=5), 5, **knobs)
+    single, many = (
+        HardnessWrapper(Echo(), seed=5, **knobs),
+        HardnessVectorWrapper(vector(copies=1, length=5), 5, **knobs),
+    )
     assert np.array_equal(single.reset()[0], many.reset()[0][0])
     for action in (1, 0, 3, 2, 4):
         observation, reward, terminated, *_ = single.step(action)

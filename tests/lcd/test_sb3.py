@@ -38,7 +38,12 @@ def test_discrete(tmp_path, name):
         pytest.importorskip("sb3_contrib")
     few = SMALL | {"policy_kwargs": {"net_arch": [16], "n_quantiles": 10}}
     params = {"dqn": SMALL, "qrdqn": few, "a2c": {}, "ppo": {"n_steps": 100, "batch_size": 50}}
-    curve = train(tmp_path, f"sb3/{name}", "hardness/discrete:delay=1", {"params": params.get(name, {"n_steps": 100, "batch_size": 50})})
+    curve = train(
+        tmp_path,
+        f"sb3/{name}",
+        "hardness/discrete:delay=1",
+        {"params": params.get(name, {"n_steps": 100, "batch_size": 50})},
+    )
     held_out = curve[curve["split"] == "eval"]
     assert held_out["step"].tolist() == [0, 100, 200]
     assert (held_out["agent"] == f"sb3/{name}").all()

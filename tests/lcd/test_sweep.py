@@ -32,7 +32,7 @@ def test_areas_are_mean_heights_brought_to_one_scale():
 
 
 def test_intervals_have_the_level_of_all_comparisons():
-    table = areas(curves({n: 0.1 for n in range(5)}, seeds=30), ["delay"], {})
+    table = areas(curves(dict.fromkeys(range(5), 0.1), seeds=30), ["delay"], {})
     summary = summarise(table, ["delay"])
     assert np.allclose(summary["level"], 1 - 0.05 / 10)
     row = summary[summary["metric"] == "eval"].iloc[0]
