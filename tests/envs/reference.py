@@ -58,8 +58,9 @@ class DiscreteReference:
             self.state = self.starts[self.recording.take("integers")]
         else:
             left = self.recording.take("uniform")
-            for self.state in self.starts:
-                left -= self.knobs["init_state_dist"][self.state]
+            for state in self.starts:
+                self.state = state
+                left -= self.knobs["init_state_dist"][state]
                 if left < 0:
                     break
         if self.irrelevant is not None:

@@ -207,8 +207,8 @@ def test_lcd_sweep_trains_draws_and_continues(tmp_path, capsys):
     ],
 )
 def test_mistakes_are_told_in_a_sentence(overrides, words):
+    cfg = compose("sweep", overrides)
     with pytest.raises(InputError) as mistake:
-        cfg = compose("sweep", overrides)
         expand(quickened(cfg.experiment) if cfg.quick else cfg.experiment)
     assert all(word in str(mistake.value) for word in words), mistake.value
 
