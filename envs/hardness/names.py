@@ -28,7 +28,8 @@ def parse_task(name: str) -> tuple[str, dict[str, Any]]:
     """The base and the knobs of a task's name."""
     if not name.startswith(PREFIX):
         raise InputError(f"task={name} is no task of the benchmark 'hardness': give {PREFIX}discrete:delay=4, say.")
-    base, _, values = name.removeprefix(PREFIX).partition(":")
+    # In curves a name may be followed by the knobs that were the same for all, in brackets.
+    base, _, values = name.removeprefix(PREFIX).partition("[")[0].partition(":")
     knobs = {}
     for part in values.split(",") if values else []:
         key, equals, value = part.partition("=")

@@ -87,7 +87,7 @@ def test_seeds_together_are_seeds_alone(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_they_solve_the_toy(name):
-    agent = learner(name, [0, 1, 2, 3], epsilon=0.2)
+    agent = learner(name, [0, 1, 2, 3], epsilon=0.2, initial=1.0)
     stops = []
     agent.learn(12_000, 4000, stops.append)
     assert stops == [0, 4000, 8000, 12_000]
