@@ -187,7 +187,6 @@ class SweepConfig:
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
-    precision: str = field(default="32-true", metadata=_doc("Lightning's precision", PRECISIONS))
 
 
 SCHEMAS: dict[str, type] = {
