@@ -138,7 +138,9 @@ def _spelled_out(command: str, text: str) -> str:
         if command not in POSITIONAL:
             raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
         head, value = POSITIONAL[command], text
-    if head in (*TEXT_KEYS, *POSITIONAL.values()) and value not in ("", "null") and value[0] not in "'\"":
+    plain = value not in ("", "null") and value[0] not in "'\""
+    # A task's name may go on with what is varied, whose signs mean something to Hydra.
+    if plain and (head in (*TEXT_KEYS, *POSITIONAL.values()) or (head == "task" and ":" in value)):
         value = _quoted(value)
     return f"{head}={value}"
 

@@ -219,3 +219,12 @@ def test_returns_of_one_scale():
     assert factor({"delay": 8}) == pytest.approx(100 / 92)
     assert factor({"sequence_length": 3}) == 3
     assert np.isclose(factor({"delay": 4, "sequence_length": 2}) * (100 - 4) / 2, 100)
+
+
+def test_lcd_train_takes_a_task_with_what_is_varied_in_its_name(tmp_path):
+    line = ["train", "benchmark=hardness", "task=hardness/discrete:delay=4,transition_noise=0.1", "view=state"]
+    line += ["agent=tabular/q_learning", "seeds=2", "steps=500", "tracker=none", f"out={tmp_path / 'run'}"]
+    assert cli.main(line) == 0
+    curve = pd.read_csv(next((tmp_path / "run" / "runs").glob("*/curve.csv")))
+    assert set(curve["task"]) == {"hardness/discrete:delay=4,transition_noise=0.1"}
+    assert cli.main([*line[:2], "task=hardness/discrete:dealy=4", *line[3:]]) == 2
