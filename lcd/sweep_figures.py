@@ -75,7 +75,9 @@ def heat_map(rows: pd.DataFrame, dimensions: Sequence[str], value: str, title: s
         grid = np.array([[own.get((line, column), np.nan) for column in columns] for line in lines], dtype=float)
         image = axis.imshow(grid, aspect="auto", origin="lower")
         for (line, column), number in np.ndenumerate(grid):
-            axis.text(column, line, f"{number:.3g}", ha="center", va="center", fontsize=7, color="white")
+            bright = np.isfinite(number) and image.norm(number) > 0.6
+            ink = "black" if bright else "white"
+            axis.text(column, line, f"{number:.3g}", ha="center", va="center", fontsize=7, color=ink)
         axis.set_xticks(range(len(columns)), columns, fontsize=8)
         axis.set_yticks(range(len(lines)), lines, fontsize=8)
         axis.set(xlabel=across, ylabel=down)
@@ -85,12 +87,12 @@ def heat_map(rows: pd.DataFrame, dimensions: Sequence[str], value: str, title: s
 
 
 def seed_curves(curves: pd.DataFrame, base: str, dimension: str, title: str) -> Figure:
-    """Training curves of every seed, an axis for each agent and amount."""
-    named = curves[curves["split"] == "train"].copy()
+    """Curves of every seed, held-out ones where no training episode ended; an axis for each agent and amount."""
+    own = curves[[parse_task(task)[0] == base for task in curves["task"]]]
+    split = "train" if (own["split"] == "train").any() else "eval"
+    named = own[own["split"] == split].copy()
     parsed = {task: parse_task(task) for task in named["task"].unique()}
-    named["base"] = [parsed[task][0] for task in named["task"]]
     named["amount"] = [written(parsed[task][1].get(dimension, "default")) for task in named["task"]]
-    named = named[named["base"] == base]
     agents, amounts = (list(dict.fromkeys(named[name])) for name in ("agent", "amount"))
     figure, axes = _figure(len(agents), len(amounts), title)
     for row, agent in enumerate(agents):
