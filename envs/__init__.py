@@ -9,6 +9,10 @@ _ENVIRONMENTS = {
         "lcd.envs.hardness.discrete:HardnessDiscreteEnv",
         "lcd.envs.hardness.discrete:HardnessDiscreteVectorEnv",
     ),
+    "lcd/hardness-continuous-v0": (
+        "lcd.envs.hardness.continuous:HardnessContinuousEnv",
+        "lcd.envs.hardness.continuous:HardnessContinuousVectorEnv",
+    ),
 }
 
 _PROCGEN = ("lcd.envs.procgen.vector:ProcgenEnv", "lcd.envs.procgen.vector:ProcgenVectorEnv")

@@ -33,6 +33,7 @@ BENCHMARKS = Registry("benchmark", "lcd.benchmarks")
 BENCHMARKS.add("toy", "lcd.envs.toy:TOY")
 BENCHMARKS.add("procgen", "lcd.envs.procgen.benchmark:PROCGEN")
 BENCHMARKS.add("procgen-easy", "lcd.envs.procgen.benchmark:PROCGEN_EASY")
+BENCHMARKS.add("hardness", "lcd.envs.hardness.benchmark:HARDNESS")
 
 _NEEDED = ("name", "tasks", "views", "r_min", "r_max", "make_vec")
 

@@ -73,7 +73,7 @@ class Recorder(Callback):
 
     Args:
         rollouts: the run's training data; it knows the step.
-        evaluator: plays the held-out copies.
+        evaluators: play the held-out copies; by the split that their rows get.
         every: environment steps of a seed between two evaluations.
         row: the columns that all rows share, for each seed.
         curve: the run's curve file.
@@ -85,7 +85,7 @@ class Recorder(Callback):
     def __init__(
         self,
         rollouts: Rollouts,
-        evaluator: Evaluator,
+        evaluators: dict[str, Evaluator],
         every: int,
         row: list[dict[str, Any]],
         curve: CurveFile,
@@ -93,7 +93,7 @@ class Recorder(Callback):
         report: Callable[..., Any],
         mirror: Callable[[list[dict[str, Any]]], None],
     ):
-        self.rollouts, self.evaluator, self.every, self.row = rollouts, evaluator, every, row
+        self.rollouts, self.evaluators, self.every, self.row = rollouts, evaluators, every, row
         self.curve, self.checkpoint, self.report, self.mirror = curve, checkpoint, report, mirror
         self.pending: list[dict[str, Any]] = []
         self.trained_s = 0.0
@@ -131,12 +131,12 @@ class Recorder(Callback):
     def _record(self, trainer: Trainer, agent: LightningModule) -> None:
         """One evaluation's rows."""
         step = self.rollouts.step
-        held_out = self.evaluator(agent, step)
-        training = self.rollouts.episodes.pop()
+        found = {split: evaluator(agent, step) for split, evaluator in self.evaluators.items()}
+        found["train"] = self.rollouts.episodes.pop()
         moment = {"step": step, "wall_s": round(self.wall_s, 3)}
         rows = [
             {**row, "split": split, **moment, **statistics}
-            for split, columns in (("eval", held_out), ("train", training))
+            for split, columns in found.items()
             for row, statistics in zip(self.row, columns, strict=True)
             if statistics is not None
         ]

@@ -1,7 +1,7 @@
 """From configs to runs: which runs a study needs, and what happens around the training of one."""
 
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -78,12 +78,12 @@ def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
     )
 
 
-def known(key: str, names: Iterable[str], options: Iterable[str], benchmark: str) -> None:
+def known(key: str, names: Iterable[str], options: Collection[str], benchmark: str) -> None:
     """Refuse names that a benchmark does not have, and names given twice.
 
     key: the config key, for the error's sentence.
     """
-    names, options = list(names), list(options)
+    names = list(names)
     if not names:
         raise InputError(f"{key}=[] is empty: {nearest('', options)}")
     for name in names:

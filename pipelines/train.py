@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import VectorEnv
 from lightning.pytorch import LightningModule, Trainer
 from rich.console import Console
@@ -19,11 +19,14 @@ from rich.text import Text
 from lcd import frontends
 from lcd.agents import agents, validate
 from lcd.agents.evaluate import Evaluator
+from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.rollout import Rollouts, loader
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
+from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
 from lcd.pipelines.diagnose import opening, train_missing
+from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
 from lcd.pipelines.record import STEP, AtomicCheckpoints, CurveFile, Recorder
 from lcd.pipelines.runs import run_config_from
@@ -89,31 +92,44 @@ def train_run(run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str
         device: Lightning's `accelerator`.
     """
     folder = Path(run_dir)
-    config = validate(*_agent(run_config))
+    name, params = _agent(run_config)
+    config, kind = validate(name, params), agents.resolve(name)
+    if isinstance(kind, type) and issubclass(kind, Learner):
+        learn_run(
+            run_config,
+            folder,
+            kind,
+            config,
+            lambda seeds: _environments(run_config | {"seeds": seeds}, config.copies),
+            _shared_columns(run_config),
+            tracker,
+        )
+        return
     training, held_out = _environments(run_config, config.copies)
+    training, held_out = spaces_for(kind, training), {split: spaces_for(kind, env) for split, env in held_out.items()}
     try:
         agent = build_agent(run_config, training)
         rollouts = build_rollouts(run_config, training, agent)
         _fit(run_config, folder, agent, rollouts, held_out, tracker, device)
     finally:
-        training.close()
-        held_out.close()
+        for env in (training, *held_out.values()):
+            env.close()
 
 
 def build_agent(run_config: dict[str, Any], env: VectorEnv) -> LightningModule:
     """The agent of a run, its front-end and networks shaped by the environment's spaces."""
     name, params = _agent(run_config)
-    if not isinstance(env.single_action_space, Discrete):
+    actions = env.single_action_space
+    if not isinstance(actions, Discrete | Box):
         raise InputError(
-            f"task={run_config['task']} has the action space {env.single_action_space}: "
-            f"agent={name} needs a discrete one."
+            f"task={run_config['task']} has the action space {actions}: agent={name} needs a discrete one or a box."
         )
     knobs = dict(run_config["frontend"])
     frontend = frontends.make(knobs.pop("name"), **knobs)
     space = env.single_observation_space
     with torch.no_grad():
         features = frontend(torch.from_numpy(np.zeros((1, *space.shape), space.dtype)))
-    actions = int(env.single_action_space.n)
+    actions = int(actions.n) if isinstance(actions, Discrete) else actions
     return agents.resolve(name)(validate(name, params), features.shape[1:], actions, run_config["seeds"], frontend)
 
 
@@ -124,8 +140,8 @@ def build_rollouts(run_config: dict[str, Any], env: VectorEnv, agent: LightningM
     return Rollouts(env, run_config["seeds"], agent, config.rollout, total, config.gamma, config.normalise_rewards)
 
 
-def _environments(run_config: dict[str, Any], copies: int) -> tuple[VectorEnv, VectorEnv]:
-    """The training population (rewards thinned) and the held-out one (rewards as they are)."""
+def _environments(run_config: dict[str, Any], copies: int) -> tuple[VectorEnv, dict[str, VectorEnv]]:
+    """The training population (rewards thinned), and by their split those that are held out (rewards as they are)."""
     benchmark = get_benchmark(run_config["benchmark"])
     task, view, knobs = run_config["task"], run_config["view"], run_config["knobs"]
     common = {"seeds": run_config["seeds"], "view": view, **knobs}
@@ -133,7 +149,12 @@ def _environments(run_config: dict[str, Any], copies: int) -> tuple[VectorEnv, V
     extra = {} if run_config["shaping"] == "none" else {"shaping": run_config["shaping"]}
     thinned = {"reward_p": run_config["reward_p"], **common, **extra}
     training = make_population(benchmark, task, copies=copies, split="train", **thinned)
-    held_out = make_population(benchmark, task, copies=run_config["evaluation"]["copies"], split="eval", **common)
+    shared = {"copies": run_config["evaluation"]["copies"], "split": "eval"}
+    held_out = {"eval": make_population(benchmark, task, **shared, **common)}
+    if run_config["evaluation"].get("noise_free"):
+        task, knobs = quiet(task, knobs)
+        common = {"seeds": run_config["seeds"], "view": view, **knobs}
+        held_out["noise_free"] = make_population(benchmark, task, **shared, **common)
     return training, held_out
 
 
@@ -142,7 +163,7 @@ def _fit(
     folder: Path,
     agent: LightningModule,
     rollouts: Rollouts,
-    held_out: VectorEnv,
+    held_out: dict[str, VectorEnv],
     tracker: dict[str, Any],
     device: dict[str, Any],
 ) -> None:
@@ -157,7 +178,7 @@ def _fit(
     tracked.log_rows(earlier)
     recorder = Recorder(
         rollouts,
-        Evaluator(held_out, rollouts.seeds, run_config["evaluation"]["episodes"]),
+        {s: Evaluator(env, rollouts.seeds, run_config["evaluation"]["episodes"]) for s, env in held_out.items()},
         run_config["evaluation"]["every"],
         _shared_columns(run_config),
         curve,

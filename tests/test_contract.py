@@ -20,7 +20,7 @@ ROOMS = {
 
 # Beside the standard library; an engine or a backbone that a room takes in is added here, on purpose.
 THIRD_PARTY = {
-    "envs": {"numpy", "gymnasium", "gym3", "cffi", "imageio"},
+    "envs": {"numpy", "gymnasium", "gym3", "cffi", "imageio", "PIL"},
     "frontends": {"numpy", "torch", "torchvision"},
     "configs": set(),
 }

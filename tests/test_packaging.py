@@ -111,7 +111,7 @@ def test_constraints_fix_every_dependency_and_name_no_index():
 
 def test_whatever_is_imported_is_declared():
     declared = {name.replace("-", "_") for name in needs()}
-    modules = {"hydra_core": "hydra", "pyyaml": "yaml", "procgen_mirror": "procgen"}
+    modules = {"hydra_core": "hydra", "pyyaml": "yaml", "procgen_mirror": "procgen", "pillow": "PIL"}
     declared = {modules.get(name, name) for name in declared}
     assert {name for name in imported() if name not in declared | {"lcd"}} == set()
 

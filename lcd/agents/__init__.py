@@ -3,7 +3,8 @@
 An agent is a class with a `Config` (a dataclass of its hyper-parameters, `copies` and `rollout` among them), made as
 `agent(config, shape, actions, seeds, frontend)`; the training pipeline asks of it what `lcd.agents.ppo.PPO` offers
 under "Acting" and a `training_step` that learns from one rollout. Third parties add theirs by an entry point in the
-group `lcd.agents` or as `module:object`.
+group `lcd.agents` or as `module:object`. Agents that train themselves, without Lightning (those of Stable-Baselines3,
+the tabular ones), are `lcd.agents.learner.Learner`s.
 """
 
 from collections.abc import Mapping
@@ -16,6 +17,19 @@ from lcd.envs.registry import Registry
 
 agents = Registry("agent", "lcd.agents")
 agents.add("ppo", "lcd.agents.ppo:PPO")
+for _name, _agent in {
+    "dqn": "Dqn",
+    "a2c": "A2c",
+    "ppo": "Ppo",
+    "qrdqn": "QrDqn",
+    "sac": "Sac",
+    "td3": "Td3",
+    "ddpg": "Ddpg",
+    "trpo": "Trpo",
+}.items():
+    agents.add(f"sb3/{_name}", f"lcd.agents.sb3:{_agent}")
+for _name, _agent in {"q_learning": "QLearning", "double_q_learning": "DoubleQLearning", "sarsa": "Sarsa"}.items():
+    agents.add(f"tabular/{_name}", f"lcd.agents.tabular:{_agent}")
 
 
 def validate(name: str, params: Mapping[str, Any]) -> Any:

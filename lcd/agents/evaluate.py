@@ -3,7 +3,7 @@
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from lcd.agents.rollout import uniforms
+from lcd.agents.rollout import commands, uniforms
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.streams import seed_sequence
 
@@ -36,9 +36,10 @@ class Evaluator:
         while left.any():
             if elapsed % BLOCK == 0:
                 stream = ("evaluation", step, 1 + elapsed // BLOCK)
-                draws = uniforms(self.seeds, *stream, shape=(BLOCK, self.copies)).to(agent.device)
+                each = (BLOCK, self.copies, *getattr(agent, "draws", ()))
+                draws = uniforms(self.seeds, *stream, shape=each).to(agent.device)
             actions, _, _ = agent.act(agent.encode(observations), draws[:, elapsed % BLOCK])
-            outcome = self.stepper.step(actions.flatten().cpu().numpy())
+            outcome = self.stepper.step(commands(agent, actions))
             left -= log.add(outcome, counted=left > 0) & (left > 0)
             observations, elapsed = outcome.observations, elapsed + 1
         return [statistics for statistics in log.pop() if statistics is not None]

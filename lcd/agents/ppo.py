@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from gymnasium.spaces import Box
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from lcd.agents.networks import ENCODERS, ActorCritic
+from lcd.agents.policies import policy_for
 from lcd.agents.population import EXECUTIONS, Population
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
@@ -99,7 +101,7 @@ class PPO(LightningModule):
     Args:
         config: hyper-parameters.
         shape: shape of one feature that the front-end gives.
-        actions: number of discrete actions.
+        actions: number of discrete actions, or the box of continuous ones.
         seeds: the run's seeds.
         frontend: the frozen encoder between observations and networks.
     """
@@ -110,7 +112,7 @@ class PPO(LightningModule):
         self,
         config: PPOConfig,
         shape: tuple[int, ...],
-        actions: int,
+        actions: int | Box,
         seeds: Sequence[int],
         frontend: nn.Module,
     ):
@@ -118,8 +120,10 @@ class PPO(LightningModule):
         self.automatic_optimization = False
         self.config, self.seeds = config, list(seeds)
         self.frontend = frontend.requires_grad_(False).eval()
+        self.policy = policy_for(actions)
+        outputs, deviations = self.policy.outputs, self.policy.deviations
         self.networks = Population(
-            lambda: ActorCritic(shape, actions, config.encoder, config.width), self.seeds, config.execution
+            lambda: ActorCritic(shape, outputs, config.encoder, config.width, deviations), self.seeds, config.execution
         )
         self.losses: dict[str, Tensor] = {}
 
@@ -135,11 +139,17 @@ class PPO(LightningModule):
     def act(self, features: Tensor, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Sampled actions by inverting the policy's distribution at `draws`, their log-probabilities, values."""
         with self._precision():
-            logits, values = self.networks(features)
-        log_probs = logits.float().log_softmax(-1)
-        # The last action takes what rounding left above the cumulative sum.
-        actions = (log_probs.exp().cumsum(-1)[..., :-1] <= draws[..., None]).sum(-1)
-        return actions, log_probs.gather(-1, actions[..., None]).squeeze(-1), values.float()
+            outputs, values = self.networks(features)
+        return *self.policy.sample(outputs, draws), values.float()
+
+    @property
+    def draws(self) -> tuple[int, ...]:
+        """Shape of the uniform draws that one action takes."""
+        return self.policy.draws
+
+    def commands(self, actions: Tensor) -> np.ndarray:
+        """What the environment is told, a row a copy."""
+        return self.policy.commands(actions)
 
     @torch.no_grad()
     def value(self, features: Tensor) -> Tensor:
@@ -198,9 +208,8 @@ class PPO(LightningModule):
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """PPO's losses of one minibatch of each seed, all (seeds,)."""
         config, weights = self.config, batch["weights"]
-        logits, values = self.networks(batch["features"])
-        log_policy = logits.float().log_softmax(-1)
-        log_probs = log_policy.gather(-1, batch["actions"][..., None]).squeeze(-1)
+        outputs, values = self.networks(batch["features"])
+        log_probs, entropies = self.policy.evaluate(outputs, batch["actions"])
         gains = batch["advantages"]
         if config.normalise_advantages == "minibatch":
             gains = standardise(gains, weights, axes=(1,))
@@ -215,7 +224,7 @@ class PPO(LightningModule):
             errors = torch.maximum(errors, (batch["values"] + change - batch["targets"]).square())
         value = 0.5 * average(errors, weights)
 
-        entropy = average(-(log_policy.exp() * log_policy).sum(-1), weights)
+        entropy = average(entropies, weights)
         total = policy + config.value_weight * value - config.entropy * entropy
         return {"total": total, "policy": policy, "value": value, "entropy": entropy}
 
