@@ -10,6 +10,10 @@ _ENVIRONMENTS = {
         "lcd.envs.hardness.discrete:HardnessDiscreteVectorEnv",
     ),
     "lcd/ctgraph-v0": ("lcd.envs.ctgraph.graph:CTGraphEnv", "lcd.envs.ctgraph.graph:CTGraphVectorEnv"),
+    "lcd/hardness-continuous-v0": (
+        "lcd.envs.hardness.continuous:HardnessContinuousEnv",
+        "lcd.envs.hardness.continuous:HardnessContinuousVectorEnv",
+    ),
 }
 
 _PROCGEN = ("lcd.envs.procgen.vector:ProcgenEnv", "lcd.envs.procgen.vector:ProcgenVectorEnv")

@@ -34,6 +34,7 @@ BENCHMARKS.add("toy", "lcd.envs.toy:TOY")
 BENCHMARKS.add("procgen", "lcd.envs.procgen.benchmark:PROCGEN")
 BENCHMARKS.add("procgen-easy", "lcd.envs.procgen.benchmark:PROCGEN_EASY")
 BENCHMARKS.add("ctgraph", "lcd.envs.ctgraph.benchmark:CTGRAPH")
+BENCHMARKS.add("hardness", "lcd.envs.hardness.benchmark:HARDNESS")
 
 _NEEDED = ("name", "tasks", "views", "r_min", "r_max", "make_vec")
 

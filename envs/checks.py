@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -40,20 +40,50 @@ def part(share_of: float, whole_of: int) -> int:
     return math.floor(share_of * whole_of + 1e-9)
 
 
+def finite(knobs: Any, name: str) -> None:
+    """Refuse a knob that is no finite number."""
+    value = getattr(knobs, name)
+    if not is_number(value) or not math.isfinite(value):
+        raise InputError(f"{name} is {value!r}, but it must be a finite number.")
+
+
+def known_knobs(given: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Refuse knobs that there are not."""
+    names = list(names)
+    for name in given:
+        if name not in names:
+            raise InputError(f"There is no knob '{name}' (given as {given[name]!r}); {nearest(name, names)}")
+
+
 def one_of(key: str, value: Any, options: Sequence[str]) -> None:
-    """Refuse a value that is none of its options."""
+    """Refuse a value that is none of the options."""
     if value not in options:
         raise InputError(f"{key} is {value!r}, which is none of its values; {nearest(value, options)}")
 
 
-def seed_list(seed: int | Sequence[int]) -> list[int]:
-    """The seeds of a population from one seed or several."""
+def seed_list(seed: Any) -> list[int]:
+    """One seed or several, checked, as a list."""
     seeds = [seed] if isinstance(seed, Integral) else list(seed)
     if not seeds:
         raise InputError("seed is an empty sequence, but a population has at least one seed.")
     for number in seeds:
         whole_number("seed", number, 0)
     return [int(number) for number in seeds]
+
+
+def table(name: str, given: Any, rows: int, columns: int) -> tuple[tuple[float, ...], ...]:
+    """A user's table of numbers, or a function of row and column, as nested tuples."""
+    if callable(given):
+        return tuple(tuple(float(given(row, column)) for column in range(columns)) for row in range(rows))
+    try:
+        found = tuple(tuple(float(entry) for entry in row) for row in given)
+    except (TypeError, ValueError):
+        found = ()
+    if len(found) != rows or any(len(row) != columns for row in found):
+        raise InputError(
+            f"{name} must be a function, or a table of {rows} rows (states) and {columns} columns (actions)."
+        )
+    return found
 
 
 def checked_actions(actions: Any, copies: int, options: int) -> np.ndarray:

@@ -43,6 +43,7 @@ class SingleCopy(gymnasium.Env):
         observation = observations[0]
         if terminated or truncated:
             observation = infos["final_obs"][0]
+            infos = infos | {k.removeprefix("final_"): v for k, v in infos.items() if k.startswith("final_")}
             self._running = False
         return observation, float(rewards[0]), terminated, truncated, _first(infos)
 
@@ -66,4 +67,5 @@ class SingleCopy(gymnasium.Env):
 
 
 def _first(infos: dict[str, Any]) -> dict[str, Any]:
-    return {key: value[0] for key, value in infos.items() if not key.startswith("_") and not key.startswith("final_")}
+    kept = {key: value for key, value in infos.items() if not key.startswith(("_", "final_")) and key != "obs"}
+    return {key: value[0] for key, value in kept.items()}

@@ -23,7 +23,9 @@ KEYS: dict[str, int] = {
     "evaluation": 5,
     "initialisation": 6,
     "shuffle": 7,
+    "environment": 8,
     "stage": 9,
+    "injection": 40,
 }
 """The branches of a run's one SeedSequence. Numbers are never reused: curves depend on them."""
 

@@ -35,6 +35,11 @@ COMMANDS = {
         "task=toy/… [view=semantic] [reward_p=0.5]",
         "train one task under one condition for several seeds",
     ),
+    "sweep": Command(
+        "lcd.pipelines.sweep:run",
+        "experiment=delay [quick=true] [out=…]",
+        "vary one or two dimensions of hardness over a grid, for some agents and seeds, and draw the result",
+    ),
     "report": Command(
         "lcd.pipelines.report:run",
         "<study folder, .csv or .parquet> [out=…]",

@@ -13,7 +13,7 @@ from lcd.envs.errors import InputError, nearest
 from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
-GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study")
+GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study", "experiment")
 POSITIONAL = {"report": "path", "list": "what", "view": "task", "measure": "benchmark"}
 TEXT_KEYS = ("out", "path")
 PATH_OR_LIST = "curriculum"
@@ -151,8 +151,10 @@ def _spelled_out(command: str, text: str) -> str:
         if command not in POSITIONAL:
             raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
         head, value = POSITIONAL[command], text
+    plain = value not in ("", "null") and value[0] not in "'\""
     path = head in (*TEXT_KEYS, "what") or (head == PATH_OR_LIST and value[:1] != "[")
-    if path and value not in ("", "null") and value[0] not in "'\"":
+    # A task's name may go on with what is varied, whose signs mean something to Hydra.
+    if plain and (path or (head == "task" and ":" in value)):
         value = _quoted(value)
     return f"{head}={value}"
 

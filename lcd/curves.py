@@ -27,7 +27,7 @@ DEFAULTS = {
 TEXT = ("benchmark", "task", "view", "frontend", "shaping", "agent", "split")
 CONDITION = ("benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent")
 CURVE = (*CONDITION, "seed", "split")
-SPLITS = ("eval", "train")
+SPLITS = ("eval", "train", "noise_free")
 
 Range = tuple[float, float]
 
@@ -250,7 +250,7 @@ def _check_values(frame: pd.DataFrame) -> None:
     _refuse(frame, "reward_p", ~frame["reward_p"].between(0, 1, inclusive="right"), "it should be in (0, 1]")
     _refuse(frame, "step", frame["step"] < 0, "it should be 0 or more")
     _refuse(frame, "seed", frame["seed"] % 1 != 0, "it should be a whole number")
-    _refuse(frame, "split", ~frame["split"].isin(SPLITS), "it should be 'eval' (held out) or 'train'")
+    _refuse(frame, "split", ~frame["split"].isin(SPLITS), "it should be 'eval' (held out), 'train' or 'noise_free'")
 
 
 def _refuse(frame: pd.DataFrame, name: str, wrong: pd.Series, right: str) -> None:

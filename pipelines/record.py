@@ -74,7 +74,7 @@ class Recorder(Callback):
 
     Args:
         rollouts: the run's training data; it knows the step.
-        evaluator: plays the held-out copies.
+        evaluators: play the held-out copies; by the split that their rows get.
         every: environment steps of a seed between two evaluations.
         row: the columns that all rows share, for each seed (and for each task that the evaluator plays).
         curve: the run's curve file.
@@ -86,7 +86,7 @@ class Recorder(Callback):
     def __init__(
         self,
         rollouts: Rollouts,
-        evaluator: Evaluator,
+        evaluators: dict[str, Evaluator],
         every: int,
         row: list[dict[str, Any]],
         curve: CurveFile,
@@ -94,7 +94,7 @@ class Recorder(Callback):
         report: Callable[..., Any],
         mirror: Callable[[list[dict[str, Any]]], None],
     ):
-        self.rollouts, self.evaluator, self.every, self.row = rollouts, evaluator, every, row
+        self.rollouts, self.evaluators, self.every, self.row = rollouts, evaluators, every, row
         self.curve, self.checkpoint, self.report, self.mirror = curve, checkpoint, report, mirror
         self.pending: list[dict[str, Any]] = []
         self.trained_s = 0.0
@@ -132,8 +132,8 @@ class Recorder(Callback):
     def _record(self, trainer: Trainer, agent: LightningModule) -> None:
         """One evaluation's rows."""
         step = self.rollouts.step
-        held_out = self.evaluator(agent, step)
-        training = self.rollouts.episodes.pop()
+        found = {split: evaluator(agent, step) for split, evaluator in self.evaluators.items()}
+        found["train"] = self.rollouts.episodes.pop()
         moment = {"step": step, "wall_s": round(self.wall_s, 3)}
         trained = self.row
         if (phase := self.rollouts.phase) is not None:
@@ -141,8 +141,8 @@ class Recorder(Callback):
             trained = [row for row in self.row if row["task"] == phase]
         rows = [
             {**row, "split": split, **moment, **statistics}
-            for split, shared, columns in (("eval", self.row, held_out), ("train", trained, training))
-            for row, statistics in zip(shared, columns, strict=True)
+            for split, columns in found.items()
+            for row, statistics in zip(trained if split == "train" else self.row, columns, strict=True)
             if statistics is not None
         ]
         self.curve.append(rows)

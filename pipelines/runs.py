@@ -1,7 +1,7 @@
 """From configs to runs: which runs a study needs, and what happens around the training of one."""
 
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -144,12 +144,12 @@ def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:
     return {"name": name, "task": task, "knobs": dict(knobs), "steps": steps}
 
 
-def known(key: str, names: Iterable[str], options: Iterable[str], benchmark: str) -> None:
+def known(key: str, names: Iterable[str], options: Collection[str], benchmark: str) -> None:
     """Refuse names that a benchmark does not have, and names given twice.
 
     key: the config key, for the error's sentence.
     """
-    names, options = list(names), list(options)
+    names = list(names)
     if not names:
         raise InputError(f"{key}=[] is empty: {nearest('', options)}")
     for name in names:

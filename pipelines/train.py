@@ -4,13 +4,14 @@ import logging
 import math
 import warnings
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import VectorEnv
 from lightning.pytorch import LightningModule, Trainer
 from rich.console import Console
@@ -21,12 +22,15 @@ from lcd import frontends
 from lcd.agents import agents, validate
 from lcd.agents.curriculum import CurriculumRollouts, Stage
 from lcd.agents.evaluate import Evaluator, EveryTask
+from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.rollout import Rollouts, loader
 from lcd.curves import COLUMNS, PHASE
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
+from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
 from lcd.pipelines.diagnose import opening, train_missing
+from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
 from lcd.pipelines.record import STEP, AtomicCheckpoints, CurveFile, Recorder
 from lcd.pipelines.runs import run_config_from
@@ -93,20 +97,39 @@ def train_run(run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str
         device: Lightning's `accelerator`.
     """
     folder = Path(run_dir)
-    stages = stages_of(run_config)
-    copies = validate(*_agent(run_config)).copies
-    training = [_environment(run_config, stage, "train", copies) for stage in stages]
-    tasks = {stage["name"]: stage for stage in stages}
-    held_out = [_environment(run_config, stage, "eval", run_config["evaluation"]["copies"]) for stage in tasks.values()]
+    name, params = _agent(run_config)
+    config, kind = validate(name, params), agents.resolve(name)
+    if isinstance(kind, type) and issubclass(kind, Learner):
+        _learn(run_config, folder, kind, config, tracker)
+        return
+    training, held_out = _environments(run_config, config.copies)
+    training = [spaces_for(kind, env) for env in training]
+    held_out = {split: [spaces_for(kind, env) for env in envs] for split, envs in held_out.items()}
     try:
         agent = build_agent(run_config, training[0])
         rollouts = build_rollouts(run_config, training, agent)
         episodes = run_config["evaluation"]["episodes"]
-        evaluators = [Evaluator(env, rollouts.seeds, episodes) for env in held_out]
-        _fit(run_config, folder, agent, rollouts, EveryTask(evaluators), tracker, device)
+        evaluators = {
+            split: EveryTask([Evaluator(env, rollouts.seeds, episodes) for env in envs])
+            for split, envs in held_out.items()
+        }
+        _fit(run_config, folder, agent, rollouts, evaluators, tracker, device)
     finally:
-        for env in (*training, *held_out):
+        for env in (*training, *chain.from_iterable(held_out.values())):
             env.close()
+
+
+def _learn(run_config: dict[str, Any], folder: Path, kind: type, config: Any, tracker: dict[str, Any]) -> None:
+    """Let an agent that trains itself do so, seed by seed."""
+    if "curriculum" in run_config:
+        name = run_config["agent"]["name"]
+        raise InputError(f"agent={name} learns one task: a curriculum needs agent=ppo or agent=recurrent_ppo.")
+
+    def environments(seeds: list[int]) -> tuple[VectorEnv, dict[str, VectorEnv]]:
+        training, held_out = _environments(run_config | {"seeds": seeds}, config.copies)
+        return training[0], {split: envs[0] for split, envs in held_out.items()}
+
+    learn_run(run_config, folder, kind, config, environments, _shared_columns(run_config), tracker)
 
 
 def stages_of(run_config: dict[str, Any]) -> list[dict[str, Any]]:
@@ -119,17 +142,17 @@ def stages_of(run_config: dict[str, Any]) -> list[dict[str, Any]]:
 def build_agent(run_config: dict[str, Any], env: VectorEnv) -> LightningModule:
     """The agent of a run, its front-end and networks shaped by the environment's spaces."""
     name, params = _agent(run_config)
-    if not isinstance(env.single_action_space, Discrete):
+    actions = env.single_action_space
+    if not isinstance(actions, Discrete | Box):
         raise InputError(
-            f"task={run_config['task']} has the action space {env.single_action_space}: "
-            f"agent={name} needs a discrete one."
+            f"task={run_config['task']} has the action space {actions}: agent={name} needs a discrete one or a box."
         )
     knobs = dict(run_config["frontend"])
     frontend = frontends.make(knobs.pop("name"), **knobs)
     space = env.single_observation_space
     with torch.no_grad():
         features = frontend(torch.from_numpy(np.zeros((1, *space.shape), space.dtype)))
-    actions = int(env.single_action_space.n)
+    actions = int(actions.n) if isinstance(actions, Discrete) else actions
     return agents.resolve(name)(validate(name, params), features.shape[1:], actions, run_config["seeds"], frontend)
 
 
@@ -144,6 +167,22 @@ def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], ag
     if "curriculum" in run_config:
         return CurriculumRollouts(stages, seeds, agent, **how)
     return Rollouts(stages[0].env, seeds, agent, total=stages[0].rollouts, **how)
+
+
+def _environments(run_config: dict[str, Any], copies: int) -> tuple[list[VectorEnv], dict[str, list[VectorEnv]]]:
+    """The training population of each stage (rewards thinned), and by their split those of each task held out."""
+    stages, evaluation = stages_of(run_config), run_config["evaluation"]
+    training = [_environment(run_config, stage, "train", copies) for stage in stages]
+    tasks = list({stage["name"]: stage for stage in stages}.values())
+    splits = {"eval": tasks}
+    if evaluation.get("noise_free"):
+        still = [quiet(stage["task"], stage["knobs"]) for stage in tasks]
+        splits["noise_free"] = [{"task": task, "knobs": knobs} for task, knobs in still]
+    held_out = {
+        split: [_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
+        for split, of_split in splits.items()
+    }
+    return training, held_out
 
 
 def _environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:
@@ -169,7 +208,7 @@ def _fit(
     folder: Path,
     agent: LightningModule,
     rollouts: Rollouts,
-    evaluator: EveryTask,
+    evaluators: dict[str, EveryTask],
     tracker: dict[str, Any],
     device: dict[str, Any],
 ) -> None:
@@ -184,7 +223,7 @@ def _fit(
     tracked.log_rows(earlier)
     recorder = Recorder(
         rollouts,
-        evaluator,
+        evaluators,
         run_config["evaluation"]["every"],
         _shared_columns(run_config),
         curve,

@@ -7,263 +7,216 @@ from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
 
-from lcd.envs.checks import checked_actions, one_of, seed_list, whole_number
 from lcd.envs.errors import InputError
+from lcd.envs.hardness.engine import STREAMS, VIEWS, ToyVectorEnv
 from lcd.envs.hardness.images import IMAGE_VIEWS, Renderer
 from lcd.envs.hardness.mdp import DiscreteMDP, HardnessKnobs, build_mdp
+from lcd.envs.hardness.sequences import SequenceRewards
 from lcd.envs.hardness.shapes import portraits
+from lcd.envs.hardness.solve import expected_return
 from lcd.envs.single import SingleCopy
-from lcd.envs.state import State, nest, unnest
-from lcd.envs.streams import Streams, group_seeds, seed_sequence
+from lcd.envs.state import State
 
-VIEWS = (*IMAGE_VIEWS, "state")
-SPLITS = ("train", "eval")
-_STREAMS = ("dynamics", "geometry", "appearance")
+__all__ = ["VIEWS", "HardnessDiscreteEnv", "HardnessDiscreteVectorEnv"]
 
 
-class HardnessDiscreteVectorEnv(VectorEnv):
-    """Copies of one toy MDP, or of one a seed for a population of seeds.
+class HardnessDiscreteVectorEnv(ToyVectorEnv):
+    """Copies of one toy MDP, or of one a seed for a population of seeds; the knobs are those of `HardnessKnobs`
+    and `ImageKnobs`.
+
+    The ground truth: `mdps` (each seed's tables), `optimal_returns`, `states`, and with every step, in
+    `infos["augmented_state"]`, the last sequence_length + delay + 1 states (-1: before the episode).
 
     Within the code a "node" is a state's number among the states of all seeds' MDPs.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {
-        "autoreset_mode": AutoresetMode.SAME_STEP,
-        "render_modes": ["rgb_array"],
-        "render_fps": 4,
-    }
+    knobs: HardnessKnobs
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        view: str = "state",
-        split: str = "train",
-        seed: int | Sequence[int] = 0,
-        render_mode: str | None = None,
-        **knobs: Any,
-    ) -> None:
-        """Args:
-        num_envs: number of copies, over all seeds.
-        view: "pixels", "figure_ground", "semantic" (images), or "state" (one-hot vector).
-        split: "train" or "eval": the same MDP under other random streams.
-        seed: a seed, or the seeds of a population, whose copies lie side by side in this order.
-        render_mode: None or "rgb_array".
-        knobs: those of `HardnessKnobs` and `ImageKnobs`.
-        """
-        one_of("view", view, VIEWS)
-        one_of("split", split, SPLITS)
-        if render_mode is not None:
-            one_of("render_mode", render_mode, self.metadata["render_modes"])
-        whole_number("num_envs", num_envs, 1)
-        self._seeds = seed_list(seed)
-        if num_envs % len(self._seeds):
-            raise InputError(f"num_envs is {num_envs}, but it must be a multiple of the {len(self._seeds)} seeds.")
-        self.num_envs, self.view, self.split, self.render_mode = num_envs, view, split, render_mode
-        self.knobs = HardnessKnobs.from_dict(knobs)
-        self.mdps: list[DiscreteMDP] = [build_mdp(self.knobs, s) for s in self._seeds]
-        self._join_tables()
-        self._start_streams()
-        self._renderer = None
-        if view in IMAGE_VIEWS:
-            self._renderer = Renderer(
-                self.knobs.images, view, self.knobs.state_space_size, *(self._streams[k] for k in _STREAMS[1:])
+    def _read_knobs(self, knobs: dict[str, Any]) -> HardnessKnobs:
+        found = HardnessKnobs.from_dict(knobs)
+        if self.view == "state" and found.images.image_transforms:
+            raise InputError(
+                f"image_transforms is {','.join(found.images.image_transforms)!r}, but the view 'state' shows no "
+                f"image: choose a view from {', '.join(IMAGE_VIEWS)}."
             )
-        self._make_spaces()
-        self._make_buffers()
-
-    @property
-    def num_seeds(self) -> int:
-        """How many seeds the population has."""
-        return len(self._seeds)
+        return found
 
     @property
     def states(self) -> np.ndarray:
         """Every copy's present state."""
         return self._nodes - self._first_node
 
+    @property
+    def irrelevant_states(self) -> np.ndarray:
+        """Every copy's present state in the part that no reward depends on."""
+        return self._others - self._first_other
+
+    @property
+    def optimal_returns(self) -> list[float]:
+        """Each seed's expected return of an optimal agent, noise of the reward aside."""
+        return [expected_return(mdp) for mdp in self.mdps]
+
+    def _make(self) -> None:
+        self.mdps: list[DiscreteMDP] = [build_mdp(self.knobs, s) for s in self._seeds]
+        self._join_tables()
+        self._rewards = SequenceRewards(self.mdps, self.group)
+        self._nodes, self._others = np.zeros((2, self.num_envs), dtype=np.int64)
+        self._before = np.zeros(self.num_envs, dtype=np.int64)
+        self._trail = np.full((self.num_envs, self.knobs.sequence_length + self.knobs.delay + 1), -1)
+        self._renderer = None
+        if self.view in IMAGE_VIEWS:
+            most = max(self.knobs.state_space_size, self.knobs.irrelevant_states)
+            streams = (self._streams[name] for name in STREAMS[1:])
+            halves = 2 if self.knobs.irrelevant_features else 1
+            self._renderer = Renderer(self.knobs.images, self.view, most, *streams, halves=halves)
+        self._make_spaces()
+
     def _join_tables(self) -> None:
         """One flat table for the MDPs of all seeds: a step then costs one look-up whatever their number."""
-        states, codes = self.knobs.state_space_size, len(self.mdps[0].rewards)
-        group = np.repeat(np.arange(self.num_seeds), self.num_envs // self.num_seeds)
-        self._first_node = group * states
-        self._first_code = group * codes
+        knobs, states = self.knobs, self.knobs.state_space_size
+        self._first_node = self.group * states
         self._successors = np.concatenate([m.transitions + g * states for g, m in enumerate(self.mdps)]).ravel()
         self._terminal = np.concatenate([m.terminal for m in self.mdps])
-        self._rewards = np.concatenate([m.rewards for m in self.mdps])
         self._starts = np.stack([m.starts + g * states for g, m in enumerate(self.mdps)])
-        self._first_start = group * self._starts.shape[1]
-        self._gate = self.mdps[0].gate.astype(np.float64)
-        self._gated = not self.mdps[0].gate[1:].all()
+        self._first_start = self.group * self._starts.shape[1]
         self._one_hot = np.tile(np.eye(states, dtype=np.float32), (self.num_seeds, 1))
-
-    def _start_streams(self) -> None:
-        copies = range(self.num_envs // self.num_seeds)
-        sequences = [seed_sequence(seed, self.split, copy) for seed in self._seeds for copy in copies]
-        fresh = dict(zip(_STREAMS, Streams.spawn(sequences, len(_STREAMS)), strict=True))
-        if not hasattr(self, "_streams"):
-            self._streams = fresh
-        for name, streams in fresh.items():
-            self._streams[name].set_state(streams.get_state())
+        others = knobs.irrelevant_states
+        self._first_other = self.group * others
+        if others:
+            tables = [m.irrelevant + g * others for g, m in enumerate(self.mdps)]
+            self._other_successors = np.concatenate(tables).ravel()
+            self._other_one_hot = np.tile(np.eye(others, dtype=np.float32), (self.num_seeds, 1))
+        if knobs.init_state_dist is not None:
+            self._start_bounds = np.cumsum(np.array(knobs.init_state_dist)[self.mdps[0].starts])[:-1]
 
     def _make_spaces(self) -> None:
+        knobs = self.knobs
         if self._renderer is None:
-            self.single_observation_space = spaces.Box(0.0, 1.0, (self.knobs.state_space_size,), np.float32)
+            length = knobs.state_space_size + knobs.irrelevant_states
+            self.single_observation_space = spaces.Box(0.0, 1.0, (length,), np.float32)
         else:
             self.single_observation_space = spaces.Box(0, 255, self._renderer.shape, np.uint8)
-        self.single_action_space = spaces.Discrete(self.knobs.action_space_size)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.single_action_space = spaces.Discrete(knobs.action_space_size)
+        if knobs.irrelevant_features:
+            self.single_action_space = spaces.MultiDiscrete([knobs.action_space_size, knobs.irrelevant_actions])
 
-    def _make_buffers(self) -> None:
-        self._nodes = np.zeros(self.num_envs, dtype=np.int64)
-        self._steps = np.zeros(self.num_envs, dtype=np.int64)
-        self._history = np.zeros(self.num_envs, dtype=np.int64)
-        self._pending = np.zeros((self.knobs.delay, self.num_envs))
-        self._slot = 0
-        self._running = False
-        self._shown: np.ndarray | None = None
+    @property
+    def one_hot_sizes(self) -> tuple[int, ...]:
+        """The lengths of the one-hot vectors that the view `state` puts side by side."""
+        knobs = self.knobs
+        return (knobs.state_space_size, *([knobs.irrelevant_states] if knobs.irrelevant_features else []))
 
-    def reset(
-        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start an episode in every copy.
-
-        Args:
-            seed: re-seeds the streams, never the tables: one seed, or one for each seed of the population.
-            options: none are known.
-        """
-        if seed is not None:
-            self._seeds = group_seeds(seed, self.num_seeds)
-            self._start_streams()
-        self._running = True
-        self._begin(None)
-        return self._show(self._observe()), {}
-
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """One step of every copy; a copy whose episode ends shows the next one's first observation."""
-        if not self._running:
-            raise ResetNeeded("Call reset() before step(): no episode is running.")
-        self._move(checked_actions(actions, self.num_envs, self.knobs.action_space_size))
-        self._steps += 1
-        rewards = self._pay(self._complete_sequences())
-        infos: dict[str, Any] = {}
-        if self.knobs.reward_noise > 0:
-            infos["event_reward"] = rewards
-            rewards = rewards + self.knobs.reward_noise * self._streams["dynamics"].normal()
-        terminations = self._terminal.take(self._nodes)
-        truncations = self._steps >= self.knobs.horizon
-        truncations &= ~terminations
-        observations = self._observe()
-        ended = terminations | truncations
-        if ended.any():
-            infos["final_obs"], infos["_final_obs"] = observations, ended
-            observations = self._begin_again(np.flatnonzero(ended), observations)
-        return self._show(observations), rewards, terminations, truncations, infos
-
-    def _move(self, actions: np.ndarray) -> None:
-        edges = self._nodes * self.knobs.action_space_size
-        edges += actions
-        self._nodes = self._successors.take(edges)
-        if self.knobs.transition_noise > 0:
-            stray = np.flatnonzero(self._streams["dynamics"].uniform() < self.knobs.transition_noise)
-            first = self._first_node[stray]
-            true = self._nodes[stray] - first
-            other = self._streams["dynamics"].integers(self.knobs.state_space_size - 1, stray)
-            self._nodes[stray] = first + other + (other >= true)
-
-    def _complete_sequences(self) -> np.ndarray:
-        """The reward of the sequence, if any, that ends with this step."""
-        if self.knobs.sequence_length == 1:
-            rewards = self._rewards.take(self._nodes)
+    def _checked(self, actions: np.ndarray) -> np.ndarray:
+        actions = np.asarray(actions)
+        shape = self.action_space.shape
+        if actions.shape != shape or actions.dtype.kind not in "iu":
+            raise InputError(
+                f"actions have the shape {actions.shape} and type {actions.dtype}, but {self.num_envs} copies need "
+                f"{shape} whole numbers."
+            )
+        actions = actions.astype(np.int64, copy=False)
+        if actions.ndim == 1:
+            wrong = actions.view(np.uint64).max() >= self.knobs.action_space_size
         else:
-            codes = self._history * self.knobs.state_space_size
-            codes += self._nodes
-            codes -= self._first_node
-            rewards = self._rewards.take(codes + self._first_code)
-            kept = self.knobs.state_space_size ** (self.knobs.sequence_length - 1)
-            self._history = codes - codes // kept * kept
-        if self._gated:
-            rewards *= self._gate.take(self._steps)
-        return rewards
+            wrong = (actions < 0).any() or (actions >= self.single_action_space.nvec).any()
+        if wrong:
+            most = f"{self.knobs.action_space_size - 1}"
+            most += f" and {self.knobs.irrelevant_actions - 1}" if actions.ndim == 2 else ""
+            raise InputError(f"actions go from {actions.min()} to {actions.max()}, but they must be from 0 to {most}.")
+        return actions
 
-    def _pay(self, rewards: np.ndarray) -> np.ndarray:
-        """What is handed out now, `delay` steps after it was earned."""
-        if self.knobs.delay == 0:
-            return rewards
-        due = self._pending[self._slot].copy()
-        self._pending[self._slot] = rewards
-        self._slot = (self._slot + 1) % self.knobs.delay
-        return due
+    def _move(self, actions: np.ndarray) -> np.ndarray:
+        knobs = self.knobs
+        own = actions if actions.ndim == 1 else actions[:, 0]
+        self._before = self._nodes - self._first_node
+        edges = self._nodes * knobs.action_space_size
+        edges += own
+        chance = self._chances(own)
+        self._nodes = self._strayed(self._successors.take(edges), chance, self._first_node, knobs.set_size)
+        if knobs.irrelevant_features:
+            edges = self._others * knobs.irrelevant_actions + actions[:, 1]
+            size = knobs.irrelevant_set_size
+            self._others = self._strayed(self._other_successors.take(edges), chance, self._first_other, size)
+        self._trail[:, :-1] = self._trail[:, 1:]
+        self._trail[:, -1] = self._nodes - self._first_node
+        return self._terminal.take(self._nodes)
 
-    def _begin(self, index: np.ndarray | None) -> None:
-        rows = slice(None) if index is None else index
-        draw = self._streams["dynamics"].integers(self._starts.shape[1], index)
+    def _chances(self, actions: np.ndarray) -> float | np.ndarray:
+        """Every copy's probability of straying."""
+        noise = self.knobs.transition_noise
+        if not callable(noise):
+            return noise
+        pairs = zip(self._before.tolist(), actions.tolist(), strict=True)
+        return np.array([noise(*pair, self._generators[copy]) for copy, pair in enumerate(pairs)])
+
+    def _strayed(self, nodes: np.ndarray, chance: float | np.ndarray, first: np.ndarray, size: int) -> np.ndarray:
+        """The successors after noise, which leads to another state of the same set of `size`."""
+        if isinstance(chance, float | int) and chance == 0:
+            return nodes
+        stray = np.flatnonzero(self._streams["dynamics"].uniform() < chance)
+        base = first[stray]
+        true = nodes[stray] - base
+        if self.knobs.sets > 1:
+            base = base + true // size * size
+            true = true % size
+        other = self._streams["dynamics"].integers(size - 1, stray)
+        nodes[stray] = base + other + (other >= true)
+        return nodes
+
+    def _earned(self, actions: np.ndarray) -> np.ndarray:
+        own = actions if actions.ndim == 1 else actions[:, 0]
+        return self._rewards.earned(self.states, own, self._steps)
+
+    def _noise_arguments(self, actions: np.ndarray) -> tuple[Sequence[Any], Sequence[Any]]:
+        if not callable(self.knobs.reward_noise):
+            return (), ()
+        return self._before.tolist(), (actions if actions.ndim == 1 else actions[:, 0]).tolist()
+
+    def _start(self, rows: slice | np.ndarray, index: np.ndarray | None) -> None:
+        streams = self._streams["dynamics"]
+        if self.knobs.init_state_dist is None:
+            draw = streams.integers(self._starts.shape[1], index)
+        else:
+            draw = np.searchsorted(self._start_bounds, streams.uniform(index), side="right")
         nodes = self._starts.take(draw + self._first_start[rows])
         self._nodes[rows] = nodes
-        self._steps[rows] = 0
-        if self.knobs.sequence_length > 1:
-            self._history[rows] = nodes - self._first_node[rows]
-        if self.knobs.delay:
-            self._pending[:, rows] = 0.0
-        if self._renderer is not None:
-            self._renderer.begin(index)
-
-    def _begin_again(self, index: np.ndarray, observations: np.ndarray) -> np.ndarray:
-        self._begin(index)
-        observations = observations.copy()
-        observations[index] = self._observe(index)
-        return observations
+        states = nodes - self._first_node[rows]
+        if self.knobs.irrelevant_features:
+            self._others[rows] = streams.integers(self.knobs.irrelevant_states, index) + self._first_other[rows]
+        self._rewards.begin(rows, states)
+        self._trail[rows] = -1
+        self._trail[rows, -1] = states
 
     def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
-        nodes = self._nodes if index is None else self._nodes[index]
+        rows = slice(None) if index is None else index
+        nodes, others = self._nodes[rows], self._others[rows]
         if self._renderer is None:
-            return self._one_hot.take(nodes, axis=0)
-        if index is None:
-            return self._renderer.draw(nodes - self._first_node, self._steps)
-        return self._renderer.draw(nodes - self._first_node[index], self._steps[index], index)
+            shown = self._one_hot.take(nodes, axis=0)
+            if not self.knobs.irrelevant_features:
+                return shown
+            return np.concatenate([shown, self._other_one_hot.take(others, axis=0)], axis=1)
+        states = [nodes - self._first_node[rows]]
+        if self.knobs.irrelevant_features:
+            states.append(others - self._first_other[rows])
+        return self._renderer.draw(np.stack(states), self._steps[rows], index)
 
-    def _show(self, observations: np.ndarray) -> np.ndarray:
-        if self.render_mode is not None and self._renderer is not None:
-            self._shown = observations.copy()
-        return observations
+    def _augmented(self) -> dict[str, np.ndarray]:
+        return {"augmented_state": self._trail.copy()}
 
-    def render(self) -> tuple[np.ndarray, ...] | None:
-        """The copies' last observations; in the view `state`, a picture of each state."""
-        if self.render_mode is None:
-            return None
-        if not self._running:
-            raise ResetNeeded("Call reset() before render(): there is nothing to show.")
-        if self._renderer is None:
-            return tuple(portraits(self.knobs.state_space_size)[self.states])
-        return tuple(self._shown.copy())
+    def _picture(self) -> np.ndarray:
+        return portraits(self.knobs.state_space_size)[self.states]
 
-    def get_state(self) -> State:
-        """Everything that the future depends on."""
-        state = {
-            "nodes": self._nodes.copy(),
-            "steps": self._steps.copy(),
-            "history": self._history.copy(),
-            "pending": self._pending.copy(),
-            "slot": np.array(self._slot),
-            "running": np.array(self._running),
-        }
-        for name, streams in self._streams.items():
-            state |= nest(name, streams.get_state())
-        return state if self._renderer is None else state | nest("renderer", self._renderer.get_state())
+    def _own_state(self) -> State:
+        own = {"nodes": self._nodes, "others": self._others, "trail": self._trail}
+        return {name: value.copy() for name, value in own.items()}
 
-    def set_state(self, state: State) -> None:
-        """Continue exactly where `get_state` was called (on an environment made with the same arguments)."""
-        self._nodes, self._steps = state["nodes"].copy(), state["steps"].copy()
-        self._history, self._pending = state["history"].copy(), state["pending"].copy()
-        self._slot, self._running = int(state["slot"]), bool(state["running"])
-        for name, streams in self._streams.items():
-            streams.set_state(unnest(name, state))
-        if self._renderer is not None:
-            self._renderer.set_state(unnest("renderer", state))
+    def _set_own_state(self, state: State) -> None:
+        self._nodes, self._others = state["nodes"].copy(), state["others"].copy()
+        self._trail = state["trail"].copy()
+
+    def _parts(self) -> dict[str, Any]:
+        return {**super()._parts(), "rewards": self._rewards}
 
 
 class HardnessDiscreteEnv(SingleCopy):

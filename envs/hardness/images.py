@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from lcd.envs.checks import is_number, share, whole
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.hardness.pictures import picture_sprites
 from lcd.envs.hardness.shapes import RADIUS, distractor_masks, figure_masks, label_colours, noise_tiles
 from lcd.envs.state import State
 from lcd.envs.streams import Streams
@@ -38,6 +39,10 @@ class ImageKnobs:
     """Least and largest scale."""
     image_ro_quant: int = 15
     """Rotations are multiples of this many degrees."""
+    image_radius: float = RADIUS
+    """Radius of a figure at scale 1, as a share of the image's side (MDP Playground's is 0.2)."""
+    image_folder: str | None = None
+    """Folder of the user's own images, which in alphabetical order take the polygons' place."""
     texture: float = 0.0
     """Strength of the textures of figure and background, 0 (none) to 1; new ones every frame unless `motion`."""
     contrast: float = 1.0
@@ -64,8 +69,10 @@ class ImageKnobs:
             raise InputError("contrast is 0, but a figure without any contrast is invisible; it must be above 0.")
         if not is_number(self.motion) or not 0 <= self.motion < np.inf:
             raise InputError(f"motion is {self.motion!r}, but it must be a number of pixels of at least 0.")
-        object.__setattr__(self, "image_transforms", _transforms(self.image_transforms))
-        object.__setattr__(self, "image_scale_range", _scale_range(self.image_scale_range))
+        object.__setattr__(self, "image_transforms", parse_transforms(self.image_transforms))
+        if not is_number(self.image_radius) or not 0.05 <= self.image_radius <= 0.5:
+            raise InputError(f"image_radius is {self.image_radius!r}, but it must be a number from 0.05 to 0.5.")
+        object.__setattr__(self, "image_scale_range", _scale_range(self.image_scale_range, self.image_radius))
         if self.moves and min(self.reaches) < 1:
             raise InputError(
                 f"image_size is {self.image_size}, but at scale {self.image_scale_range[1]} the figure has no room to "
@@ -99,10 +106,12 @@ class ImageKnobs:
     @property
     def reaches(self) -> tuple[int, ...]:
         """By how many pixels a figure of each scale can move and stay in the image."""
-        return tuple(int(self.image_size * (0.5 - RADIUS * scale) + 1e-9) for scale in self.scales)
+        return tuple(int(self.image_size * (0.5 - self.image_radius * scale) + 1e-9) for scale in self.scales)
 
 
-def _transforms(given: str | Sequence[str]) -> tuple[str, ...]:
+def parse_transforms(given: str | Sequence[str]) -> tuple[str, ...]:
+    """The transforms' names in their fixed order."""
+    given = "" if given == "none" else given
     names = [n.strip() for n in given.split(",") if n.strip()] if isinstance(given, str) else list(given or ())
     for name in names:
         if name not in TRANSFORMS:
@@ -110,8 +119,8 @@ def _transforms(given: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in TRANSFORMS if name in names)
 
 
-def _scale_range(given: Sequence[float]) -> tuple[float, float]:
-    largest = round(0.5 / RADIUS, 9)
+def _scale_range(given: Sequence[float], radius: float) -> tuple[float, float]:
+    largest = round(0.5 / radius, 9)
     numbers = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
     if len(numbers) != 2 or not all(map(is_number, numbers)) or not 0.2 <= numbers[0] <= numbers[1] <= largest:
         raise InputError(
@@ -124,19 +133,23 @@ def _scale_range(given: Sequence[float]) -> tuple[float, float]:
 class Renderer:
     """Draws frames of a fixed number of copies, whose randomness comes from streams of their own."""
 
-    def __init__(self, knobs: ImageKnobs, view: str, states: int, geometry: Streams, appearance: Streams) -> None:
+    def __init__(
+        self, knobs: ImageKnobs, view: str, states: int, geometry: Streams, appearance: Streams, halves: int = 1
+    ) -> None:
         """Args:
         knobs: what to draw.
         view: one of `IMAGE_VIEWS`.
         states: number of states.
         geometry: streams for transforms and motion, one a copy.
         appearance: streams for textures and distractors, one a copy.
+        halves: 2 for a second image to the right, of the same geometry.
         """
-        self.knobs, self.view = knobs, view
+        self.knobs, self.view, self.halves = knobs, view, halves
         self._geometry, self._appearance = geometry, appearance
         self._reaches = np.array(knobs.reaches if knobs.moves else [0] * len(knobs.scales))
         self._reach = int(self._reaches.max())
         self._variants = len(knobs.scales) * len(knobs.rotations) * knobs.flips
+        self._colours: np.ndarray | None = None
         self._figures = _windows(self._sprites(states), knobs.image_size)
         self._plain = view != "pixels" or (knobs.texture == 0 and knobs.distractors == 0)
         if not self._plain:
@@ -153,11 +166,15 @@ class Renderer:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Height, width, channels."""
-        return self.knobs.image_size, self.knobs.image_size, 3
+        return self.knobs.image_size, self.halves * self.knobs.image_size, 3
+
+    @property
+    def _words_a_half(self) -> int:
+        return 0 if self._plain else 2 + 2 * self.knobs.distractors
 
     @property
     def _words_a_frame(self) -> int:
-        return 0 if self._plain else 2 + 2 * self.knobs.distractors
+        return self.halves * self._words_a_half
 
     def _sprites(self, states: int) -> np.ndarray:
         knobs, side = self.knobs, self.knobs.image_size + 2 * self._reach
@@ -166,7 +183,16 @@ class Renderer:
                 f"image_ro_quant is {knobs.image_ro_quant}, but {states * self._variants} different figures of "
                 f"{side}x{side} pixels are too many to keep; a larger image_ro_quant or a smaller image_size would fit."
             )
-        masks = figure_masks(states, knobs.image_size, knobs.lookalikes, knobs.scales, knobs.rotations, knobs.flips)
+        variants = (knobs.scales, knobs.rotations, knobs.flips)
+        if knobs.image_folder is None:
+            masks = figure_masks(states, knobs.image_size, knobs.lookalikes, *variants, knobs.image_radius)
+        else:
+            radius = knobs.image_size * knobs.image_radius
+            masks, colours = picture_sprites(knobs.image_folder, states, knobs.image_size, radius, *variants)
+            if self.view == "pixels":
+                border = [(0, 0), (self._reach, self._reach), (self._reach, self._reach), (0, 0)]
+                colours = np.pad(colours.reshape(-1, *colours.shape[2:]), border)
+                self._colours = _windows(colours, knobs.image_size)
         sprites = _margin(masks.reshape(-1, knobs.image_size, knobs.image_size), self._reach)
         if self.view == "semantic":
             sprites &= np.repeat(label_colours(states), self._variants, axis=0)[:, None, None, :]
@@ -185,10 +211,10 @@ class Renderer:
             self._words[rows] = self._appearance.bits(index, self._words_a_frame)
 
     def draw(self, states: np.ndarray, steps: np.ndarray, index: np.ndarray | None = None) -> np.ndarray:
-        """Frames (n, size, size, 3) of the copies in `index` (None: all).
+        """Frames (n, size, halves * size, 3) of the copies in `index` (None: all).
 
         Args:
-            states: each copy's state.
+            states: each copy's state; with two halves a row for each.
             steps: how many steps each copy's episode is old.
             index: the copies, as numbers.
         """
@@ -201,10 +227,23 @@ class Renderer:
         else:
             variant, offset = self._draw_geometry(index, np.int64)
             words = self._appearance.bits(index, self._words_a_frame) if self._words_a_frame else None
+        frames = []
+        for half, of_half in enumerate(np.atleast_2d(states)):
+            own = None if words is None else words[:, half * self._words_a_half : (half + 1) * self._words_a_half]
+            frames.append(self._draw_half(of_half, variant, offset, own))
+        return frames[0] if self.halves == 1 else np.concatenate(frames, axis=2)
+
+    def _draw_half(
+        self, states: np.ndarray, variant: np.ndarray, offset: np.ndarray, words: np.ndarray | None
+    ) -> np.ndarray:
         corner = self._reach - offset
-        figure = self._figures[states * self._variants + variant, corner[:, 0], 3 * corner[:, 1]]
-        frames = self._paint_plainly(figure) if self._plain else self._paint(figure, offset, words)
-        return frames.reshape(-1, *self.shape)
+        place = (states * self._variants + variant, corner[:, 0], 3 * corner[:, 1])
+        figure = self._figures[place]
+        if self._colours is not None:
+            frames = self._paint_pictures(figure, self._colours[place], words)
+        else:
+            frames = self._paint_plainly(figure) if self._plain else self._paint(figure, offset, words)
+        return frames.reshape(len(states), self.knobs.image_size, self.knobs.image_size, 3)
 
     def _scale_of(self, variant: np.ndarray) -> np.ndarray:
         return variant // (self._variants // len(self.knobs.scales))
@@ -230,14 +269,25 @@ class Renderer:
         figure ^= np.uint8(dark)
         return figure
 
+    def _paint_pictures(self, figure: np.ndarray, colours: np.ndarray, words: np.ndarray | None) -> np.ndarray:
+        """The user's images, on the plain background or among textures and distractors."""
+        frames = np.full_like(figure, _brightness(self.knobs.contrast)[1]) if words is None else self._scenery(words)
+        _overlay(frames, colours, figure)
+        return frames
+
     def _paint(self, figure: np.ndarray, offset: np.ndarray, words: np.ndarray) -> np.ndarray:
+        frames = self._scenery(words)
+        _overlay(frames, self._crop(self._fillings, words[:, 1], offset), figure)
+        return frames
+
+    def _scenery(self, words: np.ndarray) -> np.ndarray:
+        """Background and distractors."""
         frames = self._crop(self._backgrounds, words[:, 0])
         for number in range(self.knobs.distractors):
             filling = self._crop(self._fillings, words[:, 2 + 2 * number])
             place = words[:, 3 + 2 * number]
             shape, down, right = (_field(place, n, high) for n, high in enumerate(self._clutter.shape[:3]))
             _overlay(frames, filling, self._clutter[shape, down, right - right % 3])
-        _overlay(frames, self._crop(self._fillings, words[:, 1], offset), figure)
         return frames
 
     def _crop(self, tiles: np.ndarray, words: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:

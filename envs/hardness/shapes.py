@@ -55,7 +55,13 @@ def _polar_grid(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=16)
 def figure_masks(
-    states: int, size: int, lookalikes: int, scales: tuple[float, ...], rotations: tuple[float, ...], flips: int
+    states: int,
+    size: int,
+    lookalikes: int,
+    scales: tuple[float, ...],
+    rotations: tuple[float, ...],
+    flips: int,
+    radius: float = RADIUS,
 ) -> np.ndarray:
     """Every state's figure under every variant: (states, scales * rotations * flips, size, size).
 
@@ -68,7 +74,7 @@ def figure_masks(
         for scale in scales
         for rotation in rotations
         for flipped in _flipped(
-            polygon_mask(size, figure_radii(state, lookalikes), RADIUS * size * scale, rotation), flips
+            polygon_mask(size, figure_radii(state, lookalikes), radius * size * scale, rotation), flips
         )
     ]
     return np.stack(masks).reshape(states, -1, size, size)

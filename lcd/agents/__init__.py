@@ -3,8 +3,9 @@
 An agent is a class with a `Config` (a dataclass of its hyper-parameters, `copies` and `rollout` among them), made as
 `agent(config, shape, actions, seeds, frontend)`; the training pipeline asks of it what `lcd.agents.ppo.PPO` offers
 under "Acting" and a `training_step` that learns from one rollout. An agent that remembers what it saw earlier in an
-episode also has what `lcd.agents.memory` asks for. Third parties add theirs by an entry point in the
-group `lcd.agents` or as `module:object`.
+episode also has what `lcd.agents.memory` asks for. Agents that train themselves, without Lightning (those of
+Stable-Baselines3, the tabular ones), are `lcd.agents.learner.Learner`s. Third parties add theirs by an entry point in
+the group `lcd.agents` or as `module:object`.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,19 @@ from lcd.envs.registry import Registry
 agents = Registry("agent", "lcd.agents")
 agents.add("ppo", "lcd.agents.ppo:PPO")
 agents.add("recurrent_ppo", "lcd.agents.recurrent:RecurrentPPO")
+for _name, _agent in {
+    "dqn": "Dqn",
+    "a2c": "A2c",
+    "ppo": "Ppo",
+    "qrdqn": "QrDqn",
+    "sac": "Sac",
+    "td3": "Td3",
+    "ddpg": "Ddpg",
+    "trpo": "Trpo",
+}.items():
+    agents.add(f"sb3/{_name}", f"lcd.agents.sb3:{_agent}")
+for _name, _agent in {"q_learning": "QLearning", "double_q_learning": "DoubleQLearning", "sarsa": "Sarsa"}.items():
+    agents.add(f"tabular/{_name}", f"lcd.agents.tabular:{_agent}")
 
 
 def validate(name: str, params: Mapping[str, Any]) -> Any:

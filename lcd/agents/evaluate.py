@@ -4,7 +4,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from lcd.agents.memory import begin_episodes, forget, recall, restore
-from lcd.agents.rollout import uniforms
+from lcd.agents.rollout import commands, uniforms
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.streams import seed_sequence
 
@@ -45,9 +45,10 @@ class Evaluator:
         while left.any():
             if elapsed % BLOCK == 0:
                 stream = ("evaluation", step, 1 + elapsed // BLOCK)
-                draws = uniforms(self.seeds, *stream, shape=(BLOCK, self.copies)).to(agent.device)
+                each = (BLOCK, self.copies, *getattr(agent, "draws", ()))
+                draws = uniforms(self.seeds, *stream, shape=each).to(agent.device)
             actions, _, _ = agent.act(agent.encode(observations), draws[:, elapsed % BLOCK])
-            outcome = self.stepper.step(actions.flatten().cpu().numpy())
+            outcome = self.stepper.step(commands(agent, actions))
             left -= log.add(outcome, counted=left > 0) & (left > 0)
             begin_episodes(agent, outcome)
             observations, elapsed = outcome.observations, elapsed + 1

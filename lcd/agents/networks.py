@@ -62,16 +62,19 @@ ENCODERS = {"mlp": Mlp, "cnn": SmallCnn}
 
 
 class ActorCritic(nn.Module):
-    """A policy over discrete actions and a value, on one shared encoder.
+    """A policy and a value, on one shared encoder.
 
     Args:
         shape: shape of one feature (an image as channels, height, width, or a vector).
-        actions: number of discrete actions.
+        actions: number of discrete actions, or of the dimensions of continuous ones.
         encoder: a name in `ENCODERS`, or `auto`: `cnn` for images, `mlp` for vectors.
         width: units of the encoder's hidden layers.
+        deviations: number of log-deviations that are learned beside the policy's outputs; 0 for discrete actions.
     """
 
-    def __init__(self, shape: tuple[int, ...], actions: int, encoder: str = "auto", width: int = 64):
+    def __init__(
+        self, shape: tuple[int, ...], actions: int, encoder: str = "auto", width: int = 64, deviations: int = 0
+    ):
         super().__init__()
         if encoder == "auto":
             encoder = "cnn" if len(shape) == 3 else "mlp"
@@ -79,18 +82,22 @@ class ActorCritic(nn.Module):
         # A nearly uniform first policy explores; a value head of unit gain starts at the scale of its targets.
         self.policy = orthogonal(nn.Linear(self.encoder.features, actions), gain=0.01)
         self.value = orthogonal(nn.Linear(self.encoder.features, 1), gain=1.0)
+        self.log_deviation = nn.Parameter(torch.full((deviations,), -0.5)) if deviations else None
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits of the actions (batch, actions) and values (batch,)."""
+        """The policy's outputs (batch, actions or means and log-deviations) and values (batch,)."""
         features = self.encoder(observations)
-        return self.policy(features), self.value(features).squeeze(-1)
+        outputs = self.policy(features)
+        if self.log_deviation is not None:
+            outputs = torch.cat([outputs, self.log_deviation.expand_as(outputs)], -1)
+        return outputs, self.value(features).squeeze(-1)
 
 
 def as_float(observations: Tensor) -> Tensor:
     """Bytes become fractions of 255; everything else is taken as it is."""
     if observations.dtype == torch.uint8:
         return observations.float() / 255
-    return observations
+    return observations.float() if observations.dtype == torch.float64 else observations
 
 
 def orthogonal(layer: nn.Linear | nn.Conv2d, gain: float = math.sqrt(2)) -> nn.Linear | nn.Conv2d:

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from gymnasium.spaces import Box
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from lcd.agents.networks import ENCODERS, ActorCritic
+from lcd.agents.policies import policy_for
 from lcd.agents.population import EXECUTIONS, Population
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
@@ -99,7 +101,7 @@ class PPO(LightningModule):
     Args:
         config: hyper-parameters.
         shape: shape of one feature that the front-end gives.
-        actions: number of discrete actions.
+        actions: number of discrete actions, or the box of continuous ones.
         seeds: the run's seeds.
         frontend: the frozen encoder between observations and networks.
     """
@@ -110,7 +112,7 @@ class PPO(LightningModule):
         self,
         config: PPOConfig,
         shape: tuple[int, ...],
-        actions: int,
+        actions: int | Box,
         seeds: Sequence[int],
         frontend: nn.Module,
     ):
@@ -118,12 +120,14 @@ class PPO(LightningModule):
         self.automatic_optimization = False
         self.config, self.seeds = config, list(seeds)
         self.frontend = frontend.requires_grad_(False).eval()
-        self.networks = Population(lambda: self.network(shape, actions), self.seeds, config.execution)
+        self.policy = policy_for(actions)
+        self.networks = Population(lambda: self.network(shape), self.seeds, config.execution)
         self.losses: dict[str, Tensor] = {}
 
-    def network(self, shape: tuple[int, ...], actions: int) -> nn.Module:
+    def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's network."""
-        return ActorCritic(shape, actions, self.config.encoder, self.config.width)
+        config, policy = self.config, self.policy
+        return ActorCritic(shape, policy.outputs, config.encoder, config.width, policy.deviations)
 
     # Acting
 
@@ -137,16 +141,17 @@ class PPO(LightningModule):
     def act(self, features: Tensor, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Sampled actions by inverting the policy's distribution at `draws`, their log-probabilities, values."""
         with self._precision():
-            logits, values = self.networks(features)
-        return self.choose(logits, draws, values)
+            outputs, values = self.networks(features)
+        return *self.policy.sample(outputs, draws), values.float()
 
-    @staticmethod
-    def choose(logits: Tensor, draws: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What `act` returns, from what the networks say."""
-        log_probs = logits.float().log_softmax(-1)
-        # The last action takes what rounding left above the cumulative sum.
-        actions = (log_probs.exp().cumsum(-1)[..., :-1] <= draws[..., None]).sum(-1)
-        return actions, log_probs.gather(-1, actions[..., None]).squeeze(-1), values.float()
+    @property
+    def draws(self) -> tuple[int, ...]:
+        """Shape of the uniform draws that one action takes."""
+        return self.policy.draws
+
+    def commands(self, actions: Tensor) -> np.ndarray:
+        """What the environment is told, a row a copy."""
+        return self.policy.commands(actions)
 
     @torch.no_grad()
     def value(self, features: Tensor) -> Tensor:
@@ -208,14 +213,13 @@ class PPO(LightningModule):
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """PPO's losses of one minibatch of each seed, all (seeds,)."""
-        logits, values = self.networks(batch["features"])
-        return self.losses_of(logits, values, batch)
+        outputs, values = self.networks(batch["features"])
+        return self.losses_of(outputs, values, batch)
 
-    def losses_of(self, logits: Tensor, values: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def losses_of(self, outputs: Tensor, values: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """The losses of a minibatch, given what the networks say about its steps, (seeds, steps, …)."""
         config, weights = self.config, batch["weights"]
-        log_policy = logits.float().log_softmax(-1)
-        log_probs = log_policy.gather(-1, batch["actions"][..., None]).squeeze(-1)
+        log_probs, entropies = self.policy.evaluate(outputs, batch["actions"])
         gains = batch["advantages"]
         if config.normalise_advantages == "minibatch":
             gains = standardise(gains, weights, axes=(1,))
@@ -230,7 +234,7 @@ class PPO(LightningModule):
             errors = torch.maximum(errors, (batch["values"] + change - batch["targets"]).square())
         value = 0.5 * average(errors, weights)
 
-        entropy = average(-(log_policy.exp() * log_policy).sum(-1), weights)
+        entropy = average(entropies, weights)
         total = policy + config.value_weight * value - config.entropy * entropy
         return {"total": total, "policy": policy, "value": value, "entropy": entropy}
 

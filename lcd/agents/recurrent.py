@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from lcd.agents.networks import ENCODERS, orthogonal
 from lcd.agents.ppo import PPO, PPOConfig, check
+from lcd.envs.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,12 @@ class RecurrentPPO(PPO):
 
     Config = RecurrentPPOConfig
 
-    def network(self, shape: tuple[int, ...], actions: int) -> nn.Module:
+    def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's network."""
         config = self.config
-        return RecurrentActorCritic(shape, actions, config.encoder, config.width, config.memory)
+        if self.policy.deviations:
+            raise InputError("agent=recurrent_ppo needs discrete actions: agent=ppo takes continuous ones.")
+        return RecurrentActorCritic(shape, self.policy.outputs, config.encoder, config.width, config.memory)
 
     # Remembering
 
@@ -120,7 +123,7 @@ class RecurrentPPO(PPO):
         """Sampled actions, their log-probabilities, values; what was seen is remembered."""
         logits, values, memory = self._look(features)
         self._memory = memory.float()
-        return self.choose(logits, draws, values)
+        return *self.policy.sample(logits, draws), values.float()
 
     @torch.no_grad()
     def value(self, features: Tensor) -> Tensor:

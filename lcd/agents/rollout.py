@@ -26,6 +26,11 @@ def uniforms(seeds: list[int], *stream: str | int, shape: tuple[int, ...]) -> Te
     return torch.from_numpy(np.stack(draws))
 
 
+def commands(agent, actions: Tensor) -> np.ndarray:
+    """What the environment is told: an agent of discrete actions need not say."""
+    return agent.commands(actions) if hasattr(agent, "commands") else actions.flatten().cpu().numpy()
+
+
 class Rollouts(IterableDataset):
     """Yields the rollouts of a run, each collected by the policy as it is at that moment.
 
@@ -86,7 +91,8 @@ class Rollouts(IterableDataset):
             forget(self.agent, self.copies)
         seeds, copies, device = len(self.seeds), self.copies, self.agent.device
         shape = (self.length, copies)
-        draws = uniforms(self.seeds, "exploration", self.iteration, shape=shape).to(device)
+        each = (*shape, *getattr(self.agent, "draws", ()))
+        draws = uniforms(self.seeds, "exploration", self.iteration, shape=each).to(device)
         host = {name: np.zeros((seeds, *shape)) for name in ("rewards", "bootstrap")}
         dones, valid = np.zeros((2, seeds, *shape), dtype=bool)
         stored: dict[str, list[Tensor]] = {"features": [], "actions": [], "log_probs": [], "values": []}
@@ -95,7 +101,7 @@ class Rollouts(IterableDataset):
         for t in range(self.length):
             features = self.agent.encode(self.observations)
             actions, log_probs, values = self.agent.act(features, draws[:, t])
-            step = self.stepper.step(actions.flatten().cpu().numpy())
+            step = self.stepper.step(commands(self.agent, actions))
             self.episodes.add(step)
             for name, value in zip(stored, (features, actions, log_probs, values), strict=True):
                 stored[name].append(value)

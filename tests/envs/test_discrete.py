@@ -37,7 +37,30 @@ class DiscreteContract(EnvironmentContract):
 
 
 class TestState(DiscreteContract):
-    arguments: ClassVar = {"view": "state", **EVERYTHING}
+    arguments: ClassVar = {"view": "state", **{k: v for k, v in EVERYTHING.items() if not k.startswith("image_")}}
+
+
+class TestStateOfAllOfTableOne(DiscreteContract):
+    arguments: ClassVar = {
+        "view": "state",
+        "action_space_size": [4, 3],
+        "irrelevant_features": True,
+        "diameter": 2,
+        "sequence_length": 2,
+        "delay": 1,
+        "transition_noise": lambda state, action, rng: 0.1 + 0.2 * (action > 1),
+        "reward_noise": lambda state, action, rng: rng.uniform(-1, 1),
+        "make_denser": True,
+        "reward_dist": [0.1, 1.0],
+        "reward_scale": 2.0,
+        "reward_shift": -0.1,
+        "term_state_reward": -1.0,
+        "horizon": 12,
+    }
+
+
+class TestPixelsWithAnIrrelevantHalf(DiscreteContract):
+    arguments: ClassVar = {"view": "pixels", "texture": 0.5, "irrelevant_features": True, **EVERYTHING}
 
 
 class TestPixels(DiscreteContract):
@@ -268,6 +291,31 @@ def test_rendering():
         ({"reward_noise": -0.1}, ["reward_noise", "-0.1"]),
         ({"terminal_state_density": 1.0}, ["terminal_state_density", "1.0"]),
         ({"action_space_size": 9}, ["action_space_size", "9"]),
+        ({"diameter": 2, "state_space_size": 8}, ["state_space_size is 8", "16"]),
+        ({"diameter": 1, "state_space_size": 8, "action_space_size": 4}, ["state_space_size is 8", "4"]),
+        ({"state_space_size": [8, 4]}, ["state_space_size", "irrelevant_features"]),
+        ({"irrelevant_features": True, "diameter": 2, "state_space_size": [16, 9]}, ["state_space_size", "9"]),
+        ({"image_transforms": "shift"}, ["image_transforms", "'shift'", "pixels"]),
+        ({"diameter": 9, "action_space_size": 1, "transition_noise": 0.1}, ["transition_noise", "0.1"]),
+        (
+            {"action_space_size": 2, "diameter": 4, "terminal_state_density": 0.5, "sequence_length": 5},
+            ["sequence_length"],
+        ),
+        ({"terminal_states": [8]}, ["terminal_states", "8"]),
+        ({"terminal_states": range(8)}, ["terminal"]),
+        ({"init_state_dist": [1, 0]}, ["init_state_dist", "8"]),
+        ({"init_state_dist": [1] + [0] * 7, "terminal_states": [0]}, ["init_state_dist", "state 0"]),
+        ({"transition_function": [[0] * 8] * 7}, ["transition_function", "8 rows"]),
+        ({"transition_function": lambda s, a: 8}, ["transition_function", "7"]),
+        ({"transition_function": lambda s, a: s, "diameter": 2}, ["transition_function", "diameter"]),
+        ({"reward_function": [[0] * 8] * 8, "make_denser": True}, ["make_denser", "reward_function"]),
+        ({"reward_function": lambda s, a: 0.0, "sequence_length": 3}, ["sequence_length", "actions"]),
+        ({"reward_function": lambda s, a: np.nan}, ["reward_function", "finite"]),
+        ({"reward_dist": [1, 0]}, ["reward_dist", "[1, 0]"]),
+        ({"reward_scale": np.inf}, ["reward_scale", "inf"]),
+        ({"make_denser": "yes"}, ["make_denser", "'yes'"]),
+        ({"image_radius": 0.6}, ["image_radius", "0.6"]),
+        ({"view": "pixels", "image_folder": "nowhere"}, ["image_folder", "nowhere", "8"]),
         ({"sequence_length": 7}, ["sequence_length", "7"]),
         ({"horizon": 3, "delay": 3}, ["horizon", "3"]),
         ({"mdp_seed": -1}, ["mdp_seed", "-1"]),

@@ -173,3 +173,22 @@ def test_copies_are_drawn_alike_alone_and_together():
     states, steps, some = np.arange(64) % STATES, np.zeros(64), np.array([3, 40, 41])
     together, apart = renderer("pixels", **knobs), renderer("pixels", **knobs)
     assert np.array_equal(together.draw(states, steps)[some], apart.draw(states[some], steps[some], some))
+
+
+def test_a_folder_of_ones_own_images(tmp_path):
+    from PIL import Image
+
+    for number in range(STATES):
+        picture = np.zeros((10, 10, 4), np.uint8)
+        picture[...] = (30 * number, 255, 9, 255)
+        picture[:5, :, 3] = 0
+        Image.fromarray(picture).save(tmp_path / f"{number}.png")
+    knobs = {"image_folder": str(tmp_path), "image_transforms": "rotate", "image_ro_quant": 90, "image_radius": 0.3}
+    shown, figure = frames("pixels", **knobs), frames("figure_ground", **knobs)
+    inside = figure[..., 0] > 0
+    for number in range(64):
+        assert (shown[number][inside[number]] == (30 * (number % STATES), 255, 9)).all()
+        assert (shown[number][~inside[number]] == 0).all()
+    # Half of the square that the circle of radius 0.3 holds is not transparent.
+    assert inside.mean() == pytest.approx((0.3 * np.sqrt(2)) ** 2 / 2, rel=0.2)
+    assert len({mask.tobytes() for mask in inside[::STATES]}) == 4

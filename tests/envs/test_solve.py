@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import DiscreteReference, Rewarding
 
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
@@ -149,3 +150,80 @@ def test_limits():
         expected_return(build_mdp(HardnessKnobs(delay=30), 0))
     with pytest.raises(InputError, match="'optimal'"):
         expected_return(build_mdp(HardnessKnobs(), 0), "optimum")
+
+
+def returns_of_the_reference(mdp: DiscreteMDP, best: bool) -> float:
+    """Expectimax over whole histories of states and actions, each paid by the tests' slow reference."""
+    knobs = mdp.knobs
+    rewarded = dict(zip(map(tuple, mdp.sequences.tolist()), mdp.sequence_rewards.tolist(), strict=True))
+    names = ("delay", "sequence_length", "reward_every_n_steps", "make_denser", "reward_scale", "reward_shift")
+    plain = {name: getattr(knobs, name) for name in (*names, "term_state_reward", "reward_function")}
+    ends = set(np.flatnonzero(mdp.terminal).tolist())
+
+    def total(visited: list[int], taken: list[int]) -> float:
+        copy = DiscreteReference(plain, mdp.transitions.tolist(), rewarded, ends, mdp.starts.tolist())
+        copy.rewarding = Rewarding(plain)
+        paid = 0.0
+        for step in range(1, len(visited)):
+            copy.visited, copy.taken = visited[: step + 1], taken[:step]
+            paid += copy.rewarding.pay(copy.earned(), 0.0, visited[step] in ends)
+        return paid
+
+    def value(visited: list[int], taken: list[int]) -> float:
+        state = visited[-1]
+        if len(taken) == knobs.horizon or (taken and state in ends):
+            return total(visited, taken)
+        first = (state // knobs.set_size + 1) % knobs.sets * knobs.set_size
+        values = []
+        for action in range(knobs.action_space_size):
+            onward = {s: value([*visited, s], [*taken, action]) for s in range(first, first + knobs.set_size)}
+            true = onward[mdp.transitions[state, action]]
+            others = (sum(onward.values()) - true) / (knobs.set_size - 1)
+            values.append((1 - knobs.transition_noise) * true + knobs.transition_noise * others)
+        return max(values) if best else float(np.mean(values))
+
+    weights = None if knobs.init_state_dist is None else np.array(knobs.init_state_dist)[mdp.starts]
+    return float(np.average([value([start], []) for start in mdp.starts.tolist()], weights=weights))
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"diameter": 2, "sequence_length": 2, "delay": 1, "terminal_state_density": 0.5},
+        {"make_denser": True, "sequence_length": 2, "transition_noise": 0.2, "reward_dist": [0.2, 1.0]},
+        {"reward_shift": -0.3, "reward_scale": 2.0, "term_state_reward": 1.0, "terminal_states": [1], "delay": 1},
+        {"reward_function": [[0.0, 1.0], [0.5, -1.0]], "transition_noise": 0.1, "terminal_states": [], "delay": 2},
+        {
+            "reward_function": lambda states, actions: states[0] + 0.5 * states[-1] * actions[0] - actions[-1],
+            "sequence_length": 2,
+            "init_state_dist": [0.75, 0.25],
+            "terminal_states": [],
+        },
+        {"diameter": 2, "make_denser": True, "terminal_states": [3], "delay": 1, "reward_dist": [0.5, 1.0]},
+    ],
+)
+def test_all_knobs_against_the_reference(knobs):
+    defaults = {"action_space_size": 2, "horizon": 4, "terminal_state_density": 0.0}
+    if "diameter" not in knobs:
+        defaults["diameter"] = 1
+    mdp = build_mdp(HardnessKnobs(**{**defaults, **knobs}), 3)
+    assert expected_return(mdp, "optimal") == pytest.approx(returns_of_the_reference(mdp, best=True))
+    assert expected_return(mdp, "random") == pytest.approx(returns_of_the_reference(mdp, best=False))
+
+
+@pytest.mark.parametrize(("delay", "length", "sets"), [(0, 3, 4), (5, 2, 3), (8, 4, 2)])
+def test_with_sets_an_episode_is_worth_as_many_sequences_as_fit(delay, length, sets):
+    knobs = HardnessKnobs(
+        action_space_size=4, diameter=sets, delay=delay, sequence_length=length, terminal_state_density=0.0
+    )
+    assert expected_return(build_mdp(knobs, 1)) == (100 - delay) // length
+
+
+def test_noise_functions_without_chance_are_solved_and_others_refused():
+    def chance(state, action, rng):
+        return 0.5 if action else 0.0
+
+    solved = expected_return(build_mdp(HardnessKnobs(transition_noise=chance, terminal_state_density=0.0), 0))
+    assert solved < 100
+    with pytest.raises(InputError, match="transition_noise"):
+        expected_return(build_mdp(HardnessKnobs(transition_noise=lambda s, a, rng: rng.uniform()), 0))

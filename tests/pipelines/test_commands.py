@@ -50,7 +50,9 @@ def test_list_shows_what_there_is(capsys):
     for name in ("toy/easy-sight-easy-reward", "ppo", "identity", "local", "wandb", "smoke", "semantic"):
         assert name in told
     assert cli.main(["list", "agent"]) == 0
-    assert capsys.readouterr().out.split() == ["agent", "ppo", "recurrent_ppo"]
+    told = capsys.readouterr().out.split()
+    assert told[:2] == ["agent", "ppo"]
+    assert {"recurrent_ppo", "sb3/dqn", "tabular/sarsa"} <= set(told)
 
 
 def curves(path):

@@ -164,21 +164,23 @@ def test_a_curve_is_cut_back_to_its_checkpoint(tmp_path, uninterrupted):
     assert path.read_text() == "".join(line for line in lines if line.split(",")[9] in ("step", "0", "300", "600"))
 
 
-def test_an_agent_needs_discrete_actions(tmp_path):
+def test_an_agent_needs_discrete_actions_or_a_box(tmp_path):
     with pytest.raises(InputError, match="discrete"):
-        train_run(run_config(benchmark=f"{__name__}:Continuous", task="c"), tmp_path, {"name": "none"}, DEVICE)
+        train_run(run_config(benchmark=f"{__name__}:Buttons", task="c"), tmp_path, {"name": "none"}, DEVICE)
 
 
-class _Continuous:
-    name, tasks, views, r_min, r_max = "continuous", ("c",), ("semantic",), {"c": 0.0}, {"c": 1.0}
+class _Buttons:
+    name, tasks, views, r_min, r_max = "buttons", ("c",), ("semantic",), {"c": 0.0}, {"c": 1.0}
 
     def make_vec(self, task, *, view, split, num_envs, seed, **knobs):
         import gymnasium
 
-        return gymnasium.make_vec("Pendulum-v1", num_envs=num_envs)
+        env = gymnasium.make_vec("CartPole-v1", num_envs=num_envs)
+        env.single_action_space = gymnasium.spaces.MultiBinary(3)
+        return env
 
 
-Continuous = _Continuous()
+Buttons = _Buttons()
 
 
 def test_a_checkpoint_that_lacks_parts_is_trained_anew(uninterrupted, tmp_path):

@@ -1,0 +1,191 @@
+"""The benchmark `hardness`: the toys, and environments of others, with any knobs in the task's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from functools import lru_cache, partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation, TransformObservation
+
+from lcd.envs.checks import seed_list
+from lcd.envs.errors import InputError, nearest
+from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
+from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
+from lcd.envs.hardness.engine import VIEWS
+from lcd.envs.hardness.images import ImageKnobs
+from lcd.envs.hardness.injection import InjectionKnobs
+from lcd.envs.hardness.knobs import HardnessKnobs
+from lcd.envs.hardness.mdp import build_mdp
+from lcd.envs.hardness.mujoco import MujocoHardness
+from lcd.envs.hardness.names import PREFIX, parse_task, task_name
+from lcd.envs.hardness.point import PointKnobs
+from lcd.envs.hardness.solve import expected_return
+from lcd.envs.hardness.wrappers import HardnessVectorWrapper, HardnessWrapper
+from lcd.envs.streams import seed_sequence
+
+MUJOCO_KNOBS = ("time_unit", "action_space_max")
+KINDS = ("atari", "mujoco", "gym", "procgen")
+UNKNOWN = (float("nan"), float("nan"))
+
+
+def knob_order(base: str) -> list[str]:
+    """All knobs of a base, in the order that names of tasks keep."""
+    if base == "discrete":
+        kinds: list[Any] = [HardnessKnobs, ImageKnobs]
+    elif base == "continuous":
+        kinds = [PointKnobs]
+    else:
+        kinds = [InjectionKnobs]
+    names = [f.name for kind in kinds for f in fields(kind) if f.init and f.name != "images"]
+    return names + (list(MUJOCO_KNOBS) if base.startswith("mujoco/") else [])
+
+
+class TaskNames(Sequence[str]):
+    """The bases; but every well-formed name counts as one of them."""
+
+    _bases = (f"{PREFIX}discrete", f"{PREFIX}continuous")
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._bases[number]
+
+    def __len__(self) -> int:
+        return len(self._bases)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._bases)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            base, knobs = parse_task(str(name))
+            check_base(base)
+        except InputError:
+            return False
+        return all(knob in knob_order(base) for knob in knobs)
+
+
+def check_base(base: str) -> None:
+    """Refuse a base that there is not."""
+    kind, _, rest = base.partition("/")
+    if base not in ("discrete", "continuous") and (kind not in KINDS or not rest):
+        options = ["discrete", "continuous", *(f"{kind}/…" for kind in KINDS)]
+        raise InputError(f"'{base}' is nothing that can be made harder; {nearest(base, options)}")
+
+
+class HardnessBenchmark:
+    """`hardness/discrete`, `hardness/continuous`, and `hardness/<atari|mujoco|procgen|gym>/<name>`, each followed by
+    any of its knobs: `hardness/discrete:delay=4`."""
+
+    name = "hardness"
+    tasks: Sequence[str] = TaskNames()
+    views: Sequence[str] = VIEWS
+
+    @property
+    def r_min(self) -> dict[str, Any]:
+        """Task -> (seed -> mean return of a random agent), where it is known."""
+        return {task: partial(self._bound, task, 0) for task in self.tasks}
+
+    @property
+    def r_max(self) -> dict[str, Any]:
+        """Task -> (seed -> return of an optimal agent), where it is known."""
+        return {task: partial(self._bound, task, 1) for task in self.tasks}
+
+    def _bound(self, task: str, which: int, seed: int) -> float:
+        return self.reward_range(task, seed)[which]
+
+    def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
+        """The exact mean returns of a random and of an optimal agent on the discrete toy; NaN where unknown."""
+        base, varied = parse_task(task)
+        if base != "discrete":
+            return UNKNOWN
+        try:
+            return _exact_range(HardnessKnobs.from_dict({**knobs, **varied}), seed)
+        except InputError:
+            return UNKNOWN
+
+    def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
+        """Copies of a task for one seed; what the task's name says comes before `knobs`."""
+        return self.make_population(task, seeds=[seed], copies=num_envs, view=view, split=split, **knobs)
+
+    def make_population(
+        self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any
+    ) -> VectorEnv:
+        """Copies of a task for several seeds, in one environment."""
+        base, varied = parse_task(task)
+        check_base(base)
+        knobs = {**knobs, **varied}
+        total = len(seeds) * copies
+        if base in ("discrete", "continuous"):
+            kind = HardnessDiscreteVectorEnv if base == "discrete" else HardnessContinuousVectorEnv
+            return kind(total, view=view, split=split, seed=seeds, **knobs)
+        return _complex(base, knobs, seed_list(seeds), copies, split)
+
+
+def quiet(task: str, knobs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The same task without noise in transitions and rewards: what a policy trained under noise is rolled out on."""
+    base, varied = parse_task(task)
+    still = {"transition_noise": 0, "reward_noise": 0}
+    varied = {name: still.get(name, value) for name, value in varied.items()}
+    return task_name(base, varied, knob_order(base)), {name: v for name, v in knobs.items() if name not in still}
+
+
+@lru_cache(maxsize=4096)
+def _exact_range(knobs: HardnessKnobs, seed: int) -> tuple[float, float]:
+    mdp = build_mdp(knobs, seed)
+    return expected_return(mdp, "random"), expected_return(mdp, "optimal")
+
+
+def _complex(base: str, knobs: dict[str, Any], seeds: list[int], copies: int, split: str) -> VectorEnv:
+    """Copies of somebody's environment, seed by seed, with hardness injected."""
+    kind, _, name = base.partition("/")
+    branch = [seed_sequence(seed, "environment", "train" if split == "train" else "eval") for seed in seeds]
+    streams = [int(number) for sequence in branch for number in sequence.generate_state(1)]
+    if kind == "procgen":
+        env = _Seeded(gymnasium.make_vec(f"lcd/{name}-v0", num_envs=len(seeds) * copies, seed=seeds, split=split), None)
+        return HardnessVectorWrapper(env, streams, **knobs)
+    every = [int(n) for sequence in branch for n in sequence.generate_state(copies + 1)[1:]]
+    if kind == "mujoco":
+        # Noise has to reach the simulation's state, so each copy is wrapped by itself.
+        single = {name: knobs.pop(name) for name in MUJOCO_KNOBS if name in knobs}
+        made = [partial(_harder_mujoco, name, single, seed, knobs) for seed in every]
+        return _Seeded(SyncVectorEnv(made, autoreset_mode=AutoresetMode.SAME_STEP), every)
+    make = partial(_atari, name) if kind == "atari" else partial(gymnasium.make, name)
+    env = _Seeded(SyncVectorEnv([make] * len(every), autoreset_mode=AutoresetMode.SAME_STEP), every)
+    return HardnessVectorWrapper(env, streams, **knobs)
+
+
+def _harder_mujoco(name: str, own: dict[str, float], seed: int, knobs: dict[str, Any]) -> gymnasium.Env:
+    return HardnessWrapper(MujocoHardness(gymnasium.make(name), **own), seed, **knobs)
+
+
+def _atari(name: str) -> gymnasium.Env:
+    """A game as the paper's agents see it: 84 × 84 grey pixels, four frames stacked as channels, four skipped."""
+    game = gymnasium.make(f"ale_py:ALE/{name}-v5", frameskip=1, repeat_action_probability=0.0)
+    stacked = FrameStackObservation(AtariPreprocessing(game, noop_max=1), 4)
+    last = gymnasium.spaces.Box(0, 255, (84, 84, 4), np.uint8)
+    return TransformObservation(stacked, lambda frames: np.moveaxis(np.asarray(frames), 0, -1), last)
+
+
+class _Seeded(gymnasium.vector.VectorWrapper):
+    """An environment whose first reset seeds every copy for itself, and which knows its population's size."""
+
+    def __init__(self, env: VectorEnv, seeds: list[int] | None) -> None:
+        super().__init__(env)
+        self._seeds = seeds
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset; one seed a group becomes one a copy."""
+        if self._seeds is not None and seed is None:
+            seed, self._seeds = self._seeds, []
+            seed = seed or None
+        elif seed is not None and not isinstance(seed, int) and len(seed) < self.num_envs:
+            each = self.num_envs // len(seed)
+            seed = [int(n) for s in seed for n in seed_sequence(int(s)).generate_state(each)]
+        return self.env.reset(seed=seed, options=options)
+
+
+HARDNESS = HardnessBenchmark()

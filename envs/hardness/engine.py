@@ -1,0 +1,253 @@
+"""What the discrete and the continuous toy share: seeds and streams, episodes, rewards, restarts, pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from lcd.envs.checks import one_of, seed_list, whole_number
+from lcd.envs.errors import InputError
+from lcd.envs.hardness.images import IMAGE_VIEWS
+from lcd.envs.hardness.payment import Generators, Payment
+from lcd.envs.state import State, nest, unnest
+from lcd.envs.streams import Streams, group_seeds, seed_sequence
+
+VIEWS = (*IMAGE_VIEWS, "state")
+SPLITS = ("train", "eval")
+STREAMS = ("dynamics", "geometry", "appearance")
+
+
+class ToyVectorEnv(VectorEnv):
+    """Copies of one toy, or of one a seed for a population of seeds, stepped together."""
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+        "render_modes": ["rgb_array"],
+        "render_fps": 4,
+    }
+    knobs: Any
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        view: str = "state",
+        split: str = "train",
+        seed: int | Sequence[int] = 0,
+        render_mode: str | None = None,
+        **knobs: Any,
+    ) -> None:
+        """Args:
+        num_envs: number of copies, over all seeds.
+        view: "pixels", "figure_ground", "semantic" (images), or "state" (a vector).
+        split: "train" or "eval": the same MDP under other random streams.
+        seed: a seed, or the seeds of a population, whose copies lie side by side in this order.
+        render_mode: None or "rgb_array".
+        knobs: those of the toy.
+        """
+        one_of("view", view, VIEWS)
+        one_of("split", split, SPLITS)
+        if render_mode is not None:
+            one_of("render_mode", render_mode, self.metadata["render_modes"])
+        whole_number("num_envs", num_envs, 1)
+        self._seeds = seed_list(seed)
+        if num_envs % len(self._seeds):
+            raise InputError(f"num_envs is {num_envs}, but it must be a multiple of the {len(self._seeds)} seeds.")
+        self.num_envs, self.view, self.split, self.render_mode = num_envs, view, split, render_mode
+        self.knobs = self._read_knobs(knobs)
+        self.group = np.repeat(np.arange(self.num_seeds), num_envs // self.num_seeds)
+        self._payment = self._make_payment()
+        self._start_streams()
+        self._make()
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._steps = np.zeros(num_envs, dtype=np.int64)
+        self._running = False
+        self._shown: np.ndarray | None = None
+
+    # What a toy has to say
+
+    def _read_knobs(self, knobs: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def _make(self) -> None:
+        """Make tables, buffers, renderer and the single spaces."""
+        raise NotImplementedError
+
+    def _checked(self, actions: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _move(self, actions: np.ndarray) -> np.ndarray:
+        """Move every copy; returns whether its episode ended by where it is."""
+        raise NotImplementedError
+
+    def _earned(self, actions: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _penalty(self, actions: np.ndarray) -> np.ndarray | None:
+        """What is taken from the reward at once, delay or not."""
+        return None
+
+    def _start(self, rows: slice | np.ndarray, index: np.ndarray | None) -> None:
+        """Put these copies where their next episode starts."""
+        raise NotImplementedError
+
+    def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
+        raise NotImplementedError
+
+    def _augmented(self) -> dict[str, np.ndarray]:
+        """What makes the observation Markov, as fresh arrays with a row a copy."""
+        raise NotImplementedError
+
+    def _noise_arguments(self, actions: np.ndarray) -> tuple[Sequence[Any], Sequence[Any]]:
+        """The states before the step and the actions, as the user's reward noise function sees them."""
+        raise NotImplementedError
+
+    def _picture(self) -> np.ndarray:
+        """Something to render where the view is no image."""
+        raise NotImplementedError
+
+    # What they share
+
+    @property
+    def num_seeds(self) -> int:
+        """How many seeds the population has."""
+        return len(self._seeds)
+
+    def _make_payment(self) -> Payment:
+        knobs = self.knobs
+        return Payment(
+            self.num_envs,
+            knobs.delay,
+            knobs.reward_noise,
+            knobs.reward_scale,
+            knobs.reward_shift,
+            knobs.term_state_reward,
+        )
+
+    def _start_streams(self) -> None:
+        copies = range(self.num_envs // self.num_seeds)
+        sequences = [seed_sequence(seed, self.split, copy) for seed in self._seeds for copy in copies]
+        fresh = dict(zip(STREAMS, Streams.spawn(sequences, len(STREAMS)), strict=True))
+        if not hasattr(self, "_streams"):
+            self._streams = fresh
+        for name, streams in fresh.items():
+            self._streams[name].set_state(streams.get_state())
+        self._generators = Generators(sequences) if self._uses_functions() else None
+
+    def _uses_functions(self) -> bool:
+        return callable(self.knobs.transition_noise) or callable(self.knobs.reward_noise)
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode in every copy.
+
+        Args:
+            seed: re-seeds the streams, never the tables: one seed, or one for each seed of the population.
+            options: none are known.
+        """
+        if seed is not None:
+            self._seeds = group_seeds(seed, self.num_seeds)
+            self._start_streams()
+        self._running = True
+        self._begin(None)
+        return self._show(self._observe()), self._augmented()
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """One step of every copy; a copy whose episode ends shows the next one's first observation."""
+        if not self._running:
+            raise ResetNeeded("Call reset() before step(): no episode is running.")
+        actions = self._checked(actions)
+        self._steps += 1
+        terminations = self._move(actions)
+        rewards, infos = self._pay(actions, terminations)
+        truncations = self._steps >= self.knobs.horizon
+        truncations &= ~terminations
+        observations = self._observe()
+        ended = terminations | truncations
+        infos |= self._augmented()
+        if ended.any():
+            infos["final_obs"], infos["_final_obs"] = observations, ended
+            observations = self._begin_again(np.flatnonzero(ended), observations)
+            for name, later in self._augmented().items():
+                infos[f"final_{name}"], infos[name] = infos[name], later
+        return self._show(observations), rewards, terminations, truncations, infos
+
+    def _pay(self, actions: np.ndarray, terminations: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+        payment = self._payment
+        due = payment.due(self._earned(actions))
+        penalty = self._penalty(actions)
+        if penalty is not None:
+            due = due - penalty
+        if payment.plain:
+            return due, {}
+        noise = None
+        if payment.noisy:
+            noise = payment.drawn(self._streams["dynamics"], self._generators, *self._noise_arguments(actions))
+        rewards, events = payment.paid(due, noise, terminations)
+        return rewards, {} if rewards is events else {"event_reward": events}
+
+    def _begin(self, index: np.ndarray | None) -> None:
+        rows = slice(None) if index is None else index
+        self._start(rows, index)
+        self._steps[rows] = 0
+        self._payment.begin(rows)
+        if self._renderer is not None:
+            self._renderer.begin(index)
+
+    def _begin_again(self, index: np.ndarray, observations: np.ndarray) -> np.ndarray:
+        self._begin(index)
+        observations = observations.copy()
+        observations[index] = self._observe(index)
+        return observations
+
+    def restart(self, index: np.ndarray) -> np.ndarray:
+        """Start new episodes in these copies (numbers); returns their observations."""
+        self._begin(index)
+        return self._observe(index)
+
+    def _show(self, observations: np.ndarray) -> np.ndarray:
+        if self.render_mode is not None and self._renderer is not None:
+            self._shown = observations.copy()
+        return observations
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """The copies' last observations; in the view `state`, a picture of each state."""
+        if self.render_mode is None:
+            return None
+        if not self._running:
+            raise ResetNeeded("Call reset() before render(): there is nothing to show.")
+        return tuple(self._picture() if self._renderer is None else self._shown.copy())
+
+    def get_state(self) -> State:
+        """Everything that the future depends on."""
+        state = self._own_state() | {"steps": self._steps.copy(), "running": np.array(self._running)}
+        for name, part in self._parts().items():
+            state |= nest(name, part.get_state())
+        return state
+
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called (on an environment made with the same arguments)."""
+        self._set_own_state(state)
+        self._steps, self._running = state["steps"].copy(), bool(state["running"])
+        for name, part in self._parts().items():
+            part.set_state(unnest(name, state))
+
+    def _own_state(self) -> State:
+        raise NotImplementedError
+
+    def _set_own_state(self, state: State) -> None:
+        raise NotImplementedError
+
+    def _parts(self) -> dict[str, Any]:
+        parts = {**self._streams, "payment": self._payment}
+        if self._generators is not None:
+            parts["generators"] = self._generators
+        if self._renderer is not None:
+            parts["renderer"] = self._renderer
+        return parts

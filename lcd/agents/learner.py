@@ -1,0 +1,71 @@
+"""Agents that are no networks of ours: they train themselves, step by step, and play when asked to.
+
+A learner is a class with `Config`, `flat_actions` and `numbered` (what it needs of the spaces), made as
+`learner(config, env, seeds)`. It offers `learn` and, for evaluation, what `lcd.agents.ppo.PPO` offers under "Acting".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from gymnasium.vector import VectorEnv
+from torch import Tensor
+
+from lcd.envs.hardness.flatten import FlatActions, NumberedStates
+
+Evaluate = Callable[[int], None]
+"""Called with the environment steps of a seed at which the learner stands still to be evaluated."""
+
+
+class Learner:
+    """What learners share.
+
+    Args:
+        config: hyper-parameters.
+        env: the training population, its spaces as `spaces_for` makes them.
+        seeds: the run's seeds.
+    """
+
+    Config: ClassVar[type]
+    flat_actions: ClassVar[bool] = False
+    """Does it need several discrete actions as one?"""
+    numbered: ClassVar[bool] = False
+    """Does it need states as numbers?"""
+    one_by_one: ClassVar[bool] = False
+    """Are the seeds trained one after the other (and so is an unfinished seed trained anew)?"""
+
+    device = torch.device("cpu")
+
+    def __init__(self, config: Any, env: VectorEnv, seeds: Sequence[int]):
+        self.config, self.env, self.seeds = config, env, list(seeds)
+
+    def learn(self, steps: int, every: int, evaluate: Evaluate) -> None:
+        """Train for `steps` steps of a seed, calling `evaluate` at 0, at multiples of `every` and at the end."""
+        raise NotImplementedError
+
+    def encode(self, observations: np.ndarray) -> Any:
+        """Observations as `act` wants them."""
+        return observations
+
+    def act(self, features: Any, draws: Tensor) -> tuple[Any, None, None]:
+        """Actions of all copies."""
+        raise NotImplementedError
+
+    def commands(self, actions: Any) -> np.ndarray:
+        """What the environment is told."""
+        return actions
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is kept of the trained learner."""
+        raise NotImplementedError
+
+
+def spaces_for(learner: type[Any], env: VectorEnv) -> VectorEnv:
+    """The environment with the spaces that an agent needs: one discrete action, numbered states."""
+    if getattr(learner, "flat_actions", True) and isinstance(env.single_action_space, spaces.MultiDiscrete):
+        env = FlatActions(env)
+    return NumberedStates(env) if getattr(learner, "numbered", False) else env

@@ -1,0 +1,234 @@
+"""Agents of Stable-Baselines3 and sb3-contrib under our evaluation and curve format."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from gymnasium.vector import VectorEnv
+from torch import Tensor
+
+from lcd.agents.learner import Evaluate, Learner
+from lcd.agents.networks import SmallCnn
+from lcd.agents.ppo import check
+from lcd.agents.stepping import EpisodeLog, Stepper
+from lcd.envs.errors import InputError
+from lcd.envs.hardness.injection import is_image
+from lcd.envs.streams import seed_sequence
+
+SMALLEST_FOR_SB3 = 36
+"""Below this many pixels Stable-Baselines3's own convolutions have nothing left; ours take over."""
+
+
+@dataclass(frozen=True)
+class Sb3Config:
+    """Hyper-parameters of an agent of Stable-Baselines3.
+
+    Args:
+        copies: environment copies of each seed.
+        params: the agent's own arguments (learning_rate, buffer_size, policy_kwargs, …).
+    """
+
+    copies: int = 1
+    params: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check("copies", self.copies, "at least 1", self.copies >= 1)
+
+
+class Sb3(Learner):
+    """One agent of the libraries for one seed. Value-based and deterministic ones are evaluated greedily, stochastic
+    ones by sampled actions."""
+
+    Config = Sb3Config
+    one_by_one = True
+    algorithm: ClassVar[str]
+    """module:class"""
+    sampled: ClassVar[bool] = False
+
+    def __init__(self, config: Sb3Config, env: VectorEnv, seeds: Sequence[int]):
+        super().__init__(config, env, seeds)
+        if len(self.seeds) != 1:
+            raise ValueError("agents of Stable-Baselines3 are trained seed by seed")
+        algorithm = load(self.algorithm)
+        self.log = EpisodeLog(1, config.copies)
+        params = dict(config.params)
+        number = int(seed_sequence(self.seeds[0], "initialisation").generate_state(1)[0] >> 1)
+        policy = "MlpPolicy"
+        if is_image(env.single_observation_space):
+            policy = "CnnPolicy"
+            if min(env.single_observation_space.shape[:2]) < SMALLEST_FOR_SB3:
+                own = {"features_extractor_class": _extractor(), "features_extractor_kwargs": {"width": 64}}
+                params["policy_kwargs"] = own | params.get("policy_kwargs", {})
+        try:
+            self.model = algorithm(policy, adapter(env, self.log), seed=number, device="cpu", verbose=0, **params)
+        except (AssertionError, TypeError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"agent {self.algorithm.partition(':')[2]} cannot be made here: {reason}") from error
+
+    def learn(self, steps: int, every: int, evaluate: Evaluate) -> None:
+        """Let the library train, and stand still now and then."""
+        from stable_baselines3.common.callbacks import BaseCallback
+
+        evaluated = [0]
+
+        class Pause(BaseCallback):
+            def _on_step(self) -> bool:
+                done = self.num_timesteps
+                if done // every > evaluated[-1] // every and done < steps:
+                    evaluated.append(done)
+                    with undisturbed():
+                        evaluate(done)
+                return True
+
+        with undisturbed():
+            evaluate(0)
+        self.model.learn(total_timesteps=steps, callback=Pause())
+        with undisturbed():
+            evaluate(self.model.num_timesteps)
+
+    def act(self, features: np.ndarray, draws: Tensor) -> tuple[np.ndarray, None, None]:
+        """Actions of all copies, from the library's own policy."""
+        if self.sampled:
+            torch.manual_seed(int(draws.flatten()[0].item() * 2**31))
+        return self.model.predict(features, deterministic=not self.sampled)[0], None, None
+
+    def state_dict(self) -> dict[str, Any]:
+        """The policy's parameters."""
+        return dict(self.model.policy.state_dict())
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Leave the global generators, which the library trains with, as they were."""
+    kept, numbers = torch.get_rng_state(), np.random.get_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(kept)
+        np.random.set_state(numbers)
+
+
+def load(algorithm: str) -> type[Any]:
+    """An algorithm's class; importing the library prints the notice of an unmaintained package, which is kept off."""
+    module, _, name = algorithm.partition(":")
+    try:
+        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+            return getattr(import_module(module), name)
+    except ImportError as error:
+        raise InputError(f"agent=sb3/{name.lower()} needs the extra 'sb3': pip install '.[sb3]' ({error}).") from None
+
+
+def _extractor() -> type[Any]:
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+
+    class Extractor(BaseFeaturesExtractor):
+        def __init__(self, observation_space: spaces.Box, width: int):
+            super().__init__(observation_space, width)
+            self.network = SmallCnn(observation_space.shape, width)
+
+        def forward(self, observations: Tensor) -> Tensor:
+            return self.network(observations)
+
+    return Extractor
+
+
+def adapter(env: VectorEnv, log: EpisodeLog) -> Any:
+    """Our population of one seed as the library's `VecEnv`; `log` takes in the original rewards."""
+    from stable_baselines3.common.vec_env import VecEnv
+
+    class Adapter(VecEnv):
+        def __init__(self) -> None:
+            super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+            self._stepper = Stepper(env)
+
+        def reset(self) -> np.ndarray:
+            return self._stepper.reset()
+
+        def step_async(self, actions: np.ndarray) -> None:
+            self._actions = actions
+
+        def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+            step = self._stepper.step(self._actions)
+            log.add(step)
+            infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+            for copy in np.flatnonzero(step.dones):
+                last = step.observations[copy] if step.final is None else step.final[copy]
+                infos[copy] = {
+                    "terminal_observation": last,
+                    "TimeLimit.truncated": bool(step.truncated[copy] and not step.terminated[copy]),
+                }
+            return step.observations, step.rewards.astype(np.float32), step.dones, infos
+
+        def close(self) -> None:
+            """The population is its maker's to close."""
+
+        def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+            value = getattr(env, attr_name, None)
+            return [value for _ in self._get_indices(indices)]
+
+        def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+            raise NotImplementedError
+
+        def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+            raise NotImplementedError
+
+        def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+            return [False for _ in self._get_indices(indices)]
+
+    return Adapter()
+
+
+class Dqn(Sb3):
+    """DQN."""
+
+    algorithm, flat_actions = "stable_baselines3:DQN", True
+
+
+class A2c(Sb3):
+    """A2C, which stands in for the paper's A3C."""
+
+    algorithm, sampled = "stable_baselines3:A2C", True
+
+
+class Ppo(Sb3):
+    """PPO."""
+
+    algorithm, sampled = "stable_baselines3:PPO", True
+
+
+class QrDqn(Sb3):
+    """QR-DQN, which stands in for the paper's Rainbow."""
+
+    algorithm, flat_actions = "sb3_contrib:QRDQN", True
+
+
+class Trpo(Sb3):
+    """TRPO."""
+
+    algorithm, sampled = "sb3_contrib:TRPO", True
+
+
+class Sac(Sb3):
+    """SAC."""
+
+    algorithm, sampled = "stable_baselines3:SAC", True
+
+
+class Td3(Sb3):
+    """TD3."""
+
+    algorithm = "stable_baselines3:TD3"
+
+
+class Ddpg(Sb3):
+    """DDPG."""
+
+    algorithm = "stable_baselines3:DDPG"

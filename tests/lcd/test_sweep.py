@@ -1,0 +1,79 @@
+"""Areas, intervals, rank correlations and tests against closed forms and the paper's tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from lcd.envs.errors import InputError
+from lcd.sweep import areas, correlations, rank_correlation, run_tests, summarise
+
+
+def curves(slopes, agent="a", seeds=6, base="discrete"):
+    """Training and held-out curves that rise from 0 along a slope for each amount of delay."""
+    rows = []
+    for delay, slope in slopes.items():
+        for seed in range(seeds):
+            for step in (0, 50, 100):
+                shared = {"task": f"hardness/{base}:delay={delay}", "agent": agent, "seed": seed, "step": step}
+                value = slope * step + 0.1 * seed
+                rows += [{**shared, "split": s, "return_mean": value, "length_mean": 7.0} for s in ("train", "eval")]
+    return pd.DataFrame(rows)
+
+
+def test_areas_are_mean_heights_brought_to_one_scale():
+    table = areas(curves({0: 0.1, 4: 0.2}), ["delay"], {}, normalise=True)
+    held_out = table[table["metric"] == "eval"].set_index(["delay", "seed"])["value"]
+    assert held_out["0", 2] == pytest.approx(0.1 * 50 + 0.2)
+    assert held_out["4", 2] == pytest.approx((0.2 * 50 + 0.2) * 100 / 96)
+    assert (table[table["metric"] == "length"]["value"] == 7).all()
+
+
+def test_intervals_have_the_level_of_all_comparisons():
+    table = areas(curves(dict.fromkeys(range(5), 0.1), seeds=30), ["delay"], {})
+    summary = summarise(table, ["delay"])
+    assert np.allclose(summary["level"], 1 - 0.05 / 10)
+    row = summary[summary["metric"] == "eval"].iloc[0]
+    student = stats.t.ppf(1 - 0.05 / 20, 29) * row["std"] / np.sqrt(30)
+    assert row["high"] - row["mean"] == pytest.approx(student, rel=0.05)
+
+
+# (r, p) of five amounts, as the paper's tables 2 to 4 print them (it cuts the third decimal off, or rounds it).
+@pytest.mark.parametrize(
+    ("order", "r", "p"),
+    [
+        ((1, 2, 3, 5, 4), 0.9, 0.037),
+        ((1, 3, 2, 5, 4), 0.8, 0.104),
+        ((2, 1, 4, 5, 3), 0.6, 0.284),
+        ((3, 1, 4, 2, 5), 0.5, 0.391),
+        ((3, 2, 1, 5, 4), 0.5, 0.391),
+        ((2, 3, 4, 1, 5), 0.4, 0.504),
+        ((2, 3, 1, 5, 4), 0.6, 0.284),
+        ((2, 3, 1, 4, 5), 0.7, 0.188),
+        ((1, 2, 3, 4, 5), 1.0, 0.0),
+    ],
+)
+def test_rank_correlations_are_the_papers(order, r, p):
+    found = rank_correlation([1, 2, 3, 4, 5], order)
+    assert found[0] == pytest.approx(r)
+    assert found[1] == pytest.approx(p, abs=1.1e-3)
+
+
+def test_toy_and_complex_are_compared_amount_by_amount():
+    toy, game = curves({0: 0.3, 1: 0.2, 2: 0.1}), curves({0: 3.0, 1: 1.0, 2: 2.0}, base="atari/Qbert")
+    summary = summarise(areas(pd.concat([toy, game]), ["delay"], {}), ["delay"])
+    assert correlations(summary, ["delay"]).to_dict("records") == [
+        {"environment": "atari/Qbert", "agent": "a", "r": pytest.approx(0.5), "pvalue": pytest.approx(2 / 3)}
+    ]
+
+
+def test_one_sided_tests():
+    table = areas(curves({0: 0.3, 8: 0.1}), ["delay"], {})
+    claim = {"claim": "falls", "agent": "a", "greater": {"delay": 0}, "less": {"delay": 8}}
+    found = run_tests(table, [claim, {**claim, "greater": {"delay": 8}, "less": {"delay": 0}}], ["delay"])
+    assert found["holds"].tolist() == [True, False]
+    assert found["p"].iloc[0] == pytest.approx(1 / 2**6)
+    with pytest.raises(InputError, match="falls"):
+        run_tests(areas(curves({0: 0.3, 8: 0.1}, seeds=3), ["delay"], {}), [claim], ["delay"])

@@ -1,0 +1,230 @@
+"""Sweeps expand to the paper's grids, are trained like any run, and say what their curves say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from lcd import cli
+from lcd.config import choices, compose
+from lcd.envs.errors import InputError
+from lcd.envs.hardness.names import parse_task, task_name
+from lcd.pipelines.sweep import expand, quickened
+
+DISCRETE = ("sb3/dqn", "sb3/qrdqn", "sb3/a2c")
+CONTINUOUS = ("sb3/ddpg", "sb3/td3", "sb3/sac")
+TABULAR = ("tabular/q_learning", "tabular/double_q_learning", "tabular/sarsa")
+DELAYS, LENGTHS = (0, 1, 2, 4, 8), (1, 2, 3, 4)
+NOISE, REWARD_NOISE = (0, 0.01, 0.02, 0.1, 0.25), (0, 1, 5, 10, 25)
+TRANSFORMS = (None, "shift", "scale", "flip", "rotate", ["shift", "scale", "rotate", "flip"])
+ORDER = {"action_space_max": (0.1, 0.25, 0.5, 1), "time_unit": (0.01, 0.02, 0.05, 0.1, 0.25)}
+SCALES = ([0.8, 1.25], [0.75, 1.3333], [0.6667, 1.5], [0.5, 2])
+
+# Figure -> (experiment, base, grid, agents, seeds); the amounts are those on the axes of the paper's figures.
+PAPER = {
+    "4a": ("image-transforms", "discrete", {"image_transforms": TRANSFORMS}, DISCRETE, 100),
+    "4d": ("image-shift-quantisation", "discrete", {"image_sh_quant": (2, 4, 8, 16)}, DISCRETE[:1], 100),
+    "5a": ("time-unit", "continuous", {"time_unit": (0.1, 0.2, 0.5, 1, 2, 4, 8)}, CONTINUOUS, 100),
+    "5c": ("action-range", "continuous", {"action_space_max": (0.1, 0.25, 0.5, 1, 2, 4, 8)}, CONTINUOUS, 100),
+    "6a": ("target-radius", "continuous", {"target_radius": (0.05, 0.1, 0.25, 0.5, 1)}, CONTINUOUS, 100),
+    "7a": ("transition-noise", "discrete", {"transition_noise": NOISE}, DISCRETE, 100),
+    "8a": ("reward-noise", "discrete", {"reward_noise": REWARD_NOISE}, DISCRETE, 100),
+    "9a": ("delay", "discrete", {"delay": DELAYS}, DISCRETE, 100),
+    "9c": ("sequence-length", "discrete", {"sequence_length": LENGTHS}, DISCRETE, 100),
+    "10": ("reward-density", "discrete", {"reward_density": (0.25, 0.5, 0.75)}, DISCRETE, 100),
+    "14a": ("irrelevant-dimensions", "continuous", {"state_space_dim": (2, 3, 4, 6, 10)}, CONTINUOUS, 100),
+    "14c": (
+        "half-cheetah-irrelevant-dimensions",
+        "mujoco/HalfCheetah-v5",
+        {"irr_state_space_dim": (2, 4, 8, 16, 32)},
+        CONTINUOUS[2:],
+        5,
+    ),
+    "15b": ("action-range-time-unit-order-2", "continuous", ORDER, CONTINUOUS, 10),
+    "16a": ("rainbow-ablation", "discrete", {"image_transforms": TRANSFORMS}, ("sb3/qrdqn", "sb3/dqn"), 10),
+    "16b": ("rainbow-ablation-beam-rider", "atari/BeamRider", {"delay": DELAYS}, ("sb3/qrdqn", "sb3/dqn"), 5),
+    "17": ("vanilla", "discrete", {"delay": (0,)}, ("sb3/dqn", "sb3/a2c"), 100),
+    "18a": ("image-scale-range", "discrete", {"image_scale_range": SCALES}, DISCRETE[:1], 100),
+    "18b": ("image-rotation-quantisation", "discrete", {"image_ro_quant": (2, 4, 9, 18, 36)}, DISCRETE[:1], 100),
+    "34a-c": (
+        "half-cheetah-action-range",
+        "mujoco/HalfCheetah-v5",
+        {"action_space_max": (0.1, 0.25, 0.5, 1, 2, 4, 8)},
+        CONTINUOUS,
+        5,
+    ),
+    "34d-f": ("half-cheetah-time-unit", "mujoco/HalfCheetah-v5", {"time_unit": (0.2, 0.4, 1, 2, 4)}, CONTINUOUS, 5),
+    "35a-c": (
+        "pusher-action-range",
+        "mujoco/Pusher-v5",
+        {"action_space_max": (0.05, 0.1, 0.25, 0.5, 1, 2, 4)},
+        CONTINUOUS,
+        5,
+    ),
+    "35d-f": ("pusher-time-unit", "mujoco/Pusher-v5", {"time_unit": (0.2, 0.4, 1, 2, 4)}, CONTINUOUS, 5),
+    "36a-c": (
+        "reacher-action-range",
+        "mujoco/Reacher-v5",
+        {"action_space_max": (0.025, 0.05, 0.1, 0.25, 0.5, 1, 2)},
+        CONTINUOUS,
+        5,
+    ),
+    "36d-f": ("reacher-time-unit", "mujoco/Reacher-v5", {"time_unit": (0.5, 1, 2.5, 5, 10)}, CONTINUOUS, 5),
+    "37": ("tabular-transition-noise", "discrete", {"transition_noise": NOISE}, TABULAR, 100),
+    "38": ("tabular-reward-noise", "discrete", {"reward_noise": REWARD_NOISE}, TABULAR, 100),
+    "39": ("tabular-delay", "discrete", {"delay": DELAYS}, TABULAR, 100),
+    "40": ("tabular-sequence-length", "discrete", {"sequence_length": LENGTHS}, TABULAR, 100),
+    "41": ("delay-sequence-length", "discrete", {"delay": DELAYS, "sequence_length": LENGTHS}, DISCRETE, 10),
+    "43": (
+        "transition-reward-noise",
+        "discrete",
+        {"transition_noise": NOISE, "reward_noise": REWARD_NOISE},
+        DISCRETE,
+        10,
+    ),
+    "48": (
+        "transition-noise-target-radius",
+        "continuous",
+        {"transition_noise": (0, 0.02, 0.1, 0.25, 0.5, 1, 2, 5), "target_radius": (0.1, 0.25, 0.5, 1)},
+        CONTINUOUS,
+        10,
+    ),
+}
+for _dimension, _amounts, _complex, _figures in (
+    ("delay", DELAYS, DELAYS, ("table 2", "9b", "11", "30a-c")),
+    ("transition_noise", NOISE, NOISE, ("table 3", "7c", "12", "30d-f")),
+    ("reward_noise", REWARD_NOISE, (0, 0.01, 0.05, 0.1, 0.25), ("table 4", "8c", "30g-i")),
+):
+    _name = f"atari-{_dimension.replace('_', '-')}"
+    PAPER[_figures[0]] = (_name, "discrete", {_dimension: _amounts}, DISCRETE, 100)
+    for _figure, _game in zip(_figures[1:], ("Qbert", "SpaceInvaders", "BeamRider"), strict=False):
+        PAPER[_figure] = (_name, f"atari/{_game}", {_dimension: _complex}, DISCRETE, 5)
+SHARED = "4b 4c 5b 5d 5e 5f 6b 7b 8b 13 14b 15a 19 20 21 22 23 24 25 26 27 28 29 42 44 45 46 47"
+SHARED = {*SHARED.split(), *(f"{game}{part}" for game in (31, 32, 33) for part in ("a-c", "d-f", "g-i"))}
+"""Figures that another one's experiment gives too."""
+LONG = {"sb3/a2c": 150_000}
+
+
+def experiments():
+    return {name: compose("sweep", [f"experiment={name}"]).experiment for name in choices("experiment")}
+
+
+@pytest.fixture(scope="module")
+def known():
+    return experiments()
+
+
+def test_every_figure_has_a_config(known):
+    assert {figure for e in known.values() for figure in e.figures} == set(PAPER) | SHARED
+
+
+@pytest.mark.parametrize("figure", PAPER)
+def test_grids_are_the_papers(known, figure):
+    name, base, grid, agents, seeds = PAPER[figure]
+    assert figure in known[name].figures
+    runs = [run for run in expand(known[name]) if parse_task(run["task"])[0] == base]
+    points = {tuple(map(str, (parse_task(run["task"])[1].get(k) for k in grid))) for run in runs}
+    axes = [list(amounts) for amounts in grid.values()]
+    expected = {tuple(map(str, point)) for point in _products(axes)}
+    assert {tuple(map(_number, p)) for p in points} == {tuple(map(_number, p)) for p in expected}
+    assert {run["agent"]["name"] for run in runs} == set(agents)
+    for agent in agents:
+        own = [run for run in runs if run["agent"]["name"] == agent]
+        assert len({(run["task"], s) for run in own for s in run["seeds"]}) == len(points) * seeds
+        steps = {run["steps"] for run in own}
+        if base == "discrete" and figure not in ("17", "16a"):
+            assert steps == {LONG.get(agent, 20_000)}
+        else:
+            long = {"mujoco/HalfCheetah-v5": 3_000_000, "mujoco/Pusher-v5": 500_000, "mujoco/Reacher-v5": 500_000}
+            games = 3_000_000 if figure == "16b" else 10_000_000
+            own_steps = {"17": 150_000}.get(figure, long.get(base, games if "atari" in base else 20_000))
+            assert steps == {own_steps}
+
+
+def _products(axes):
+    return [(a, *rest) for a in axes[0] for rest in (_products(axes[1:]) if axes[1:] else [()])]
+
+
+def _number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def test_every_experiment_has_a_quick_variant_or_is_one(known):
+    for name, experiment in known.items():
+        if not name.startswith("claims-"):
+            quick = expand(quickened(experiment))
+            assert sum(run["steps"] * len(run["seeds"]) for run in quick) < 8_000_000
+
+
+@pytest.mark.parametrize(
+    ("varied", "name"),
+    [
+        ({"sequence_length": 2, "delay": 4}, "hardness/discrete:delay=4,sequence_length=2"),
+        ({"image_transforms": "shift,scale"}, "hardness/discrete:image_transforms=shift+scale"),
+        ({"image_scale_range": [0.5, 2]}, "hardness/discrete:image_scale_range=0.5+2"),
+        ({}, "hardness/discrete"),
+    ],
+)
+def test_names_have_a_fixed_order_and_are_read_back(varied, name):
+    order = ["delay", "sequence_length", "image_transforms", "image_scale_range"]
+    assert task_name("discrete", varied, order) == name
+    back = parse_task(name)[1]
+    assert task_name("discrete", back, order) == name
+    assert set(back) == set(varied)
+
+
+def test_lcd_sweep_trains_draws_and_continues(tmp_path, capsys):
+    line = ["sweep", "experiment=delay", "experiment.grid.delay=[0,4]", "experiment.seeds=6", "experiment.steps=2000"]
+    line += ["experiment.agents=[tabular/sarsa]", "experiment.evaluation.every=500", f"out={tmp_path / 's'}"]
+    line += ["launcher.workers=1"]
+    assert cli.main(line) == 0
+    first = pd.read_csv(tmp_path / "s" / "sweep" / "areas.csv")
+    assert set(first["metric"]) == {"train", "eval", "length"}
+    assert len(first) == 2 * 6 * 3
+    assert len(list((tmp_path / "s" / "sweep" / "figures").glob("*.png"))) == 4
+    assert "All 2 runs" not in capsys.readouterr().out
+    assert cli.main(line) == 0
+    assert "All 2 runs" in capsys.readouterr().out
+    assert first.equals(pd.read_csv(tmp_path / "s" / "sweep" / "areas.csv"))
+    config = next((tmp_path / "s" / "runs").glob("*/config.yaml"))
+    assert yaml.safe_load(config.read_text())["agent"]["name"] == "tabular/sarsa"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["experiment.grid.dealy=[1]"], ["dealy", "delay"]),
+        (["experiment.grid.delay=3"], ["experiment.grid.delay=3", "list"]),
+        (["experiment.agents=[sb3/dqm]"], ["sb3/dqm"]),
+        (["experiment.steps=0"], ["experiment.steps=0"]),
+        (["experiment.bases=[discreet]"], ["discreet"]),
+        (["experiment=delay", "experiment.quick={sedes: 3}", "quick=true"], ["sedes"]),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(overrides, words):
+    cfg = compose("sweep", overrides)
+    with pytest.raises(InputError) as mistake:
+        expand(quickened(cfg.experiment) if cfg.quick else cfg.experiment)
+    assert all(word in str(mistake.value) for word in words), mistake.value
+
+
+def test_returns_of_one_scale():
+    from lcd.sweep import factor
+
+    assert factor({"delay": 8}) == pytest.approx(100 / 92)
+    assert factor({"sequence_length": 3}) == 3
+    assert np.isclose(factor({"delay": 4, "sequence_length": 2}) * (100 - 4) / 2, 100)
+
+
+def test_lcd_train_takes_a_task_with_what_is_varied_in_its_name(tmp_path):
+    line = ["train", "benchmark=hardness", "task=hardness/discrete:delay=4,transition_noise=0.1", "view=state"]
+    line += ["agent=tabular/q_learning", "seeds=2", "steps=500", "tracker=none", f"out={tmp_path / 'run'}"]
+    assert cli.main(line) == 0
+    curve = pd.read_csv(next((tmp_path / "run" / "runs").glob("*/curve.csv")))
+    assert set(curve["task"]) == {"hardness/discrete:delay=4,transition_noise=0.1"}
+    assert cli.main([*line[:2], "task=hardness/discrete:dealy=4", *line[3:]]) == 2
