@@ -103,6 +103,10 @@ def seed_curves(curves: pd.DataFrame, base: str, dimension: str, title: str) -> 
                 axis.plot(of_seed["step"], of_seed["return_mean"], linewidth=0.7)
             axis.set_title(f"{NAMES.get(agent, agent)}\n{dimension} = {amount}", fontsize=8)
             axis.tick_params(labelsize=7)
+    for axis in axes[-1]:
+        axis.set_xlabel("environment steps", fontsize=8)
+    for row in axes:
+        row[0].set_ylabel("held-out return" if split == "eval" else "training return", fontsize=8)
     return figure
 
 

@@ -26,6 +26,7 @@ from lcd.envs.hardness.names import PREFIX, parse_task, task_name
 from lcd.envs.hardness.point import PointKnobs
 from lcd.envs.hardness.solve import expected_return
 from lcd.envs.hardness.wrappers import HardnessVectorWrapper, HardnessWrapper
+from lcd.envs.population import SeedStack
 from lcd.envs.streams import seed_sequence
 
 MUJOCO_KNOBS = ("time_unit", "action_space_max")
@@ -145,8 +146,9 @@ def _complex(base: str, knobs: dict[str, Any], seeds: list[int], copies: int, sp
     branch = [seed_sequence(seed, "environment", "train" if split == "train" else "eval") for seed in seeds]
     streams = [int(number) for sequence in branch for number in sequence.generate_state(1)]
     if kind == "procgen":
-        env = _Seeded(gymnasium.make_vec(f"lcd/{name}-v0", num_envs=len(seeds) * copies, seed=seeds, split=split), None)
-        return HardnessVectorWrapper(env, streams, **knobs)
+        # One engine has one seed.
+        engines = [gymnasium.make_vec(f"lcd/{name}-v0", num_envs=copies, seed=seed, split=split) for seed in seeds]
+        return HardnessVectorWrapper(SeedStack(engines), streams, **knobs)
     every = [int(n) for sequence in branch for n in sequence.generate_state(copies + 1)[1:]]
     if kind == "mujoco":
         # Noise has to reach the simulation's state, so each copy is wrapped by itself.
@@ -173,7 +175,7 @@ def _atari(name: str) -> gymnasium.Env:
 class _Seeded(gymnasium.vector.VectorWrapper):
     """An environment whose first reset seeds every copy for itself, and which knows its population's size."""
 
-    def __init__(self, env: VectorEnv, seeds: list[int] | None) -> None:
+    def __init__(self, env: VectorEnv, seeds: list[int]) -> None:
         super().__init__(env)
         self._seeds = seeds
 

@@ -12,9 +12,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.mujoco import MujocoHardness
 from lcd.envs.hardness.wrappers import HardnessVectorWrapper, HardnessWrapper
+from lcd.envs.population import make_population
 
 
 @pytest.fixture
@@ -159,3 +161,22 @@ def test_procgen():
     if importlib.util.find_spec("procgen") is None:
         pytest.skip("procgen is not installed")
     check_harder_images(HardnessVectorWrapper(Procgen(3), **KNOBS), 3)
+
+
+def test_procgen_made_harder_is_a_population_of_its_seeds():
+    pytest.importorskip("gym3")
+    benchmark, task = get_benchmark("hardness"), "hardness/procgen/coinrun:delay=2"
+    actions = np.random.default_rng(0).integers(15, size=(40, 2))
+
+    def played(seeds):
+        env = make_population(benchmark, task, seeds=seeds, copies=2, view="pixels", split="train")
+        first, _ = env.reset(seed=[seed + 10 for seed in seeds])
+        steps = [env.step(np.tile(now, len(seeds))) for now in actions]
+        env.close()
+        return np.stack([first, *(step[0] for step in steps)]), np.stack([step[1] for step in steps])
+
+    seen, paid = played([1, 2])
+    alone, earned = played([2])
+    assert np.array_equal(seen[:, 2:], alone)
+    assert np.array_equal(paid[:, 2:], earned)
+    assert not np.array_equal(seen[:, :2], alone)
