@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from gymnasium.vector import VectorEnv
@@ -76,3 +77,26 @@ def reward_range(
         return float(low), float(high)
     low, high = benchmark.r_min[task], benchmark.r_max[task]
     return float(low(seed) if callable(low) else low), float(high(seed) if callable(high) else high)
+
+
+class NativeBenchmark:
+    """The part of a benchmark that follows from its own `tasks`, `reward_range` and `make_population`."""
+
+    tasks: Sequence[str]
+
+    @property
+    def r_min(self) -> dict[str, Callable[[int], float]]:
+        """Task -> (seed -> exact mean return of a random agent)."""
+        return {task: partial(self._bound, task, 0) for task in self.tasks}
+
+    @property
+    def r_max(self) -> dict[str, Callable[[int], float]]:
+        """Task -> (seed -> exact mean return of an optimal agent)."""
+        return {task: partial(self._bound, task, 1) for task in self.tasks}
+
+    def _bound(self, task: str, which: int, seed: int) -> float:
+        return self.reward_range(task, seed)[which]
+
+    def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
+        """Copies of a task for one seed; `knobs` override the task's own."""
+        return self.make_population(task, seeds=[seed], copies=num_envs, view=view, split=split, **knobs)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from gymnasium.vector import VectorEnv
 
+from lcd.envs.benchmarks import NativeBenchmark
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.envs.hardness.images import IMAGE_VIEWS
 from lcd.envs.hardness.mdp import HardnessKnobs, build_mdp
 from lcd.envs.hardness.solve import expected_return
+from lcd.envs.native import IMAGE_VIEWS
 
 # Transition noise and a single rewarding state make looking pay: without them an agent that always takes the same
 # action soon sits where the reward is.
@@ -53,33 +54,16 @@ KNOBS: dict[str, dict[str, Any]] = {
 }
 
 
-class ToyBenchmark:
+class ToyBenchmark(NativeBenchmark):
     """Every seed is another MDP of the task's kind; a task's name says how it looks and how it rewards."""
 
     name = "toy"
     tasks: Sequence[str] = tuple(KNOBS)
     views: Sequence[str] = IMAGE_VIEWS
 
-    @property
-    def r_min(self) -> dict[str, Callable[[int], float]]:
-        """Task -> (seed -> exact mean return of a random agent)."""
-        return {task: partial(self._bound, task, 0) for task in self.tasks}
-
-    @property
-    def r_max(self) -> dict[str, Callable[[int], float]]:
-        """Task -> (seed -> exact return of an optimal agent)."""
-        return {task: partial(self._bound, task, 1) for task in self.tasks}
-
-    def _bound(self, task: str, which: int, seed: int) -> float:
-        return self.reward_range(task, seed)[which]
-
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
         """The exact mean returns of a random and of an optimal agent."""
         return _exact_range(HardnessKnobs.from_dict({**KNOBS[task], **knobs}), seed)
-
-    def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
-        """Copies of a task for one seed; `knobs` override the task's own."""
-        return self.make_population(task, seeds=[seed], copies=num_envs, view=view, split=split, **knobs)
 
     def make_population(
         self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any

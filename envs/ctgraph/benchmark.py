@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 
+from lcd.envs.benchmarks import NativeBenchmark
 from lcd.envs.ctgraph.compare import expected_return
 from lcd.envs.ctgraph.goals import GoalSchedule
 from lcd.envs.ctgraph.graph import VIEWS, CTGraphVectorEnv
@@ -48,25 +48,12 @@ IMAGES = {"noise_on_read": 0.1, "rotation_on_read": 5}
 KNOBS = {task: {**knobs, "image_dataset": IMAGES} for task, knobs in {**SMALL, **NAMED}.items()}
 
 
-class CTGraphBenchmark:
+class CTGraphBenchmark(NativeBenchmark):
     """Every task's goal alternates between branches 1 and 2 unless another is given, so that observability matters."""
 
     name = "ctgraph"
     tasks: Sequence[str] = tuple(KNOBS)
     views: Sequence[str] = VIEWS
-
-    @property
-    def r_min(self) -> dict[str, Callable[[int], float]]:
-        """Task -> (seed -> exact mean return of a random agent)."""
-        return {task: partial(self._bound, task, 0) for task in self.tasks}
-
-    @property
-    def r_max(self) -> dict[str, Callable[[int], float]]:
-        """Task -> (seed -> exact mean return of the optimal policy)."""
-        return {task: partial(self._bound, task, 1) for task in self.tasks}
-
-    def _bound(self, task: str, which: int, seed: int) -> float:
-        return self.reward_range(task, seed)[which]
 
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
         """The exact mean returns of the random and of the optimal policy."""
@@ -77,10 +64,6 @@ class CTGraphBenchmark:
         """The graph of a task, and the goal that a seed has in it (at first, where goals change)."""
         graph = GraphKnobs.from_dict(task_knobs(task, knobs))
         return graph, GoalSchedule(graph, seed).goal(0)
-
-    def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
-        """Copies of a task for one seed; `knobs` override the task's own, section by section."""
-        return self.make_population(task, seeds=[seed], copies=num_envs, view=view, split=split, **knobs)
 
     def make_population(
         self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any

@@ -8,34 +8,28 @@ from typing import Any, ClassVar
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from lcd.envs.checks import checked_actions, one_of, seed_list, whole_number
+from lcd.envs.checks import checked_actions
 from lcd.envs.ctgraph.compare import compare
 from lcd.envs.ctgraph.goals import GoalSchedule, checked_goal
-from lcd.envs.ctgraph.images import IMAGE_VIEWS, Reader, labels
+from lcd.envs.ctgraph.images import Reader, labels
 from lcd.envs.ctgraph.knobs import GraphKnobs
 from lcd.envs.ctgraph.layout import FAIL
 from lcd.envs.ctgraph.tables import tables
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.native import IMAGE_VIEWS, VIEWS, NativeVectorEnv
 from lcd.envs.single import SingleCopy
 from lcd.envs.state import State, nest, unnest
-from lcd.envs.streams import Streams, group_seeds, seed_sequence
+from lcd.envs.streams import group_seeds
 
-VIEWS = (*IMAGE_VIEWS, "state")
-SPLITS = ("train", "eval")
-_STREAMS = ("dynamics", "observation", "appearance")
+__all__ = ["VIEWS", "CTGraphEnv", "CTGraphVectorEnv"]
 
 
-class CTGraphVectorEnv(VectorEnv):
+class CTGraphVectorEnv(NativeVectorEnv):
     """Copies of one graph; those of a seed share the goal."""
 
-    metadata: ClassVar[dict[str, Any]] = {
-        "autoreset_mode": AutoresetMode.SAME_STEP,
-        "render_modes": ["rgb_array"],
-        "render_fps": 4,
-    }
+    streams = ("dynamics", "observation", "appearance")
 
     def __init__(
         self,
@@ -58,18 +52,10 @@ class CTGraphVectorEnv(VectorEnv):
         """
         self.knobs = GraphKnobs.from_dict(knobs)
         view = view if view is not None else ("state" if self.knobs.image_dataset.one_d else "pixels")
-        one_of("view", view, VIEWS)
-        one_of("split", split, SPLITS)
-        if render_mode is not None:
-            one_of("render_mode", render_mode, self.metadata["render_modes"])
-        whole_number("num_envs", num_envs, 1)
-        self._seeds = seed_list(seed if seed is not None else self.knobs.general_seed or 0)
-        if num_envs % len(self._seeds):
-            raise InputError(f"num_envs is {num_envs}, but it must be a multiple of the {len(self._seeds)} seeds.")
-        self.num_envs, self.view, self.split, self.render_mode = num_envs, view, split, render_mode
+        seed = seed if seed is not None else self.knobs.general_seed or 0
+        self._populate(num_envs, view, split, seed, render_mode)
         self._tables = tables(self.knobs)
         self._schedules = [GoalSchedule(self.knobs, s) for s in self._seeds]
-        self._group = np.repeat(np.arange(self.num_seeds), num_envs // self.num_seeds)
         self._start_streams()
         self._reader = None
         if view in IMAGE_VIEWS:
@@ -78,11 +64,6 @@ class CTGraphVectorEnv(VectorEnv):
         self._one_hot = np.eye(self.knobs.num_ids, dtype=np.float32) if self._reader is None else None
         self._make_spaces()
         self._make_buffers()
-
-    @property
-    def num_seeds(self) -> int:
-        """How many seeds the population has."""
-        return len(self._seeds)
 
     @property
     def kinds(self) -> np.ndarray:
@@ -104,15 +85,6 @@ class CTGraphVectorEnv(VectorEnv):
         """The observation id that each copy shows at present."""
         return self._ids.copy()
 
-    def _start_streams(self) -> None:
-        copies = range(self.num_envs // self.num_seeds)
-        sequences = [seed_sequence(seed, self.split, copy) for seed in self._seeds for copy in copies]
-        fresh = dict(zip(_STREAMS, Streams.spawn(sequences, len(_STREAMS)), strict=True))
-        if not hasattr(self, "_streams"):
-            self._streams = fresh
-        for name, streams in fresh.items():
-            self._streams[name].set_state(streams.get_state())
-
     def _make_spaces(self) -> None:
         if self._reader is None:
             self.single_observation_space = spaces.Box(0.0, 1.0, (self.knobs.num_ids,), np.float32)
@@ -132,8 +104,8 @@ class CTGraphVectorEnv(VectorEnv):
 
     def _start_goals(self) -> None:
         self._phases = np.zeros(self.num_envs, dtype=np.int64)
-        self._goals = np.stack([schedule.goal(0) for schedule in self._schedules])[self._group]
-        self._left = np.array([schedule.episodes(0) for schedule in self._schedules])[self._group]
+        self._goals = np.stack([schedule.goal(0) for schedule in self._schedules])[self.group]
+        self._left = np.array([schedule.episodes(0) for schedule in self._schedules])[self.group]
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
@@ -208,7 +180,7 @@ class CTGraphVectorEnv(VectorEnv):
             self._left[index] -= 1
             for copy in index[self._left[index] == 0]:
                 self._phases[copy] += 1
-                schedule = self._schedules[self._group[copy]]
+                schedule = self._schedules[self.group[copy]]
                 self._goals[copy] = schedule.goal(self._phases[copy])
                 self._left[copy] = schedule.episodes(self._phases[copy])
         observations = observations.copy()

@@ -18,7 +18,6 @@ from lcd.envs.hardness.shapes import label_colours
 from lcd.envs.streams import Streams
 
 SIDE, BLUEPRINT, LEVELS, ROTATIONS = 12, 4, 3, (0.0, 30.0, 60.0)
-IMAGE_VIEWS = ("pixels", "figure_ground", "semantic")
 CELLS = 4
 """A label has as many cells a side."""
 _COLOURS = 8

@@ -10,11 +10,12 @@ from gymnasium import spaces
 
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.engine import STREAMS, VIEWS, ToyVectorEnv
-from lcd.envs.hardness.images import IMAGE_VIEWS, Renderer
+from lcd.envs.hardness.images import Renderer
 from lcd.envs.hardness.mdp import DiscreteMDP, HardnessKnobs, build_mdp
 from lcd.envs.hardness.sequences import SequenceRewards
 from lcd.envs.hardness.shapes import portraits
 from lcd.envs.hardness.solve import expected_return
+from lcd.envs.native import IMAGE_VIEWS
 from lcd.envs.single import SingleCopy
 from lcd.envs.state import State
 

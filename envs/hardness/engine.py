@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from lcd.envs.checks import one_of, seed_list, whole_number
-from lcd.envs.errors import InputError
-from lcd.envs.hardness.images import IMAGE_VIEWS
 from lcd.envs.hardness.payment import Generators, Payment
+from lcd.envs.native import VIEWS, NativeVectorEnv
 from lcd.envs.state import State, nest, unnest
-from lcd.envs.streams import Streams, group_seeds, seed_sequence
+from lcd.envs.streams import group_seeds
 
-VIEWS = (*IMAGE_VIEWS, "state")
-SPLITS = ("train", "eval")
+__all__ = ["STREAMS", "VIEWS", "ToyVectorEnv"]
+
 STREAMS = ("dynamics", "geometry", "appearance")
 
 
-class ToyVectorEnv(VectorEnv):
+class ToyVectorEnv(NativeVectorEnv):
     """Copies of one toy, or of one a seed for a population of seeds, stepped together."""
 
-    metadata: ClassVar[dict[str, Any]] = {
-        "autoreset_mode": AutoresetMode.SAME_STEP,
-        "render_modes": ["rgb_array"],
-        "render_fps": 4,
-    }
+    streams = STREAMS
     knobs: Any
 
     def __init__(
@@ -49,17 +42,8 @@ class ToyVectorEnv(VectorEnv):
         render_mode: None or "rgb_array".
         knobs: those of the toy.
         """
-        one_of("view", view, VIEWS)
-        one_of("split", split, SPLITS)
-        if render_mode is not None:
-            one_of("render_mode", render_mode, self.metadata["render_modes"])
-        whole_number("num_envs", num_envs, 1)
-        self._seeds = seed_list(seed)
-        if num_envs % len(self._seeds):
-            raise InputError(f"num_envs is {num_envs}, but it must be a multiple of the {len(self._seeds)} seeds.")
-        self.num_envs, self.view, self.split, self.render_mode = num_envs, view, split, render_mode
+        self._populate(num_envs, view, split, seed, render_mode)
         self.knobs = self._read_knobs(knobs)
-        self.group = np.repeat(np.arange(self.num_seeds), num_envs // self.num_seeds)
         self._payment = self._make_payment()
         self._start_streams()
         self._make()
@@ -113,11 +97,6 @@ class ToyVectorEnv(VectorEnv):
 
     # What they share
 
-    @property
-    def num_seeds(self) -> int:
-        """How many seeds the population has."""
-        return len(self._seeds)
-
     def _make_payment(self) -> Payment:
         knobs = self.knobs
         return Payment(
@@ -130,14 +109,8 @@ class ToyVectorEnv(VectorEnv):
         )
 
     def _start_streams(self) -> None:
-        copies = range(self.num_envs // self.num_seeds)
-        sequences = [seed_sequence(seed, self.split, copy) for seed in self._seeds for copy in copies]
-        fresh = dict(zip(STREAMS, Streams.spawn(sequences, len(STREAMS)), strict=True))
-        if not hasattr(self, "_streams"):
-            self._streams = fresh
-        for name, streams in fresh.items():
-            self._streams[name].set_state(streams.get_state())
-        self._generators = Generators(sequences) if self._uses_functions() else None
+        super()._start_streams()
+        self._generators = Generators(self._sequences()) if self._uses_functions() else None
 
     def _uses_functions(self) -> bool:
         return callable(self.knobs.transition_noise) or callable(self.knobs.reward_noise)

@@ -20,7 +20,6 @@ from lcd.envs.state import State
 from lcd.envs.streams import Streams
 
 TRANSFORMS = ("shift", "scale", "rotate", "flip")
-IMAGE_VIEWS = ("pixels", "figure_ground", "semantic")
 _SCALE_STEPS = 5
 _MOST_SPRITE_BYTES = 2**29
 
