@@ -165,6 +165,10 @@ class PPO(LightningModule):
 
     # Learning
 
+    def features_of(self, inputs: Tensor) -> Tensor:
+        """What the networks see, made of what a rollout keeps."""
+        return inputs
+
     def configure_optimizers(self) -> torch.optim.Optimizer:
         config = self.config
         return torch.optim.Adam(self.networks.parameters(), lr=config.learning_rate, eps=config.adam_eps, fused=True)
@@ -213,7 +217,7 @@ class PPO(LightningModule):
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """PPO's losses of one minibatch of each seed, all (seeds,)."""
-        outputs, values = self.networks(batch["features"])
+        outputs, values = self.networks(self.features_of(batch["inputs"]))
         return self.losses_of(outputs, values, batch)
 
     def losses_of(self, outputs: Tensor, values: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -34,10 +34,10 @@ def commands(agent, actions: Tensor) -> np.ndarray:
 class Rollouts(IterableDataset):
     """Yields the rollouts of a run, each collected by the policy as it is at that moment.
 
-    A rollout is a dictionary of (seeds, time, copies, …) tensors: `features` (what the front-end made of the
-    observations), `actions`, `log_probs`, `values`, `rewards` (normalised, bootstrapped where an episode was cut
-    off), `dones`, `weights` (0 where a step was only a reset) and `last_value` (seeds, copies); of an agent with a
-    memory also what that was before the first step.
+    A rollout is a dictionary of (seeds, time, copies, …) tensors: `inputs` (what the agent makes features of when it
+    learns), `actions`, `log_probs`, `values`, `rewards` (normalised, bootstrapped where an episode was cut off),
+    `dones`, `weights` (0 where a step was only a reset) and `last_value` (seeds, copies); of an agent with a memory
+    also what that was before the first step.
 
     Args:
         env: the training population, ordered seed by seed.
@@ -95,7 +95,7 @@ class Rollouts(IterableDataset):
         draws = uniforms(self.seeds, "exploration", self.iteration, shape=each).to(device)
         host = {name: np.zeros((seeds, *shape)) for name in ("rewards", "bootstrap")}
         dones, valid = np.zeros((2, seeds, *shape), dtype=bool)
-        stored: dict[str, list[Tensor]] = {"features": [], "actions": [], "log_probs": [], "values": []}
+        stored: dict[str, list[Tensor]] = {"inputs": [], "actions": [], "log_probs": [], "values": []}
         memory = recall(self.agent)
 
         for t in range(self.length):

@@ -186,7 +186,7 @@ def test_the_loss_is_ppos():
         (0.9, -1.0, -0.8),
     ]:
         batch = {
-            "features": torch.zeros(1, 1, 1),
+            "inputs": torch.zeros(1, 1, 1),
             "actions": torch.zeros(1, 1, dtype=torch.int64),
             "log_probs": torch.tensor([[math.log(old)]]),
             "advantages": torch.tensor([[gain]]),
@@ -231,7 +231,7 @@ def test_acting_and_learning_agree_in_half_precision(execution):
 
     class Watched(PPO):
         def loss(self, batch):
-            logits, _ = self.networks(batch["features"])
+            logits, _ = self.networks(batch["inputs"])
             log_probs = logits.float().log_softmax(-1).gather(-1, batch["actions"][..., None]).squeeze(-1)
             ratios.append((log_probs - batch["log_probs"]).abs().max().item())
             return super().loss(batch)

@@ -52,7 +52,7 @@ def test_learning_sees_what_acting_saw(execution):
         rollout = rollouts.collect()
         assert rollout["dones"].any()
         samples = agent.samples(dict(rollout))
-        logits, values, memory = agent.networks(samples["features"], samples["memory"], samples["fresh"])
+        logits, values, memory = agent.networks(samples["inputs"], samples["memory"], samples["fresh"])
         log_probs = logits.log_softmax(-1).gather(-1, samples["actions"][..., None]).squeeze(-1)
         assert torch.allclose(log_probs, samples["log_probs"], atol=1e-5)
         assert torch.allclose(values, samples["values"], atol=1e-5)

@@ -106,7 +106,7 @@ def test_stages_change_environments_and_streams():
     assert (rollouts.total, rollouts.steps, rollouts.phase) == (4, 256, "one")
     seen = []
     for rollout in rollouts:
-        seen.append((rollouts.phase, rollouts.stage_ended, rollouts.env, rollout["features"]))
+        seen.append((rollouts.phase, rollouts.stage_ended, rollouts.env, rollout["inputs"]))
     assert [phase for phase, *_ in seen] == ["one", "one", "two", "one"]
     assert [ended for _, ended, *_ in seen] == [False, True, True, True]
     assert [env.goals[0, 0] for *_, env, _ in seen] == [1, 1, 2, 1]
