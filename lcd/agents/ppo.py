@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from lcd.agents.networks import ENCODERS, ActorCritic
 from lcd.agents.policies import policy_for
 from lcd.agents.population import EXECUTIONS, Population
+from lcd.agents.ranks import ALONE, Ranks
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 
@@ -107,6 +108,8 @@ class PPO(LightningModule):
     """
 
     Config = PPOConfig
+    ranks = ALONE
+    """The processes that train this agent together; `config.copies` are those of each."""
 
     def __init__(
         self,
@@ -179,7 +182,7 @@ class PPO(LightningModule):
         rollout["advantages"] = advantages(rollout, config.gamma, config.gae_lambda)
         rollout["targets"] = rollout["advantages"] + rollout["values"]
         if config.normalise_advantages == "rollout":
-            rollout["advantages"] = standardise(rollout["advantages"], rollout["weights"], axes=(1, 2))
+            rollout["advantages"] = standardise(rollout["advantages"], rollout["weights"], (1, 2), self.ranks)
         samples = self.samples(rollout)
         order = self._shuffles(samples["actions"].shape[1], index).to(self.device)
         seed = torch.arange(len(self.seeds), device=self.device)[:, None]
@@ -188,7 +191,11 @@ class PPO(LightningModule):
             batch = {name: value[seed, chosen] for name, value in samples.items()}
             for name, loss in self._update(batch).items():
                 losses.setdefault(name, []).append(loss)
-        self.losses = {name: torch.stack(values).mean(0) for name, values in losses.items()}
+        # Losses are each rank's share of a mean; the norm is of the gradient that is already summed.
+        self.losses = {
+            name: mean if name == "grad_norm" else self.ranks.sum(mean)
+            for name, mean in ((name, torch.stack(values).mean(0)) for name, values in losses.items())
+        }
 
     def samples(self, rollout: dict[str, Tensor]) -> dict[str, Tensor]:
         """What minibatches are drawn from, (seeds, samples, …): here every step on its own."""
@@ -199,7 +206,7 @@ class PPO(LightningModule):
         config = self.config
         orders = []
         for seed in self.seeds:
-            generator = np.random.default_rng(seed_sequence(seed, "shuffle", iteration))
+            generator = np.random.default_rng(seed_sequence(seed, "shuffle", iteration, *self.ranks.branch))
             epochs = np.tile(np.arange(samples), (config.epochs, 1))
             orders.append(generator.permuted(epochs, axis=1))
         return torch.from_numpy(np.stack(orders)).reshape(len(self.seeds), config.epochs * config.minibatches, -1)
@@ -210,6 +217,7 @@ class PPO(LightningModule):
         losses = self.loss(batch)
         optimizer.zero_grad()
         self.manual_backward(losses["total"].sum())
+        self.ranks.sum_gradients(self.networks.parameters())
         if self.config.max_grad_norm > 0:
             losses["grad_norm"] = self.networks.clip_gradients(self.config.max_grad_norm)
         optimizer.step()
@@ -223,22 +231,23 @@ class PPO(LightningModule):
     def losses_of(self, outputs: Tensor, values: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """The losses of a minibatch, given what the networks say about its steps, (seeds, steps, …)."""
         config, weights = self.config, batch["weights"]
+        number = self.ranks.sum(weights.sum(-1))
         log_probs, entropies = self.policy.evaluate(outputs, batch["actions"])
         gains = batch["advantages"]
         if config.normalise_advantages == "minibatch":
-            gains = standardise(gains, weights, axes=(1,))
+            gains = standardise(gains, weights, (1,), self.ranks)
 
         ratio = (log_probs - batch["log_probs"]).exp()
         clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
-        policy = average(-torch.minimum(ratio * gains, clipped * gains), weights)
+        policy = average(-torch.minimum(ratio * gains, clipped * gains), weights, number)
 
         errors = (values.float() - batch["targets"]).square()
         if config.value_clip > 0:
             change = (values.float() - batch["values"]).clamp(-config.value_clip, config.value_clip)
             errors = torch.maximum(errors, (batch["values"] + change - batch["targets"]).square())
-        value = 0.5 * average(errors, weights)
+        value = 0.5 * average(errors, weights, number)
 
-        entropy = average(entropies, weights)
+        entropy = average(entropies, weights, number)
         total = policy + config.value_weight * value - config.entropy * entropy
         return {"total": total, "policy": policy, "value": value, "entropy": entropy}
 
@@ -257,14 +266,14 @@ def advantages(rollout: dict[str, Tensor], gamma: float, gae_lambda: float) -> T
     return result
 
 
-def average(values: Tensor, weights: Tensor) -> Tensor:
-    """Weighted mean over a seed's samples."""
-    return (values * weights).sum(-1) / weights.sum(-1).clamp(min=1)
+def average(values: Tensor, weights: Tensor, number: Tensor) -> Tensor:
+    """Weighted mean over a seed's samples; of `number` is the weight of all ranks' samples, so that means add up."""
+    return (values * weights).sum(-1) / number.clamp(min=1)
 
 
-def standardise(values: Tensor, weights: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Zero mean and unit deviation over `axes`, counting weighted samples only."""
-    number = weights.sum(axes, keepdim=True).clamp(min=2)
-    mean = (values * weights).sum(axes, keepdim=True) / number
-    variance = ((values - mean).square() * weights).sum(axes, keepdim=True) / (number - 1)
+def standardise(values: Tensor, weights: Tensor, axes: tuple[int, ...], ranks: Ranks = ALONE) -> Tensor:
+    """Zero mean and unit deviation over `axes` and ranks, counting weighted samples only."""
+    number = ranks.sum(weights.sum(axes, keepdim=True)).clamp(min=2)
+    mean = ranks.sum((values * weights).sum(axes, keepdim=True)) / number
+    variance = ranks.sum(((values - mean).square() * weights).sum(axes, keepdim=True)) / (number - 1)
     return (values - mean) / (variance.sqrt() + 1e-8)
