@@ -209,7 +209,7 @@ def check_share(name: str, params: Mapping[str, Any], device: Mapping[str, Any])
     if world == 1:
         return
     how = f"devices={device.get('devices', 1)}" + (f" num_nodes={n}" if (n := device.get("num_nodes", 1)) > 1 else "")
-    if not hasattr(agents.resolve(name), "ranks"):
+    if not hasattr(agents.agents.resolve(name), "ranks"):
         raise InputError(f"{how}: agent={name} cannot be trained by several processes: give devices=1.")
     if device.get("accelerator") == "mps":
         raise InputError(f"{how}: device=mps is a single one: give devices=1, or device=cpu.")
