@@ -1,8 +1,6 @@
 """Several processes against one process that holds all of their environments and minibatches."""
 
-import os
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -216,7 +214,9 @@ def test_a_rank_that_ends_early_is_the_runs_error_and_the_run_goes_on_later(tmp_
     with pytest.raises(InputError, match="begun by 2 processes"):
         train_run(config, tmp_path / "broken", NONE, {"accelerator": "cpu"})
     train_run(config, tmp_path / "broken", NONE, TWO)
-    expected, found = (read_curves(tmp_path / name / "curve.csv").drop(columns="wall_s") for name in ("whole", "broken"))
+    expected, found = (
+        read_curves(tmp_path / name / "curve.csv").drop(columns="wall_s") for name in ("whole", "broken")
+    )
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
