@@ -87,10 +87,14 @@ class ActorCritic(nn.Module):
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """The policy's outputs (batch, actions or means and log-deviations) and values (batch,)."""
         features = self.encoder(observations)
+        return self.act_on(features), self.value(features).squeeze(-1)
+
+    def act_on(self, features: Tensor) -> Tensor:
+        """The policy's outputs, given what the encoder made of observations."""
         outputs = self.policy(features)
         if self.log_deviation is not None:
             outputs = torch.cat([outputs, self.log_deviation.expand_as(outputs)], -1)
-        return outputs, self.value(features).squeeze(-1)
+        return outputs
 
 
 def as_float(observations: Tensor) -> Tensor:
@@ -98,6 +102,15 @@ def as_float(observations: Tensor) -> Tensor:
     if observations.dtype == torch.uint8:
         return observations.float() / 255
     return observations.float() if observations.dtype == torch.float64 else observations
+
+
+def normed(layer: nn.Linear | nn.Conv2d, scale: float = 1.0) -> nn.Linear | nn.Conv2d:
+    """Scale the weights of each output to a common norm and set biases to zero, as Cobbe et al. (2021) do."""
+    with torch.no_grad():
+        norms = layer.weight.flatten(1).norm(dim=1).view(-1, *[1] * (layer.weight.dim() - 1))
+        layer.weight.mul_(scale / norms)
+    nn.init.zeros_(layer.bias)
+    return layer
 
 
 def orthogonal(layer: nn.Linear | nn.Conv2d, gain: float = math.sqrt(2)) -> nn.Linear | nn.Conv2d:
