@@ -11,12 +11,11 @@ import torch
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import Tensor, nn
 
-from lcd.agents.networks import ActorCritic, normed
+from lcd.agents.networks import ActorCritic
 from lcd.agents.ppo import PPO, PPOConfig, average, check, mean_of
 from lcd.agents.store import RolloutStore, StoreSize
 
 VARIANTS = ("dual", "shared", "detached")
-HEAD_SCALE = 0.1  # norm of each head's weights at first: Cobbe et al. 2021, their code
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,7 @@ class PPGConfig(PPOConfig):
     value_weight: float = 1.0
     max_grad_norm: float = 0.0
     normalise_advantages: str = "rollout"
+    initialisation: str = "normed"
     variant: str = "dual"
     phase: int = 32
     value_epochs: int = 1
@@ -65,20 +65,25 @@ class PhasicActorCritic(ActorCritic):
     """A policy and its values, and the values that the auxiliary phase teaches the policy's encoder.
 
     Args:
-        shape, actions, encoder, width, deviations: as those of `ActorCritic`.
+        shape, actions, encoder, width, deviations, scheme: as those of `ActorCritic`.
         variant: one of `VARIANTS`.
     """
 
-    def __init__(self, shape: tuple[int, ...], actions: int, encoder: str, width: int, deviations: int, variant: str):
-        super().__init__(shape, actions, encoder, width, deviations)
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        actions: int,
+        encoder: str,
+        width: int,
+        deviations: int,
+        scheme: str,
+        variant: str,
+    ):
+        super().__init__(shape, actions, encoder, width, deviations, scheme)
         self.variant = variant
-        heads = [self.policy, self.value]
         if variant == "dual":
-            twin = ActorCritic(shape, 1, encoder, width)
+            twin = ActorCritic(shape, 1, encoder, width, scheme=scheme)
             self.value_encoder, self.apart = twin.encoder, twin.value
-            heads.append(self.apart)
-        for head in heads:
-            normed(head, HEAD_SCALE)
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The policy's outputs (batch, …), the values (batch,), and those with which the policy's encoder learns."""
@@ -106,7 +111,8 @@ class PPG(PPO):
     def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's network."""
         config, policy = self.config, self.policy
-        return PhasicActorCritic(shape, policy.outputs, config.encoder, config.width, policy.deviations, config.variant)
+        how = (config.encoder, config.width, policy.deviations, config.initialisation, config.variant)
+        return PhasicActorCritic(shape, policy.outputs, *how)
 
     def store_size(self, shape: tuple[int, ...], itemsize: int, mask: bool) -> StoreSize:
         """What the rollouts of a phase take.

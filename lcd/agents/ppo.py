@@ -15,6 +15,7 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import Tensor, nn
 
+from lcd.agents.initialise import SCHEMES
 from lcd.agents.networks import ENCODERS, ActorCritic
 from lcd.agents.policies import policy_for
 from lcd.agents.population import EXECUTIONS, Population
@@ -42,8 +43,10 @@ class PPOConfig:
         max_grad_norm: each seed's gradient is scaled to at most this norm; 0 turns it off.
         normalise_rewards: divide rewards by the standard deviation of their discounted sums.
         normalise_advantages: over each `minibatch`, over the whole `rollout`, or `off`.
-        encoder: `auto`, `mlp` or `cnn`.
+        encoder: of images: `auto` (which is `cnn`), `cnn`, `impala` or `mlp`; vectors go through the MLP.
         width: units of the encoder's hidden layers.
+        initialisation: how layers start: `orthogonal`, `glorot` (Cobbe et al. 2020), `normed` (Cobbe et al. 2021) or
+            `torch` (PyTorch's own).
         precision: Lightning's: `32-true`, or `bf16-mixed` where the device is faster with it.
         execution: how the seed axis runs: `auto`, `vmap` or `loop`.
     """
@@ -65,6 +68,7 @@ class PPOConfig:
     normalise_advantages: str = "minibatch"
     encoder: str = "auto"
     width: int = 64
+    initialisation: str = "orthogonal"
     precision: str = "32-true"
     execution: str = "auto"
 
@@ -83,6 +87,7 @@ class PPOConfig:
         for key, options in {
             "normalise_advantages": ("minibatch", "rollout", "off"),
             "encoder": ("auto", *ENCODERS),
+            "initialisation": tuple(SCHEMES),
             "precision": ("32-true", "bf16-mixed"),
             "execution": EXECUTIONS,
         }.items():
@@ -128,7 +133,9 @@ class PPO(LightningModule):
     def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's network."""
         config, policy = self.config, self.policy
-        return ActorCritic(shape, policy.outputs, config.encoder, config.width, policy.deviations)
+        return ActorCritic(
+            shape, policy.outputs, config.encoder, config.width, policy.deviations, config.initialisation
+        )
 
     # Acting
 
