@@ -10,7 +10,9 @@ from typing import Any
 
 from rich.console import Console
 
-from lcd.config import compose
+from lcd import budgets
+from lcd.config import choices, compose
+from lcd.envs.errors import InputError
 from lcd.pipelines import runs, store
 from lcd.pipelines.launch import Call, Outcome, at_once, launch
 from lcd.pipelines.progress import Progress, label
@@ -45,18 +47,24 @@ def default_out(cfg: DiagnoseConfig) -> Path:
     """The study's folder: `out`, else a name that the same request always gets and another one does not."""
     if cfg.out is not None:
         return Path(cfg.out).expanduser()
-    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in f"{cfg.benchmark.name}-{cfg.study.name}")
-    usual = request(compose("diagnose", [f"study={cfg.study.name}"])) if cfg.study.name in _studies() else None
+    budget = "" if cfg.budget == budgets.own(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
+    name = f"{cfg.benchmark.name}-{cfg.study.name}{budget}"
+    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
     asked = request(cfg)
-    if usual is not None and asked == usual | {"benchmark": asked["benchmark"]}:
+    if asked == _usual(cfg):
         return Path("studies") / plain
     return Path("studies") / f"{plain}-{hashlib.sha256(store.canonical(asked).encode()).hexdigest()[:6]}"
 
 
-def _studies() -> list[str]:
-    from lcd.config import choices
-
-    return choices("study")
+def _usual(cfg: DiagnoseConfig) -> dict[str, Any] | None:
+    """What is asked for when a benchmark, a study and a budget are named and nothing else is said."""
+    if cfg.study.name not in choices("study"):
+        return None
+    with contextlib.suppress(InputError):
+        return request(
+            compose("diagnose", [f"benchmark={cfg.benchmark.name}", f"study={cfg.study.name}", f"budget={cfg.budget}"])
+        )
+    return None
 
 
 def train_missing(
