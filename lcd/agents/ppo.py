@@ -23,7 +23,7 @@ from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 
 CACHED = 256
-"""Samples of IMPALA whose activations stay in a CPU's caches from one layer to the next: the fastest of 32 to 2048 on two
+"""Samples of IMPALA whose activations stay in a CPU's caches from layer to layer: the fastest of 32 to 2048 on two
 cores with 32 MB, in single precision (an eighth before a minibatch of 2048 at once) and in bf16 (a fiftieth)."""
 
 
