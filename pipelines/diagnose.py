@@ -12,7 +12,7 @@ from rich.console import Console
 
 from lcd.config import compose
 from lcd.pipelines import runs, store
-from lcd.pipelines.launch import Call, Outcome, launch
+from lcd.pipelines.launch import Call, Outcome, at_once, launch
 from lcd.pipelines.progress import Progress, label
 from lcd.pipelines.report import publish
 from lcd.schemas import DiagnoseConfig, TrainConfig
@@ -71,6 +71,8 @@ def train_missing(
         console.print("W&B is not installed (pip install wandb): the study is not mirrored.", highlight=False)
     for each in missing:
         each.update(state=store.QUEUED, error=None)
+    if sentence := _told(cfg, missing):
+        console.print(sentence, highlight=False, soft_wrap=True)
     device, tracker = {"accelerator": cfg.device}, asdict(cfg.tracker)
     order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
     calls = [Call((TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
@@ -90,6 +92,17 @@ def train_missing(
     if failed := [outcome for outcome in outcomes if outcome.error]:
         console.print(failure(study, failed, len(wanted)), highlight=False, soft_wrap=True, markup=False)
     return outcomes
+
+
+def _told(cfg: DiagnoseConfig | TrainConfig, missing: list[store.Run]) -> str | None:
+    """What is to be said before training: of PPG's rollouts, how much room they take."""
+    # PPG's module takes seconds to import, where most agents have nothing to tell.
+    if not any("auxiliary_rollouts" in each.config["agent"] for each in missing):
+        return None
+    from lcd.pipelines import phases
+
+    together = at_once(cfg.launcher.workers, cfg.launcher.threads, len(missing))
+    return phases.told((each.config for each in missing), together)
 
 
 @contextlib.contextmanager

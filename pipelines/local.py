@@ -22,7 +22,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from lcd.pipelines.launch import Call, Outcome, keep_freed_memory, usable_cores
+from lcd.pipelines.launch import RUNS_AT_ONCE, Call, Outcome, at_once, keep_freed_memory
 from lcd.pipelines.runs import Stopped, describe, resolve
 
 POLL_S = 0.25
@@ -39,8 +39,7 @@ def launch(
     threads: int = 1,
 ) -> list[Outcome]:
     """Make the calls on this machine, in their order, as many at a time as there are workers."""
-    if workers == "auto":
-        workers = max(1, usable_cores() // threads)
+    workers = at_once(workers, threads, len(calls))
     queue = deque(enumerate(calls))
     outcomes: dict[int, Outcome] = {}
     crew: list[_Worker] = []
@@ -48,7 +47,7 @@ def launch(
         while len(outcomes) < len(calls):
             crew = [worker for worker in crew if worker.alive]
             while queue and len(crew) < min(workers, len(calls) - len(outcomes)):
-                crew.append(_Worker(function, threads))
+                crew.append(_Worker(function, threads, workers))
             for worker in crew:
                 if worker.index is None and queue:
                     worker.give(*queue.popleft())
@@ -69,12 +68,12 @@ def _ready(crew: list[_Worker]) -> list[_Worker]:
 class _Worker:
     """The launching process's side of one worker process."""
 
-    def __init__(self, function: str, threads: int) -> None:
+    def __init__(self, function: str, threads: int, together: int) -> None:
         self.pipe, far_end = Pipe()
         self.index: int | None = None
         self.call: Call | None = None
         self.alive = True
-        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
+        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | {RUNS_AT_ONCE: str(together)}
         self.process = subprocess.Popen(
             # -P: whatever lies in the working directory must not stand for a module of ours or of Python's.
             [sys.executable, "-P", "-c", f"from lcd.pipelines.local import work; work({far_end.fileno()})"],

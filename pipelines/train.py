@@ -172,20 +172,20 @@ def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], ag
 def _environments(run_config: dict[str, Any], copies: int) -> tuple[list[VectorEnv], dict[str, list[VectorEnv]]]:
     """The training population of each stage (rewards thinned), and by their split those of each task held out."""
     stages, evaluation = stages_of(run_config), run_config["evaluation"]
-    training = [_environment(run_config, stage, "train", copies) for stage in stages]
+    training = [build_environment(run_config, stage, "train", copies) for stage in stages]
     tasks = list({stage["name"]: stage for stage in stages}.values())
     splits = {"eval": tasks}
     if evaluation.get("noise_free"):
         still = [quiet(stage["task"], stage["knobs"]) for stage in tasks]
         splits["noise_free"] = [{"task": task, "knobs": knobs} for task, knobs in still]
     held_out = {
-        split: [_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
+        split: [build_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
         for split, of_split in splits.items()
     }
     return training, held_out
 
 
-def _environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:
+def build_environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:
     """The population of one task: with rewards thinned to train in, or held out with rewards as they are."""
     knobs = dict(stage["knobs"])
     # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
@@ -213,6 +213,8 @@ def _fit(
     device: dict[str, Any],
 ) -> None:
     """Train from where the checkpoint stands, recording as it goes."""
+    from lcd.pipelines import phases
+
     checkpoint = folder / "checkpoints" / "last.ckpt"
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     reached = _reached(checkpoint)
@@ -232,10 +234,12 @@ def _fit(
         mirror=tracked.log_rows,
     )
     if reached is None or reached < rollouts.steps:
+        phases.prepare(agent, run_config, checkpoint, anew=reached is None)
         precision = getattr(agent.config, "precision", "32-true")
         trainer = _trainer(tracked.logger, recorder, {**device, "precision": precision})
         resumed = None if reached is None else checkpoint
         trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)
+    phases.clear(checkpoint)
     tracked.finish({"steps": rollouts.steps, "wall_s": read_status(folder)["wall_s"]})
     update_status(folder, state=DONE, step=rollouts.steps)
 

@@ -203,10 +203,14 @@ class ActorCritic(nn.Module):
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """The policy's outputs (batch, actions or means and log-deviations) and values (batch,)."""
         features = self.encoder(observations)
+        return self.act_on(features), self.value(features).squeeze(-1)
+
+    def act_on(self, features: Tensor) -> Tensor:
+        """The policy's outputs, given what the encoder made of observations."""
         outputs = self.policy(features)
         if self.log_deviation is not None:
             outputs = torch.cat([outputs, self.log_deviation.expand_as(outputs)], -1)
-        return outputs, self.value(features).squeeze(-1)
+        return outputs
 
 
 def as_float(observations: Tensor) -> Tensor:

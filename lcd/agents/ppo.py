@@ -158,7 +158,7 @@ class PPO(LightningModule):
     def act(self, features: Tensor, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Sampled actions by inverting the policy's distribution at `draws`, their log-probabilities, values."""
         with self._precision():
-            outputs, values = self.networks(features)
+            outputs, values = self.networks(features)[:2]
         return *self.policy.sample(outputs, draws), values.float()
 
     @property
@@ -197,38 +197,42 @@ class PPO(LightningModule):
 
     def training_step(self, rollout: dict[str, Tensor], index: int) -> None:
         """One iteration: several passes over one rollout."""
+        self.losses = self.learn(self.assess(rollout), self.config.epochs, "shuffle", index)
+
+    def assess(self, rollout: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Give a rollout its advantages and value targets, and make of it what minibatches are drawn from."""
         config = self.config
         rollout["advantages"] = advantages(rollout, config.gamma, config.gae_lambda)
         rollout["targets"] = rollout["advantages"] + rollout["values"]
         if config.normalise_advantages == "rollout":
             rollout["advantages"] = standardise(rollout["advantages"], rollout["weights"], axes=(1, 2))
-        samples = self.samples(rollout)
-        order = self._shuffles(samples["actions"].shape[1], index).to(self.device)
+        return self.samples(rollout)
+
+    def learn(self, samples: dict[str, Tensor], epochs: int, *stream: str | int) -> dict[str, Tensor]:
+        """Several passes over samples (seeds, samples, …), shuffled by a stream; returns the mean losses, (seeds,)."""
+        order = self.shuffles(samples["inputs"].shape[1], epochs, self.config.minibatches, *stream)
         seed = torch.arange(len(self.seeds), device=self.device)[:, None]
-        losses: dict[str, list[Tensor]] = {}
+        updates = []
         for chosen in order.unbind(1):
-            batch = {name: value[seed, chosen] for name, value in samples.items()}
-            for name, loss in self._update(batch).items():
-                losses.setdefault(name, []).append(loss)
-        self.losses = {name: torch.stack(values).mean(0) for name, values in losses.items()}
+            updates.append(self._update({name: value[seed, chosen] for name, value in samples.items()}))
+        return mean_of(updates)
 
     def samples(self, rollout: dict[str, Tensor]) -> dict[str, Tensor]:
         """What minibatches are drawn from, (seeds, samples, …): here every step on its own."""
         return {name: value.flatten(1, 2) for name, value in rollout.items() if name != "last_value"}
 
-    def _shuffles(self, samples: int, iteration: int) -> Tensor:
-        """Every seed's minibatches of one iteration, (seeds, epochs x minibatches, minibatch)."""
-        config = self.config
+    def shuffles(self, samples: int, epochs: int, minibatches: int, *stream: str | int) -> Tensor:
+        """Every seed's minibatches of that many samples, (seeds, epochs x minibatches, minibatch)."""
         orders = []
         for seed in self.seeds:
-            generator = np.random.default_rng(seed_sequence(seed, "shuffle", iteration))
-            epochs = np.tile(np.arange(samples), (config.epochs, 1))
-            orders.append(generator.permuted(epochs, axis=1))
-        return torch.from_numpy(np.stack(orders)).reshape(len(self.seeds), config.epochs * config.minibatches, -1)
+            generator = np.random.default_rng(seed_sequence(seed, *stream))
+            orders.append(generator.permuted(np.tile(np.arange(samples), (epochs, 1)), axis=1))
+        order = torch.from_numpy(np.stack(orders)).reshape(len(self.seeds), epochs * minibatches, -1)
+        return order.to(self.device)
 
     def _update(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """One optimiser step on one minibatch of each seed, whose gradient is added up over micro-batches."""
-        optimizer = self.optimizers()
+        optimizer = self.optimizer_of(batch)
         optimizer.zero_grad()
         parts = []
         for part in split(self.prepare(batch), self.micro_batch):
@@ -260,14 +264,18 @@ class PPO(LightningModule):
         """What has to be known of a whole minibatch before it is split: normalised advantages, the weight of all."""
         weights = batch["weights"].flatten(1)
         batch["number"] = weights.sum(-1)
-        if self.config.normalise_advantages == "minibatch":
+        if self.config.normalise_advantages == "minibatch" and "advantages" in batch:
             gains = batch["advantages"]
             batch["advantages"] = standardise(gains.flatten(1), weights, axes=(1,)).view_as(gains)
         return batch
 
+    def optimizer_of(self, batch: dict[str, Tensor]) -> LightningOptimizer:
+        """The optimiser that learns from a minibatch."""
+        return self.optimizers()
+
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """PPO's losses of one minibatch of each seed, or a part's share of them, all (seeds,)."""
-        outputs, values = self.networks(self.features_of(batch["inputs"]))
+        outputs, values = self.networks(self.features_of(batch["inputs"]))[:2]
         return self.losses_of(outputs, values, batch)
 
     def losses_of(self, outputs: Tensor, values: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -302,6 +310,11 @@ def advantages(rollout: dict[str, Tensor], gamma: float, gae_lambda: float) -> T
         result[:, t] = running
         following = values[:, t]
     return result
+
+
+def mean_of(updates: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of each loss over updates."""
+    return {name: torch.stack([losses[name] for losses in updates]).mean(0) for name in updates[0]}
 
 
 def average(values: Tensor, weights: Tensor, number: Tensor) -> Tensor:
