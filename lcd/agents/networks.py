@@ -64,6 +64,23 @@ class SmallCnn(nn.Module):
         return self.head(self.convolutions(as_float(observations.contiguous())))
 
 
+class Convolution(nn.Conv2d):
+    """A convolution of 3 x 3 that keeps the image's size, in whichever layout the image comes.
+
+    Args:
+        given, channels: channels of the image before and after.
+    """
+
+    def __init__(self, given: int, channels: int):
+        super().__init__(given, channels, kernel_size=3, padding=1)
+
+    def forward(self, image: Tensor) -> Tensor:
+        if not image.is_mkldnn:
+            return super().forward(image)
+        weight, bias = self.weight.to(image.dtype), self.bias.to(image.dtype)
+        return torch.mkldnn_convolution(image, weight, bias, self.padding, self.stride, self.dilation, self.groups)
+
+
 class ResidualBlock(nn.Module):
     """Adds to an image what two convolutions make of it.
 
@@ -74,8 +91,8 @@ class ResidualBlock(nn.Module):
 
     def __init__(self, channels: int, scheme: str):
         super().__init__()
-        self.first = initialise(nn.Conv2d(channels, channels, kernel_size=3, padding=1), scheme, "residual")
-        self.second = initialise(nn.Conv2d(channels, channels, kernel_size=3, padding=1), scheme, "residual")
+        self.first = initialise(Convolution(channels, channels), scheme, "residual")
+        self.second = initialise(Convolution(channels, channels), scheme, "residual")
 
     def forward(self, image: Tensor) -> Tensor:
         change = functional.relu(self.first(functional.relu(image)), inplace=True)
@@ -103,7 +120,7 @@ class Impala(nn.Module):
         stacks: list[nn.Module] = []
         for channels in self.channels:
             stacks += [
-                initialise(nn.Conv2d(given, channels, kernel_size=3, padding=1), scheme, "stack"),
+                initialise(Convolution(given, channels), scheme, "stack"),
                 nn.MaxPool2d(kernel_size=3, stride=2, padding=1),
                 ResidualBlock(channels, scheme),
                 ResidualBlock(channels, scheme),
@@ -113,10 +130,30 @@ class Impala(nn.Module):
         self.head = initialise(nn.Linear(given * height * breadth, width), scheme)
 
     def forward(self, observations: Tensor) -> Tensor:
-        # Pixel by pixel (the strides that images mostly come with) convolutions take a third less time on a CPU.
-        images = as_float(observations.permute(0, 2, 3, 1).contiguous()).permute(0, 3, 1, 2)
-        encoded = functional.relu(self.stacks(images).permute(0, 2, 3, 1).flatten(1))
-        return functional.relu(self.head(encoded), inplace=True)
+        if in_blocks(observations):
+            images = as_float(observations).to(working_type()).to_mkldnn()
+            encoded = self.stacks(images).to_dense()
+        else:
+            # Pixel by pixel, as images mostly come.
+            images = as_float(observations.permute(0, 2, 3, 1).contiguous()).permute(0, 3, 1, 2)
+            encoded = self.stacks(images)
+        return functional.relu(self.head(functional.relu(encoded.flatten(1))), inplace=True)
+
+
+def in_blocks(images: Tensor) -> bool:
+    """Whether layers should hand each other images in oneDNN's own blocked layouts.
+
+    On x86 that spares reordering and gives oneDNN's pooling, which takes a fifth of PyTorch's time: IMPALA trains a
+    seventh faster in single precision and a quarter faster in bf16. Neither vmap nor torch.compile knows such tensors.
+    """
+    plain = torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(images)
+    x86 = torch.backends.cpu.get_cpu_capability().startswith("AVX")
+    return images.device.type == "cpu" and not plain and x86 and torch.backends.mkldnn.is_available()
+
+
+def working_type() -> torch.dtype:
+    """The type in which convolutions run on a CPU."""
+    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else torch.float32
 
 
 ENCODERS = {"mlp": Mlp, "cnn": SmallCnn, "impala": Impala}

@@ -189,13 +189,13 @@ class PPG(PPO):
         """The losses of one minibatch of each seed, of either phase, all (seeds,)."""
         if "cloned" not in batch:
             return super().loss(batch)
-        config, weights = self.config, batch["weights"]
+        config, weights, number = self.config, batch["weights"], batch["number"]
         outputs, values, auxiliary = self.networks(self.features_of(batch["inputs"]))
-        clone = average(self.policy.divergence(batch["cloned"], outputs), weights)
-        losses = {"clone": clone, "value": half_square(auxiliary, batch["targets"], weights)}
+        clone = average(self.policy.divergence(batch["cloned"], outputs), weights, number)
+        losses = {"clone": clone, "value": half_square(auxiliary, batch["targets"], weights, number)}
         total = losses["value"] + config.clone_weight * clone
         if config.variant == "dual":
-            losses["true_value"] = half_square(values, batch["targets"], weights)
+            losses["true_value"] = half_square(values, batch["targets"], weights, number)
             total = total + losses["true_value"]
         return {"total": total, **losses}
 
@@ -230,6 +230,6 @@ class PPG(PPO):
         self.store.restore(checkpoint["rollout_store"])
 
 
-def half_square(values: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+def half_square(values: Tensor, targets: Tensor, weights: Tensor, number: Tensor) -> Tensor:
     """Half the mean squared error of a seed's values."""
-    return 0.5 * average((values.float() - targets).square(), weights)
+    return 0.5 * average((values.float() - targets).square(), weights, number)

@@ -152,5 +152,6 @@ class RecurrentPPO(PPO):
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """PPO's losses of one minibatch of each seed, all (seeds,)."""
         logits, values, _ = self.networks(self.features_of(batch["inputs"]), batch["memory"], batch["fresh"])
-        steps = {name: value.flatten(1, 2) for name, value in batch.items() if name not in ("inputs", "memory")}
-        return self.losses_of(logits.flatten(1, 2), values.flatten(1, 2), steps)
+        apart = ("inputs", "memory", "number")
+        steps = {name: value.flatten(1, 2) for name, value in batch.items() if name not in apart}
+        return self.losses_of(logits.flatten(1, 2), values.flatten(1, 2), steps | {"number": batch["number"]})

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lcd.agents import validate
+from lcd.agents import networks, validate
 from lcd.agents.initialise import SCHEMES
 from lcd.agents.networks import ActorCritic, Impala, Mlp
 from lcd.agents.population import Population
@@ -22,8 +22,11 @@ def test_impala_has_as_many_parameters_as_the_papers():
     assert sum(stacks) + (32 * 8 * 8 + 1) * 256 + 257 * 15 + 257 == 626_256
 
 
+@pytest.mark.parametrize("blocked", [True, False])
 @pytest.mark.parametrize("shape", [(3, 64, 64), (19, 64, 64), (1, 33, 20), (4, 7, 7)])
-def test_impala_is_its_formula(shape):
+def test_impala_is_its_formula(shape, blocked, monkeypatch):
+    if not blocked:
+        monkeypatch.setattr(networks, "in_blocks", lambda images: False)
     torch.manual_seed(0)
     encoder = Impala(shape, 32)
     weights = dict(encoder.named_parameters())
@@ -31,6 +34,29 @@ def test_impala_is_its_formula(shape):
     assert torch.allclose(encoder(images), _impala(weights, images.float() / 255), rtol=1e-4, atol=1e-4)
     by_pixel = images.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
     assert torch.allclose(encoder(images), encoder(by_pixel), rtol=1e-4, atol=1e-4)
+
+
+def test_impalas_gradient_is_the_same_in_every_layout(monkeypatch):
+    torch.manual_seed(0)
+    encoder, images = Impala((3, 32, 32), 16), torch.randint(0, 256, (5, 3, 32, 32), dtype=torch.uint8)
+    assert networks.in_blocks(images) == torch.backends.cpu.get_cpu_capability().startswith("AVX")
+    found = []
+    for blocked in (True, False):
+        monkeypatch.setattr(networks, "in_blocks", lambda images, blocked=blocked: blocked)
+        encoder.zero_grad()
+        encoder(images).square().mean().backward()
+        found.append({name: weight.grad.clone() for name, weight in encoder.named_parameters()})
+    for name, gradient in found[0].items():
+        assert torch.allclose(gradient, found[1][name], rtol=1e-3, atol=1e-4 * gradient.abs().max()), name
+
+
+def test_impala_in_bf16_is_close_to_itself():
+    torch.manual_seed(0)
+    network, images = ActorCritic((3, 64, 64), 15, "impala"), torch.randint(0, 256, (4, 3, 64, 64), dtype=torch.uint8)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = network(images)[1]
+    assert half.dtype == torch.bfloat16
+    assert torch.allclose(half.float(), network(images)[1], rtol=0.1, atol=0.1 * half.abs().max().item())
 
 
 def _impala(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
@@ -44,7 +70,7 @@ def _impala(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         for block in (4 * stack + 2, 4 * stack + 3):
             y = convolve(torch.relu(x), f"stacks.{block}.first")
             x = x + convolve(torch.relu(y), f"stacks.{block}.second")
-    flat = torch.relu(x).permute(0, 2, 3, 1).flatten(1)
+    flat = torch.relu(x).flatten(1)
     return torch.relu(flat @ weights["head.weight"].T + weights["head.bias"])
 
 
