@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from lcd import __version__
+from lcd import __version__, stopping
 
 
 class Command(NamedTuple):
@@ -61,6 +61,7 @@ COMMANDS = {
     "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
 }
 OK, FAILED, MISTAKE, STOPPED = 0, 1, 2, 130
+TRAINING = ("diagnose", "train", "sweep")
 OWN_CODE = re.compile(r"(benchmark|agent|frontend)(\.name)?=['\"]?[\w.]+:\w")
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
@@ -69,7 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line.
 
     argv: the arguments without the program's name; None takes the process's own.
-    Returns the exit code: 0 fine, 1 something failed, 2 a user's mistake, 130 stopped by Ctrl-C.
+    Returns the exit code: 0 fine, 1 something failed, 2 a user's mistake, 75 stopped by SIGTERM or SIGUSR1, 130 stopped
+    by Ctrl-C.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -79,12 +81,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"lcd {__version__}")
         return OK
     name, *overrides = arguments
+    if name in TRAINING:
+        stopping.listen()
     try:
         return _run(name, overrides)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, stopping.Stopped) as told:
         line = shlex.join(["lcd", *arguments])
         print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
-        return STOPPED
+        return STOPPED if isinstance(told, KeyboardInterrupt) else stopping.CONTINUE_ME
     except BrokenPipeError:
         # What reads our output went away (lcd list | head); the interpreter must not complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

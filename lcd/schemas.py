@@ -6,6 +6,7 @@ from typing import Any
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SHAPINGS = ("none", "subgoals")
+PROCESSES = "GPUs (without one: processes) that train each run together, sharing its copies"
 VIEWS = ("pixels", "figure_ground", "semantic")
 REWARD_P = (1.0, 0.75, 0.5, 0.25)
 
@@ -41,6 +42,7 @@ class LauncherConfig:
     name: str = field(default="local", metadata=_doc("the launcher"))
     workers: Any = field(default="auto", metadata=_doc("runs at the same time; auto: one a usable core", least=1))
     threads: int = field(default=1, metadata=_doc("threads of each worker", least=1))
+    grace: int = field(default=60, metadata=_doc("seconds to keep what is trained after SIGTERM or SIGUSR1", least=0))
 
 
 @dataclass
@@ -97,6 +99,7 @@ class DiagnoseConfig:
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
 
 
 @dataclass
@@ -121,6 +124,8 @@ class TrainConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     out: str | None = field(default=None, metadata=_doc("the folder of the run's study; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
+    num_nodes: int = field(default=1, metadata=_doc("machines that train the run, each with `devices`", least=1))
 
 
 @dataclass
@@ -208,6 +213,7 @@ class SweepConfig:
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
 
 
 SCHEMAS: dict[str, type] = {

@@ -17,7 +17,8 @@ from lcd.pipelines import runs, store
 from lcd.pipelines.launch import Call, Outcome, at_once, launch
 from lcd.pipelines.progress import Progress, label
 from lcd.pipelines.report import publish
-from lcd.schemas import DiagnoseConfig, TrainConfig
+from lcd.schemas import DiagnoseConfig, SweepConfig, TrainConfig
+from lcd.stopping import Stopped
 
 TRAIN = "lcd.pipelines.train:train_run"
 LOG_FILE = "log.txt"
@@ -68,20 +69,22 @@ def _usual(cfg: DiagnoseConfig) -> dict[str, Any] | None:
 
 
 def train_missing(
-    cfg: DiagnoseConfig | TrainConfig, study: store.Study, wanted: list[store.Run], console: Console
+    cfg: DiagnoseConfig | SweepConfig | TrainConfig, study: store.Study, wanted: list[store.Run], console: Console
 ) -> list[Outcome]:
     """Train the wanted runs that are not done, those that need most steps first, and tell which failed.
 
-    A stopped command leaves them queued.
+    A stopped command leaves them queued, and so does a worker that somebody else stopped.
     """
     missing = [each for each in wanted if not each.done]
+    device, tracker = device_of(cfg), asdict(cfg.tracker)
+    for each in missing:
+        runs.check_share(*runs.agent_of(each.config), device)
     if missing and cfg.tracker.name == "wandb" and find_spec("wandb") is None:
         console.print("W&B is not installed (pip install wandb): the study is not mirrored.", highlight=False)
     for each in missing:
         each.update(state=store.QUEUED, error=None)
     if sentence := _told(cfg, missing):
         console.print(sentence, highlight=False, soft_wrap=True)
-    device, tracker = {"accelerator": cfg.device}, asdict(cfg.tracker)
     order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
     calls = [Call((TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
     with Progress(wanted, console) as progress, _requeued(missing):
@@ -92,25 +95,36 @@ def train_missing(
             watch=progress.update,
             workers=cfg.launcher.workers,
             threads=cfg.launcher.threads,
+            grace=cfg.launcher.grace,
+            **({"processes": cfg.devices} if cfg.devices > 1 else {}),
         )
     for each, outcome in zip(order, outcomes, strict=True):
         if outcome.error is not None:
-            # A worker that was killed could not say so itself.
-            each.update(state=store.FAILED, error=outcome.error)
+            # A worker that was killed could not say so itself; neither can this on a full disk.
+            with contextlib.suppress(OSError):
+                each.update(state=store.FAILED, error=outcome.error)
     if failed := [outcome for outcome in outcomes if outcome.error]:
         console.print(failure(study, failed, len(wanted)), highlight=False, soft_wrap=True, markup=False)
+    if stopped := sum(outcome.stopped for outcome in outcomes):
+        console.print(f"{stopped} of {len(wanted)} runs were stopped by a signal.", highlight=False)
+        raise Stopped
     return outcomes
 
 
-def _told(cfg: DiagnoseConfig | TrainConfig, missing: list[store.Run]) -> str | None:
+def _told(cfg: DiagnoseConfig | SweepConfig | TrainConfig, missing: list[store.Run]) -> str | None:
     """What is to be said before training: of PPG's rollouts, how much room they take."""
     # PPG's module takes seconds to import, where most agents have nothing to tell.
     if not any("auxiliary_rollouts" in each.config["agent"] for each in missing):
         return None
     from lcd.pipelines import phases
 
-    together = at_once(cfg.launcher.workers, cfg.launcher.threads, len(missing))
+    together = at_once(cfg.launcher.workers, cfg.launcher.threads * cfg.devices, len(missing))
     return phases.told((each.config for each in missing), together)
+
+
+def device_of(cfg: DiagnoseConfig | SweepConfig | TrainConfig) -> dict[str, Any]:
+    """Where networks are trained and by how many processes; `num_nodes` only where one run is trained."""
+    return {"accelerator": cfg.device, "devices": cfg.devices, "num_nodes": getattr(cfg, "num_nodes", 1)}
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """From configs to runs: which runs a study needs, and what happens around the training of one."""
 
+import contextlib
+import errno
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -15,14 +17,12 @@ from lcd.envs.errors import InputError, nearest
 from lcd.files import write_atomic
 from lcd.pipelines import store
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
+from lcd.stopping import Stopped
 
 SEMANTIC = "semantic"
 CURRICULUM = "curriculum"
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 ERROR_FILE = "error.txt"
-
-
-class Stopped(BaseException):
-    """Training was told to stop; what its checkpoint holds is continued by the next start."""
 
 
 def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
@@ -191,6 +191,39 @@ def _run_config(parts: Mapping[str, Any], evaluation: EvaluationConfig, **fields
     }
 
 
+def agent_of(run_config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The agent's name and its hyper-parameters."""
+    params = dict(run_config["agent"])
+    return params.pop("name"), params
+
+
+def check_share(name: str, params: Mapping[str, Any], device: Mapping[str, Any]) -> None:
+    """Refuse what several processes cannot train together, each with its share of the agent's copies.
+
+    name, params: the agent and its hyper-parameters.
+    device: `accelerator`, `devices` and `num_nodes`.
+    """
+    from lcd import agents
+
+    world = int(device.get("devices", 1)) * int(device.get("num_nodes", 1))
+    if world == 1:
+        return
+    how = f"devices={device.get('devices', 1)}" + (f" num_nodes={n}" if (n := device.get("num_nodes", 1)) > 1 else "")
+    if not hasattr(agents.agents.resolve(name), "ranks"):
+        raise InputError(f"{how}: agent={name} cannot be trained by several processes: give devices=1.")
+    if device.get("accelerator") == "mps":
+        raise InputError(f"{how}: device=mps is a single one: give devices=1, or device=cpu.")
+    copies = agents.validate(name, params).copies
+    if copies % world:
+        raise InputError(
+            f"agent.copies={copies} must be divisible by the {world} processes of {how}, among which they are shared."
+        )
+    try:
+        agents.validate(name, {**params, "copies": copies // world})
+    except InputError as error:
+        raise InputError(f"{how} gives each process {copies // world} of agent.copies={copies}: {error}") from None
+
+
 def resolve(target: str) -> Any:
     """The object at `module:object`."""
     module, _, name = target.partition(":")
@@ -211,11 +244,14 @@ def perform(
         try:
             resolve(train)(run_config, run_dir, tracker, device)
         except (Stopped, KeyboardInterrupt, SystemExit):
-            store.update_status(run_dir, state=store.QUEUED)
+            with contextlib.suppress(OSError):
+                store.update_status(run_dir, state=store.QUEUED)
             raise
         except Exception as error:
-            store.update_status(run_dir, state=store.FAILED, error=describe(error))
-            write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
+            # On a full disk neither may fit; what went wrong is told all the same.
+            with contextlib.suppress(OSError):
+                store.update_status(run_dir, state=store.FAILED, error=describe(error))
+                write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
             raise
         if not store.Run(run_dir, run_config).done:
             _refuse_unfinished(train, run_dir)
@@ -231,4 +267,6 @@ def _refuse_unfinished(train: str, run_dir: str) -> None:
 def describe(error: BaseException) -> str:
     """An error in one line."""
     text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.errno in FULL:
+        return f"{text}. What was written before is whole: make room, and the same command continues."
     return text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"[:500]
