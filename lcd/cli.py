@@ -27,12 +27,12 @@ class Command(NamedTuple):
 COMMANDS = {
     "diagnose": Command(
         "lcd.pipelines.diagnose:run",
-        "benchmark=toy [study=smoke] [out=my/study]",
+        "benchmark=toy [budget=smoke] [out=my/study]",
         "train what a diagnosis needs and say what makes each task hard; continues a study that was stopped",
     ),
     "train": Command(
         "lcd.pipelines.train:run",
-        "task=toy/… [view=semantic] [reward_p=0.5]",
+        "task=toy/… [view=semantic] [reward_p=0.5] [budget=smoke]",
         "train one task under one condition for several seeds",
     ),
     "sweep": Command(

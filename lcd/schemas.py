@@ -81,6 +81,7 @@ class StudyConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
 
+BUDGET = _doc("how much is trained, and what an agent's name means there; else the benchmark's own")
 AGENT = _doc("the learner and its hyper-parameters")
 FRONTEND = _doc("the frozen encoder between view and agent")
 
@@ -93,6 +94,7 @@ class DiagnoseConfig:
     agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
     study: StudyConfig = field(default_factory=StudyConfig)
+    budget: str = field(default="cpu", metadata=BUDGET)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
@@ -108,6 +110,7 @@ class TrainConfig:
     task: TaskConfig = field(default_factory=TaskConfig)
     agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    budget: str = field(default="cpu", metadata=BUDGET)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     curriculum: Any = field(

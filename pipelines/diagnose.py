@@ -10,9 +10,11 @@ from typing import Any
 
 from rich.console import Console
 
-from lcd.config import compose
+from lcd import budgets
+from lcd.config import choices, compose
+from lcd.envs.errors import InputError
 from lcd.pipelines import runs, store
-from lcd.pipelines.launch import Call, Outcome, launch
+from lcd.pipelines.launch import Call, Outcome, at_once, launch
 from lcd.pipelines.progress import Progress, label
 from lcd.pipelines.report import publish
 from lcd.schemas import DiagnoseConfig, SweepConfig, TrainConfig
@@ -46,18 +48,24 @@ def default_out(cfg: DiagnoseConfig) -> Path:
     """The study's folder: `out`, else a name that the same request always gets and another one does not."""
     if cfg.out is not None:
         return Path(cfg.out).expanduser()
-    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in f"{cfg.benchmark.name}-{cfg.study.name}")
-    usual = request(compose("diagnose", [f"study={cfg.study.name}"])) if cfg.study.name in _studies() else None
+    budget = "" if cfg.budget == budgets.own(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
+    name = f"{cfg.benchmark.name}-{cfg.study.name}{budget}"
+    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
     asked = request(cfg)
-    if usual is not None and asked == usual | {"benchmark": asked["benchmark"]}:
+    if asked == _usual(cfg):
         return Path("studies") / plain
     return Path("studies") / f"{plain}-{hashlib.sha256(store.canonical(asked).encode()).hexdigest()[:6]}"
 
 
-def _studies() -> list[str]:
-    from lcd.config import choices
-
-    return choices("study")
+def _usual(cfg: DiagnoseConfig) -> dict[str, Any] | None:
+    """What is asked for when a benchmark, a study and a budget are named and nothing else is said."""
+    if cfg.study.name not in choices("study"):
+        return None
+    with contextlib.suppress(InputError):
+        return request(
+            compose("diagnose", [f"benchmark={cfg.benchmark.name}", f"study={cfg.study.name}", f"budget={cfg.budget}"])
+        )
+    return None
 
 
 def train_missing(
@@ -75,6 +83,8 @@ def train_missing(
         console.print("W&B is not installed (pip install wandb): the study is not mirrored.", highlight=False)
     for each in missing:
         each.update(state=store.QUEUED, error=None)
+    if sentence := _told(cfg, missing):
+        console.print(sentence, highlight=False, soft_wrap=True)
     order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
     calls = [Call((TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
     with Progress(wanted, console) as progress, _requeued(missing):
@@ -99,6 +109,17 @@ def train_missing(
         console.print(f"{stopped} of {len(wanted)} runs were stopped by a signal.", highlight=False)
         raise Stopped
     return outcomes
+
+
+def _told(cfg: DiagnoseConfig | SweepConfig | TrainConfig, missing: list[store.Run]) -> str | None:
+    """What is to be said before training: of PPG's rollouts, how much room they take."""
+    # PPG's module takes seconds to import, where most agents have nothing to tell.
+    if not any("auxiliary_rollouts" in each.config["agent"] for each in missing):
+        return None
+    from lcd.pipelines import phases
+
+    together = at_once(cfg.launcher.workers, cfg.launcher.threads * cfg.devices, len(missing))
+    return phases.told((each.config for each in missing), together)
 
 
 def device_of(cfg: DiagnoseConfig | SweepConfig | TrainConfig) -> dict[str, Any]:

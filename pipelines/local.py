@@ -26,7 +26,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from lcd import stopping
-from lcd.pipelines.launch import Call, Outcome, keep_freed_memory, usable_cores
+from lcd.pipelines.launch import RUNS_AT_ONCE, Call, Outcome, at_once, keep_freed_memory
 from lcd.pipelines.runs import describe, resolve
 from lcd.stopping import CONTINUE_ME, Stopped
 
@@ -51,8 +51,7 @@ def launch(
     grace: seconds that workers have to finish an iteration and keep it when this process is told to stop by a signal.
     processes: those that one call starts, this one included; each has its threads.
     """
-    if workers == "auto":
-        workers = max(1, usable_cores() // (threads * processes))
+    workers = at_once(workers, threads * processes, len(calls))
     queue = deque(enumerate(calls))
     outcomes: dict[int, Outcome] = {}
     crew: list[_Worker] = []
@@ -60,7 +59,7 @@ def launch(
         while len(outcomes) < len(calls):
             crew = [worker for worker in crew if worker.alive]
             while queue and len(crew) < min(workers, len(calls) - len(outcomes)):
-                crew.append(_Worker(function, threads))
+                crew.append(_Worker(function, threads, workers))
             for worker in crew:
                 if worker.index is None and queue:
                     worker.give(*queue.popleft())
@@ -85,12 +84,12 @@ def _ready(crew: list[_Worker]) -> list[_Worker]:
 class _Worker:
     """The launching process's side of one worker process."""
 
-    def __init__(self, function: str, threads: int) -> None:
+    def __init__(self, function: str, threads: int, together: int) -> None:
         self.pipe, far_end = Pipe()
         self.index: int | None = None
         self.call: Call | None = None
         self.alive, self.stopped = True, False
-        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
+        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | {RUNS_AT_ONCE: str(together)}
         self.process = subprocess.Popen(
             # -P: whatever lies in the working directory must not stand for a module of ours or of Python's.
             [sys.executable, "-P", "-c", f"from lcd.pipelines.local import work; work({far_end.fileno()})"],

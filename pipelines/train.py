@@ -43,6 +43,7 @@ from lcd.pipelines.runs import agent_of, check_share, run_config_from
 from lcd.pipelines.store import DONE, RUNNING, Run, Study, read_status, run_id, task_name, update_status
 from lcd.pipelines.track import open_tracker
 from lcd.schemas import TrainConfig
+from lcd.statistics import iqm
 
 
 def run(cfg: TrainConfig) -> int:
@@ -87,7 +88,7 @@ def default_out(run_config: dict[str, Any]) -> Path:
 
 
 def _summary(run_config: dict[str, Any], folder: Path) -> Table:
-    """The held-out return of each seed before and after training, beside what there is to reach."""
+    """The held-out return of each seed, and the seeds' interquartile mean, before and after training."""
     curve = pd.read_csv(folder / "curve.csv")
     held_out = curve[curve.split == "eval"]
     table = Table(
@@ -100,10 +101,13 @@ def _summary(run_config: dict[str, Any], folder: Path) -> Table:
         title_justify="left",
         box=None,
     )
-    for (task, seed), rows in held_out.groupby(["task", "seed"], sort=False):
-        first, last = rows.return_mean.iloc[[0, -1]]
-        name = f"{task}, {seed}" if "curriculum" in run_config else str(seed)
-        table.add_row(name, *(f"{x:.3g}" for x in (first, last, rows.r_min.iloc[0], rows.r_max.iloc[0])))
+    for task, of_task in held_out.groupby("task", sort=False):
+        seeds = of_task.groupby("seed", sort=False)
+        ends = np.stack([seeds.return_mean.first(), seeds.return_mean.last(), seeds.r_min.first(), seeds.r_max.first()])
+        names = [*map(str, seeds.groups), "IQM"]
+        for name, numbers in zip(names, [*ends.T, iqm(ends)], strict=True):
+            whose = f"{task}, {name}" if "curriculum" in run_config else name
+            table.add_row(whose, *(f"{x:.3g}" for x in numbers), style="bold" if name == "IQM" else None)
     return table
 
 
@@ -220,7 +224,7 @@ def _environments(
 ) -> tuple[list[VectorEnv], dict[str, list[VectorEnv]]]:
     """The training population of each stage (rewards thinned), and by their split those of each task held out."""
     stages, evaluation = stages_of(run_config), run_config["evaluation"]
-    training = [_environment(run_config, stage, "train", copies) for stage in stages]
+    training = [build_environment(run_config, stage, "train", copies) for stage in stages]
     if not evaluates:
         return training, {}
     tasks = list({stage["name"]: stage for stage in stages}.values())
@@ -229,13 +233,13 @@ def _environments(
         still = [quiet(stage["task"], stage["knobs"]) for stage in tasks]
         splits["noise_free"] = [{"task": task, "knobs": knobs} for task, knobs in still]
     held_out = {
-        split: [_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
+        split: [build_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
         for split, of_split in splits.items()
     }
     return training, held_out
 
 
-def _environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:
+def build_environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:
     """The population of one task: with rewards thinned to train in, or held out with rewards as they are."""
     knobs = dict(stage["knobs"])
     # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
@@ -263,9 +267,12 @@ def _fit(
     device: dict[str, Any],
 ) -> None:
     """Train from where the checkpoint stands, recording as it goes."""
+    from lcd.pipelines import phases
+
     checkpoint = folder / "checkpoints" / "last.ckpt"
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     reached = reached_step(checkpoint, rollouts.ranks.world)
+    phases.prepare(agent, run_config, checkpoint, anew=reached is None)
     if rollouts.ranks.rank > 0:
         _follow(run_config, agent, rollouts, checkpoint, reached, device)
         return
@@ -285,6 +292,7 @@ def _fit(
         mirror=tracked.log_rows,
     )
     _train(agent, rollouts, recorder, tracked.logger, reached, device)
+    phases.clear(checkpoint)
     tracked.finish({"steps": rollouts.steps, "wall_s": read_status(folder)["wall_s"]})
     update_status(folder, state=DONE, step=rollouts.steps)
 

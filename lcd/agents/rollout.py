@@ -128,7 +128,7 @@ class Rollouts(IterableDataset):
             begin_episodes(self.agent, step)
 
         rewards = self.normaliser(host["rewards"], dones) if self.normaliser else host["rewards"]
-        rollout = {name: torch.stack(values, dim=1) for name, values in stored.items()} | memory
+        rollout = {name: stack_in_time(values) for name, values in stored.items()} | memory
         rollout["rewards"] = torch.from_numpy(rewards + host["bootstrap"]).float()
         rollout["dones"] = torch.from_numpy(dones)
         rollout["weights"] = torch.from_numpy(valid).float()
@@ -172,6 +172,13 @@ class Rollouts(IterableDataset):
             self.stepper.ended = _arrays(state["ended"])
             self.observations = _arrays(state["observations"])
             restore(self.agent, state.get("memory", {}))
+
+
+def stack_in_time(values: list[Tensor]) -> Tensor:
+    """(seeds, copies, …) of every step → (seeds, time, copies, …), images with the strides that they came with."""
+    if values[0].dim() == 5:
+        return torch.stack([value.movedim(2, -1) for value in values], dim=1).movedim(-1, 3)
+    return torch.stack(values, dim=1)
 
 
 def loader(rollouts: Rollouts) -> DataLoader:
