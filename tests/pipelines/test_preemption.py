@@ -15,7 +15,7 @@ import yaml
 
 from lcd import stopping
 from lcd.curves import read_curves
-from lcd.pipelines.record import STEP, AtomicCheckpoints
+from lcd.pipelines.checkpoint import STEP, AtomicCheckpoints
 from lcd.pipelines.store import read_status
 
 LCD = [sys.executable, "-m", "lcd.cli"]
