@@ -16,6 +16,7 @@ from lcd.envs.registry import Registry
 if TYPE_CHECKING:
     from torch import nn
 
+INITIALISATION = 0
 frontends = Registry("front-end", "lcd.frontends")
 frontends.add("identity", "lcd.frontends.identity:Identity")
 
@@ -32,4 +33,9 @@ def make(name: str, **knobs: Any) -> nn.Module:
         for knob, value in knobs.items():
             if knob not in parameters:
                 raise InputError(f"frontend.{knob}={value} is no knob of '{name}': {nearest(knob, parameters)}")
-    return build(**knobs).requires_grad_(False).eval()
+    import torch
+
+    # What a front-end draws when it is made without weights is the same wherever it is made.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(INITIALISATION)
+        return build(**knobs).requires_grad_(False).eval()

@@ -8,7 +8,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from gymnasium.spaces import Box, Discrete
@@ -18,10 +17,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lcd import frontends
 from lcd.agents import agents, validate
 from lcd.agents.curriculum import CurriculumRollouts, Stage
 from lcd.agents.evaluate import Evaluator, EveryTask
+from lcd.agents.frozen import freeze
 from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.rollout import Rollouts, loader
 from lcd.curves import COLUMNS, PHASE
@@ -29,12 +28,22 @@ from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
+from lcd.frontends import record
 from lcd.pipelines.diagnose import opening, train_missing
 from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
 from lcd.pipelines.record import STEP, AtomicCheckpoints, CurveFile, Recorder
 from lcd.pipelines.runs import run_config_from
-from lcd.pipelines.store import DONE, RUNNING, Study, read_status, run_id, task_name, update_status
+from lcd.pipelines.store import (
+    DONE,
+    RUNNING,
+    Study,
+    frontend_name,
+    read_status,
+    run_id,
+    task_name,
+    update_status,
+)
 from lcd.pipelines.track import open_tracker
 from lcd.schemas import TrainConfig
 
@@ -147,13 +156,16 @@ def build_agent(run_config: dict[str, Any], env: VectorEnv) -> LightningModule:
         raise InputError(
             f"task={run_config['task']} has the action space {actions}: agent={name} needs a discrete one or a box."
         )
-    knobs = dict(run_config["frontend"])
-    frontend = frontends.make(knobs.pop("name"), **knobs)
-    space = env.single_observation_space
-    with torch.no_grad():
-        features = frontend(torch.from_numpy(np.zeros((1, *space.shape), space.dtype)))
+    config = validate(name, params)
+    frontend, shape = freeze(
+        record.build(run_config["frontend"]),
+        env.single_observation_space,
+        copies=env.num_envs,
+        steps=env.num_envs * config.rollout * getattr(config, "kept_rollouts", 1),
+        **record.use(run_config["frontend"]),
+    )
     actions = int(actions.n) if isinstance(actions, Discrete) else actions
-    return agents.resolve(name)(validate(name, params), features.shape[1:], actions, run_config["seeds"], frontend)
+    return agents.resolve(name)(config, shape, actions, run_config["seeds"], frontend)
 
 
 def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], agent: LightningModule) -> Rollouts:
@@ -279,7 +291,7 @@ def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
     shared = {
         "benchmark": benchmark.name,
         "view": run_config["view"],
-        "frontend": run_config["frontend"]["name"],
+        "frontend": frontend_name(run_config),
         "reward_p": run_config["reward_p"],
         "shaping": run_config["shaping"],
         "agent": run_config["agent"]["name"],

@@ -14,6 +14,7 @@ from gymnasium.spaces import Box
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
+from lcd.agents.frozen import FrozenFrontend
 from lcd.agents.networks import ENCODERS, ActorCritic
 from lcd.agents.policies import policy_for
 from lcd.agents.population import EXECUTIONS, Population
@@ -103,7 +104,7 @@ class PPO(LightningModule):
         shape: shape of one feature that the front-end gives.
         actions: number of discrete actions, or the box of continuous ones.
         seeds: the run's seeds.
-        frontend: the frozen encoder between observations and networks.
+        frontend: the frozen encoder between observations and networks, as `lcd.agents.frozen.freeze` makes it.
     """
 
     Config = PPOConfig
@@ -119,7 +120,7 @@ class PPO(LightningModule):
         super().__init__()
         self.automatic_optimization = False
         self.config, self.seeds = config, list(seeds)
-        self.frontend = frontend.requires_grad_(False).eval()
+        self.frontend = frontend if isinstance(frontend, FrozenFrontend) else FrozenFrontend(frontend)
         self.policy = policy_for(actions)
         self.networks = Population(lambda: self.network(shape), self.seeds, config.execution)
         self.losses: dict[str, Tensor] = {}
@@ -131,11 +132,16 @@ class PPO(LightningModule):
 
     # Acting
 
-    @torch.no_grad()
+    def see(self, observations: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Observations of all copies → features, and what a rollout keeps to have them again, (seeds, copies, …)."""
+        seen = torch.from_numpy(observations).to(self.device)
+        features = self.frontend(seen)
+        kept = self.frontend.kept(seen, features)
+        return features.unflatten(0, (len(self.seeds), -1)), kept.unflatten(0, (len(self.seeds), -1))
+
     def encode(self, observations: np.ndarray) -> Tensor:
         """Observations of all copies → features (seeds, copies, …)."""
-        features = self.frontend(torch.from_numpy(observations).to(self.device))
-        return features.unflatten(0, (len(self.seeds), -1))
+        return self.see(observations)[0]
 
     @torch.no_grad()
     def act(self, features: Tensor, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -167,7 +173,7 @@ class PPO(LightningModule):
 
     def features_of(self, inputs: Tensor) -> Tensor:
         """What the networks see, made of what a rollout keeps."""
-        return inputs
+        return self.frontend.features_of(inputs)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         config = self.config
