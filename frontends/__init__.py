@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 frontends = Registry("front-end", "lcd.frontends")
 frontends.add("identity", "lcd.frontends.identity:Identity")
+frontends.add("flow", "lcd.frontends.flow.frontend:Flow")
 
 
 def make(name: str, **knobs: Any) -> nn.Module:
