@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 INITIALISATION = 0
 frontends = Registry("front-end", "lcd.frontends")
 frontends.add("identity", "lcd.frontends.identity:Identity")
+frontends.add("flow", "lcd.frontends.flow.frontend:Flow")
 
 
 def make(name: str, **knobs: Any) -> nn.Module:
