@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 INITIALISATION = 0
 frontends = Registry("front-end", "lcd.frontends")
 frontends.add("identity", "lcd.frontends.identity:Identity")
+frontends.add("clip", "lcd.frontends.backbone:Clip")
+frontends.add("backbone", "lcd.frontends.backbone:Backbone")
 frontends.add("flow", "lcd.frontends.flow.frontend:Flow")
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from torch import nn
 
 WEIGHTS = "weights"
+TOLD = ("label", "sha256", "preprocessing")
+"""What a front-end may tell of itself, if it has such attributes: what curves call it when it may be many, the content
+of weights that it loaded by name, what it does to images. All of it is part of what a run is."""
 KEEP = ("auto", "features", "observations")
 PRECISIONS = ("auto", "full", "half")
 USE: dict[str, Any] = {"keep": "auto", "memory_gb": 2.0, "precision": "auto"}
@@ -38,7 +41,7 @@ def record(name: str, **knobs: Any) -> dict[str, Any]:
     use = {key: _checked(key, knobs.pop(key, default)) for key, default in USE.items()}
     own = _defaults(name) | {key: _identified(value) if key == WEIGHTS else value for key, value in knobs.items()}
     made = make(name, **_given(own))
-    for told in ("label", "sha256"):
+    for told in TOLD:
         if getattr(made, told, None) is not None:
             own[told] = getattr(made, told)
     return {"name": name, **own, **use}
@@ -46,7 +49,7 @@ def record(name: str, **knobs: Any) -> dict[str, Any]:
 
 def build(recorded: Mapping[str, Any]) -> nn.Module:
     """The front-end of a run's config, with the very weights that it was recorded with."""
-    own = {key: value for key, value in recorded.items() if key not in ("name", "label", "sha256", *USE)}
+    own = {key: value for key, value in recorded.items() if key not in ("name", *TOLD, *USE)}
     weights = own.get(WEIGHTS)
     if isinstance(weights, Mapping) and _sha256(Path(weights["file"])) != weights["sha256"]:
         raise InputError(
@@ -54,10 +57,12 @@ def build(recorded: Mapping[str, Any]) -> nn.Module:
             "or put the file back."
         )
     made = make(recorded["name"], **_given(own))
-    if recorded.get("sha256") != getattr(made, "sha256", None):
-        raise InputError(
-            f"The weights of frontend={recorded['name']} are not those that the run was asked for with: ask for it again."
-        )
+    for told in TOLD:
+        if recorded.get(told) != getattr(made, told, None):
+            raise InputError(
+                f"The {told} of frontend={recorded['name']} is not what it was when the run was asked for: "
+                "ask for it again."
+            )
     return made
 
 

@@ -111,9 +111,9 @@ def trained_runs(folder: str, tasks: Sequence[str], view: str) -> dict[str, stor
 
 def load_policy(run: store.Run, env: VectorEnv, seed: int) -> TrainedPolicy:
     """The agent of a run, from its checkpoint."""
+    from lcd.agents import agents
     from lcd.agents.learner import spaces_for
     from lcd.pipelines.train import build_agent
-    from lcd.agents import agents
 
     checkpoint = run.path / "checkpoints" / "last.ckpt"
     try:
