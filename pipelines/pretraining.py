@@ -39,7 +39,7 @@ COLUMNS = (
     *("pairs", "loss", "static_loss", "speed", "outside"),
 )
 """Of a pretraining's curve: `loss` beside that of not moving anything, the flow's mean length in pixels, and the part
-of the pixels whose flow leaves the frame (where there is nothing to learn from)."""
+of the pixels whose flow leaves the frame by more than a pixel (where there is nothing to learn from)."""
 MEASURED_PAIRS, MEASURED_BATCH = 64, 32
 """Pairs of each task that are measured, and how many at a time."""
 
@@ -156,7 +156,7 @@ class FlowPretraining(LightningModule):
         for batch in pairs.split(MEASURED_BATCH, dim=1):
             seen = self.see(batch.to(self.device))
             static, _ = flow_loss(self.loss, seen["first"], seen["second"], torch.zeros_like(seen["flow"]))
-            outside = 1 - inside(seen["flow"]).float().mean()
+            outside = 1 - inside(seen["flow"], margin=1.0).float().mean()
             found.append(torch.stack([seen["loss"], static, seen["flow"].norm(dim=1).mean(), outside]) * batch.shape[1])
         columns = (torch.stack(found).sum(0) / pairs.shape[1]).tolist()
         return dict(zip(("loss", "static_loss", "speed", "outside"), columns, strict=True)) | {"pairs": pairs.shape[1]}
