@@ -25,6 +25,7 @@ KEYS: dict[str, int] = {
     "shuffle": 7,
     "environment": 8,
     "stage": 9,
+    "videos": 14,
     "injection": 40,
 }
 """The branches of a run's one SeedSequence. Numbers are never reused: curves depend on them."""

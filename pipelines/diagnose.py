@@ -15,7 +15,7 @@ from lcd.pipelines import runs, store
 from lcd.pipelines.launch import Call, Outcome, launch
 from lcd.pipelines.progress import Progress, label
 from lcd.pipelines.report import publish
-from lcd.schemas import DiagnoseConfig, TrainConfig
+from lcd.schemas import DiagnoseConfig, PretrainConfig, TrainConfig
 
 TRAIN = "lcd.pipelines.train:train_run"
 LOG_FILE = "log.txt"
@@ -60,11 +60,17 @@ def _studies() -> list[str]:
 
 
 def train_missing(
-    cfg: DiagnoseConfig | TrainConfig, study: store.Study, wanted: list[store.Run], console: Console
+    cfg: DiagnoseConfig | TrainConfig | PretrainConfig,
+    study: store.Study,
+    wanted: list[store.Run],
+    console: Console,
+    train: str = TRAIN,
 ) -> list[Outcome]:
     """Train the wanted runs that are not done, those that need most steps first, and tell which failed.
 
     A stopped command leaves them queued.
+
+    train: `module:function` with the arguments of `lcd.pipelines.train.train_run`.
     """
     missing = [each for each in wanted if not each.done]
     if missing and cfg.tracker.name == "wandb" and find_spec("wandb") is None:
@@ -73,7 +79,7 @@ def train_missing(
         each.update(state=store.QUEUED, error=None)
     device, tracker = {"accelerator": cfg.device}, asdict(cfg.tracker)
     order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
-    calls = [Call((TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
+    calls = [Call((train, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
     with Progress(wanted, console) as progress, _requeued(missing):
         outcomes = launch(
             cfg.launcher.name,

@@ -97,14 +97,14 @@ def trained_runs(folder: str, tasks: Sequence[str], view: str) -> dict[str, stor
     else:
         runs = []
     if not runs:
-        raise InputError(f"videos.policy={folder} is neither a run's folder nor a study's: give one, or {RANDOM}.")
+        raise InputError(f"policy={folder} is neither a run's folder nor a study's: give one, or {RANDOM}.")
     fitting = {run.config["task"]: run for run in runs if run.config["view"] == view and not run.config["knobs"]}
     for task in tasks:
         if task not in fitting:
             raise InputError(
-                f"videos.policy={folder} has no run of {task} on view={view}: {nearest(task, fitting)}"
+                f"policy={folder} has no run of {task} on view={view}: {nearest(task, fitting)}"
                 if fitting
-                else f"videos.policy={folder} has no run on view={view}: give another view, or another policy."
+                else f"policy={folder} has no run on view={view}: give another view, or another policy."
             )
     return {task: fitting[task] for task in tasks}
 
@@ -125,6 +125,6 @@ def load_policy(run: store.Run, env: VectorEnv, seed: int) -> TrainedPolicy:
         raise
     except Exception as error:
         raise InputError(
-            f"videos.policy: {checkpoint} holds no agent that can play ({type(error).__name__}): train it again."
+            f"policy: {checkpoint} holds no agent that can play ({type(error).__name__}): train it again."
         ) from None
     return TrainedPolicy(agent.eval(), seed)

@@ -29,6 +29,7 @@ from lcd.pipelines.policies import Policy
 
 LEVEL = 1
 """Of zlib: more takes three times as long and saves a tenth."""
+SPLITS = ("train", "eval")
 IMAGE = 3
 """Axes of a frame."""
 
@@ -60,15 +61,15 @@ class VideoFile:
     def __init__(self, path: Path):
         self.path = path
         try:
-            found = json.loads(path.with_suffix(".json").read_text("utf-8"))
+            found = json.loads(_with(path, ".json").read_text("utf-8"))
             self.index = Index(**{**found, "frame": tuple(found["frame"])})
-            size = path.with_suffix(".bin").stat().st_size
+            size = _with(path, ".bin").stat().st_size
         except (OSError, ValueError, TypeError, KeyError):
             raise InputError(f"The videos {path} are not whole: remove them, and they are recorded anew.") from None
         if size != self.index.bytes:
             raise InputError(f"The videos {path}.bin are cut off: remove {path}.json, and they are recorded anew.")
         self._ends = [*self.index.starts[1:], self.index.bytes]
-        self._file = os.open(path.with_suffix(".bin"), os.O_RDONLY)
+        self._file = os.open(_with(path, ".bin"), os.O_RDONLY)
 
     def __len__(self) -> int:
         return len(self.index.starts)
@@ -89,7 +90,7 @@ class VideoFile:
 
 def open_videos(path: Path) -> VideoFile | None:
     """The videos at a path, None where they are not recorded yet."""
-    return VideoFile(path) if path.with_suffix(".json").is_file() else None
+    return VideoFile(path) if _with(path, ".json").is_file() else None
 
 
 def record(
@@ -106,7 +107,7 @@ def record(
         least: fewest frames that make a video.
         watch: called with the number of videos so far.
     """
-    partial = path.with_suffix(".bin.partial")
+    partial = _with(path, ".bin.partial")
     digest, starts, lengths = hashlib.sha256(), [], []
     sums = np.zeros((2, env.single_observation_space.shape[-1]))
     with partial.open("wb") as file:
@@ -124,9 +125,9 @@ def record(
         size = file.tell()
         file.flush()
         os.fsync(file.fileno())
-    os.replace(partial, path.with_suffix(".bin"))
+    os.replace(partial, _with(path, ".bin"))
     index = Index(env.single_observation_space.shape, starts, lengths, size, *sums.tolist(), digest.hexdigest())
-    write_atomic(path.with_suffix(".json"), json.dumps(asdict(index)))
+    write_atomic(_with(path, ".json"), json.dumps(asdict(index)))
     return VideoFile(path)
 
 
@@ -154,7 +155,7 @@ def _filmed(env: Any, policy: Policy, length: int, least: int) -> Iterator[np.nd
         barren += 1
         if barren > 1000 * length:
             raise InputError(
-                f"Episodes end before {least} frames: there is nothing to see moving; give a smaller videos.gap."
+                f"Episodes end before {least} frames, so that nothing is seen moving: make pretraining.videos.gap less."
             )
 
 
@@ -175,7 +176,7 @@ def film(
         watch: called with a task, videos so far, videos in all.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    counts = {"train": asked["count"], "eval": asked["held_out"]}
+    counts = dict(zip(SPLITS, (asked["count"], asked["held_out"]), strict=True))
     found: dict[str, dict[str, VideoFile]] = {split: {} for split in counts}
     for split, count in counts.items():
         for task in tasks:
@@ -216,6 +217,11 @@ def _film_task(
         env.close()
 
 
+def recorded(folder: Path, tasks: Sequence[str]) -> dict[str, dict[str, VideoFile]]:
+    """The videos of all tasks that `film` has recorded, by split and task."""
+    return {split: {task: VideoFile(folder / f"{_plain(task)}-{split}") for task in tasks} for split in SPLITS}
+
+
 def statistics(files: Mapping[str, VideoFile]) -> tuple[list[float], list[float]]:
     """Mean and standard deviation of each colour, in 0–1, over all frames of some tasks."""
     pixels = sum(sum(file.index.lengths) * np.prod(file.index.frame[:2]) for file in files.values())
@@ -233,3 +239,8 @@ def data_hash(files: Mapping[str, VideoFile]) -> str:
 
 def _plain(task: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in task)
+
+
+def _with(path: Path, ending: str) -> Path:
+    """A path with an ending; names of tasks may hold dots."""
+    return path.with_name(path.name + ending)

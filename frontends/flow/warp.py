@@ -25,9 +25,13 @@ def warp(frames: torch.Tensor, flow: torch.Tensor, padding: str = "border") -> t
     return functional.grid_sample(frames, grid, mode="bilinear", padding_mode=padding, align_corners=True)
 
 
-def inside(flow: torch.Tensor) -> torch.Tensor:
-    """Where a flow points into the frame, (N, 1, H, W): elsewhere `warp` shows its border and passes no gradient."""
+def inside(flow: torch.Tensor, margin: float = 0.0) -> torch.Tensor:
+    """Where a flow points into the frame, (N, 1, H, W): elsewhere `warp` shows its border and passes no gradient.
+
+    margin: pixels around the frame that count as in it.
+    """
     height, width = flow.shape[-2:]
     x = flow[:, 0] + torch.arange(width, dtype=flow.dtype, device=flow.device)
     y = flow[:, 1] + torch.arange(height, dtype=flow.dtype, device=flow.device)[:, None]
-    return ((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))[:, None]
+    within = (x >= -margin) & (x <= width - 1 + margin) & (y >= -margin) & (y <= height - 1 + margin)
+    return within[:, None]
