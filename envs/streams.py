@@ -27,6 +27,7 @@ KEYS: dict[str, int] = {
     "stage": 9,
     "rank": 10,
     "auxiliary": 11,
+    "videos": 14,
     "injection": 40,
 }
 """The branches of a run's one SeedSequence. Numbers are never reused: curves depend on them."""

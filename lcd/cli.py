@@ -35,6 +35,11 @@ COMMANDS = {
         "task=toy/… [view=semantic] [reward_p=0.5] [budget=smoke]",
         "train one task under one condition for several seeds",
     ),
+    "pretrain": Command(
+        "lcd.pipelines.pretrain:run",
+        "frontend=flow benchmark=procgen [pretraining=paper]",
+        "film a benchmark and pretrain a front-end on the videos, without rewards",
+    ),
     "sweep": Command(
         "lcd.pipelines.sweep:run",
         "experiment=delay [quick=true] [out=…]",

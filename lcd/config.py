@@ -14,9 +14,20 @@ from lcd.envs.errors import InputError, nearest
 from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
-GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study", "budget", "experiment")
+GROUPS = (
+    "benchmark",
+    "task",
+    "agent",
+    "frontend",
+    "launcher",
+    "tracker",
+    "study",
+    "budget",
+    "experiment",
+    "pretraining",
+)
 POSITIONAL = {"report": "path", "list": "what", "view": "task", "measure": "benchmark"}
-TEXT_KEYS = ("out", "path")
+TEXT_KEYS = ("out", "path", "policy")
 PATH_OR_LIST = "curriculum"
 
 

@@ -164,6 +164,57 @@ class MeasureConfig:
 
 
 @dataclass
+class VideosConfig:
+    """The videos that a front-end is pretrained on."""
+
+    count: int = field(default=64, metadata=_doc("videos of each task", least=1))
+    held_out: int = field(
+        default=16, metadata=_doc("further videos of each task, on which losses are measured", least=1)
+    )
+    length: int = field(default=20, metadata=_doc("most frames of a video; an episode's end ends it earlier", least=2))
+    gap: int = field(default=1, metadata=_doc("steps between the two frames of a pair", least=1))
+    copies: int = field(default=64, metadata=_doc("environment copies that are filmed at once", least=1))
+
+
+@dataclass
+class PretrainingConfig:
+    """How much is filmed and learned."""
+
+    name: str = field(default="cpu", metadata=_doc("names these settings"))
+    videos: VideosConfig = field(default_factory=VideosConfig)
+    batch: int = field(default=16, metadata=_doc("pairs of frames in a batch", least=1))
+    iterations: int = field(default=1500, metadata=_doc("batches that are learned from", least=1))
+    learning_rate: float = field(default=0.001, metadata=_doc("Adam's"))
+    loss: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("weights of mse, l1, ssim and smoothness; occlusion: true or false")
+    )
+    sizes: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("the networks' sizes where frontend.… leaves them open")
+    )
+    every: int = field(default=250, metadata=_doc("batches between two measurements on held-out videos", least=1))
+
+
+@dataclass
+class PretrainConfig:
+    """Film a benchmark's tasks and pretrain a front-end on the videos, without rewards."""
+
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
+    launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    tasks: list[str] | None = field(
+        default=None, metadata=_doc("tasks that are filmed; null: those that the benchmark calls moving, or all")
+    )
+    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("what is passed on to the environments"))
+    view: str = field(default="pixels", metadata=_doc("what is filmed"))
+    policy: str = field(default="random", metadata=_doc("who plays: random, or the folder of a run or of a study"))
+    seed: int = field(default=0, metadata=_doc("of the videos, the networks and the order of learning", least=0))
+    out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
+    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+
+
+@dataclass
 class ListConfig:
     """List what can be chosen."""
 
@@ -219,6 +270,7 @@ class SweepConfig:
 SCHEMAS: dict[str, type] = {
     "diagnose": DiagnoseConfig,
     "train": TrainConfig,
+    "pretrain": PretrainConfig,
     "sweep": SweepConfig,
     "report": ReportConfig,
     "view": ViewConfig,

@@ -17,7 +17,7 @@ from lcd.pipelines import runs, store
 from lcd.pipelines.launch import Call, Outcome, at_once, launch
 from lcd.pipelines.progress import Progress, label
 from lcd.pipelines.report import publish
-from lcd.schemas import DiagnoseConfig, SweepConfig, TrainConfig
+from lcd.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
 from lcd.stopping import Stopped
 
 TRAIN = "lcd.pipelines.train:train_run"
@@ -69,11 +69,17 @@ def _usual(cfg: DiagnoseConfig) -> dict[str, Any] | None:
 
 
 def train_missing(
-    cfg: DiagnoseConfig | SweepConfig | TrainConfig, study: store.Study, wanted: list[store.Run], console: Console
+    cfg: DiagnoseConfig | SweepConfig | TrainConfig | PretrainConfig,
+    study: store.Study,
+    wanted: list[store.Run],
+    console: Console,
+    train: str = TRAIN,
 ) -> list[Outcome]:
     """Train the wanted runs that are not done, those that need most steps first, and tell which failed.
 
     A stopped command leaves them queued, and so does a worker that somebody else stopped.
+
+    train: `module:function` with the arguments of `lcd.pipelines.train.train_run`.
     """
     missing = [each for each in wanted if not each.done]
     device, tracker = device_of(cfg), asdict(cfg.tracker)
@@ -86,7 +92,7 @@ def train_missing(
     if sentence := _told(cfg, missing):
         console.print(sentence, highlight=False, soft_wrap=True)
     order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
-    calls = [Call((TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
+    calls = [Call((train, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
     with Progress(wanted, console) as progress, _requeued(missing):
         outcomes = launch(
             cfg.launcher.name,
@@ -96,7 +102,7 @@ def train_missing(
             workers=cfg.launcher.workers,
             threads=cfg.launcher.threads,
             grace=cfg.launcher.grace,
-            **({"processes": cfg.devices} if cfg.devices > 1 else {}),
+            **({"processes": device["devices"]} if device["devices"] > 1 else {}),
         )
     for each, outcome in zip(order, outcomes, strict=True):
         if outcome.error is not None:
@@ -111,20 +117,20 @@ def train_missing(
     return outcomes
 
 
-def _told(cfg: DiagnoseConfig | SweepConfig | TrainConfig, missing: list[store.Run]) -> str | None:
+def _told(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, missing: list[store.Run]) -> str | None:
     """What is to be said before training: of PPG's rollouts, how much room they take."""
     # PPG's module takes seconds to import, where most agents have nothing to tell.
     if not any("auxiliary_rollouts" in each.config["agent"] for each in missing):
         return None
     from lcd.pipelines import phases
 
-    together = at_once(cfg.launcher.workers, cfg.launcher.threads * cfg.devices, len(missing))
+    together = at_once(cfg.launcher.workers, cfg.launcher.threads * device_of(cfg)["devices"], len(missing))
     return phases.told((each.config for each in missing), together)
 
 
-def device_of(cfg: DiagnoseConfig | SweepConfig | TrainConfig) -> dict[str, Any]:
+def device_of(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig) -> dict[str, Any]:
     """Where networks are trained and by how many processes; `num_nodes` only where one run is trained."""
-    return {"accelerator": cfg.device, "devices": cfg.devices, "num_nodes": getattr(cfg, "num_nodes", 1)}
+    return {"accelerator": cfg.device, "devices": getattr(cfg, "devices", 1), "num_nodes": getattr(cfg, "num_nodes", 1)}
 
 
 @contextlib.contextmanager

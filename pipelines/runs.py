@@ -161,17 +161,17 @@ def known(key: str, names: Iterable[str], options: Collection[str], benchmark: s
 
 def _parts(cfg: DiagnoseConfig | TrainConfig) -> dict[str, Any]:
     """The parts that all runs of a command share, validated by those they belong to."""
-    from lcd import agents, frontends
+    from lcd import agents
+    from lcd.frontends.record import record
 
     agent, frontend = dict(cfg.agent), dict(cfg.frontend)
     agent_name, frontend_name = str(agent.pop("name")), str(frontend.pop("name"))
-    frontends.make(frontend_name, **frontend)
     # Defaults are written down too: a run must not become another one when a default changes.
     agent = asdict(agents.validate(agent_name, agent))
     return {
         "benchmark": cfg.benchmark.name,
         "agent": {"name": agent_name} | agent,
-        "frontend": {"name": frontend_name} | frontend,
+        "frontend": record(frontend_name, **frontend),
     }
 
 
