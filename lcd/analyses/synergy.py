@@ -57,7 +57,7 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
         )
     note = (
         "Baseline: AUC of the simpler agent on pixels. both = AUC(better agent, semantic) − baseline; sum of parts = "
-        "[AUC(better agent, pixels) − baseline] + [AUC(simpler agent, semantic) − baseline]; synergy = both − sum of parts."
+        "[AUC(better agent, pixels) − baseline] + [AUC(simpler agent, semantic) − baseline]; synergy = both − sum."
     )
     return Analysis("synergy", "Learning to see and to act: together, or one at a time?", table, says, note)
 
