@@ -30,6 +30,11 @@ COMMANDS = {
         "benchmark=toy [budget=smoke] [out=my/study]",
         "train what a diagnosis needs and say what makes each task hard; continues a study that was stopped",
     ),
+    "ablate": Command(
+        "lcd.pipelines.diagnose:ablate",
+        "study=frontend|shaping [benchmark=procgen]",
+        "train what differs in one thing alone (front-ends, or reward for sub-goals), and say what it changes",
+    ),
     "train": Command(
         "lcd.pipelines.train:run",
         "task=toy/… [view=semantic] [reward_p=0.5] [budget=smoke]",

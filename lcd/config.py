@@ -354,7 +354,7 @@ def _check(config: Any, prefix: str = "") -> None:
         if entry.name == "seeds":
             seed_list(key, value)
         if entry.name == "reward_p":
-            _check_probabilities(key, value)
+            check_probabilities(key, value)
 
 
 def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
@@ -364,7 +364,8 @@ def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
         raise InputError(f"{key}={show(value)} must be {kind} of at least {least}.")
 
 
-def _check_probabilities(key: str, value: Any) -> None:
+def check_probabilities(key: str, value: Any) -> None:
+    """Refuse what is no probability of keeping a reward, or a list of them."""
     values = value if isinstance(value, list) else [value]
     if not values or len(set(values)) != len(values) or not all(0 < p <= 1 for p in values):
         raise InputError(f"{key}={show(value)} must lie in (0, 1]{', each once' if value is values else ''}.")

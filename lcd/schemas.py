@@ -78,6 +78,22 @@ class StudyConfig:
         metadata=_doc("probabilities of keeping a reward, on the semantic view"),
     )
     shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))
+    agents: list[str] | None = field(default=None, metadata=_doc("agents compared; null: agent= alone"))
+    frontends: list[str] | None = field(default=None, metadata=_doc("front-ends compared; null: frontend= alone"))
+    shapings: list[str] | None = field(default=None, metadata=_doc("shapings compared; null: study.shaping alone"))
+    agent_params: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("agent: its changed hyper-parameters ({ppg: {…}})")
+    )
+    frontend_params: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("front-end: its knobs ({flow: {weights: flow.pt}})")
+    )
+    parts: list[Any] | None = field(
+        default=None, metadata=_doc("crosses of tasks, agents, frontends, shapings, views, reward_p; null: one of all")
+    )
+    source: str | None = field(
+        default=None, metadata=_doc("the study whose diagnosis says what each task is trained with; null: none")
+    )
+    threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
 
@@ -100,6 +116,11 @@ class DiagnoseConfig:
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
     devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
+
+
+@dataclass
+class AblateConfig(DiagnoseConfig):
+    """Train conditions that differ in one thing alone (front-end or shaping) and say what it changes."""
 
 
 @dataclass
@@ -269,6 +290,7 @@ class SweepConfig:
 
 SCHEMAS: dict[str, type] = {
     "diagnose": DiagnoseConfig,
+    "ablate": AblateConfig,
     "train": TrainConfig,
     "pretrain": PretrainConfig,
     "sweep": SweepConfig,

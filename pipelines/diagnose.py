@@ -15,6 +15,7 @@ from lcd.config import choices, compose
 from lcd.envs.errors import InputError
 from lcd.pipelines import runs, store
 from lcd.pipelines.launch import Call, Outcome, at_once, launch
+from lcd.pipelines.parts import asked_for
 from lcd.pipelines.progress import Progress, label
 from lcd.pipelines.report import publish
 from lcd.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
@@ -26,6 +27,15 @@ LOG_FILE = "log.txt"
 
 def run(cfg: DiagnoseConfig) -> int:
     """Make or continue the study that the config asks for; returns the exit code."""
+    return _run(cfg)
+
+
+def ablate(cfg: DiagnoseConfig) -> int:
+    """`lcd ablate`: as `run`, with what the ablation tells said first; returns the exit code."""
+    return _run(cfg, first=cfg.study.name)
+
+
+def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
     run_configs = runs.expand(cfg)
     study = store.Study(default_out(cfg), create=True)
@@ -41,7 +51,8 @@ def run(cfg: DiagnoseConfig) -> int:
 def request(cfg: DiagnoseConfig) -> dict[str, Any]:
     """What a study was asked for, without where and by what it is made."""
     asked = asdict(cfg)
-    return {key: asked[key] for key in ("benchmark", "agent", "frontend", "study")}
+    parts = {key: asked[key] for key in ("benchmark", "agent", "frontend", "study")}
+    return parts | {"study": asked_for(parts["study"])}
 
 
 def default_out(cfg: DiagnoseConfig) -> Path:

@@ -10,7 +10,7 @@ from rich.table import Table
 from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
-from lcd.pipelines.runs import known
+from lcd.pipelines.parts import known
 from lcd.schemas import MeasureConfig
 
 

@@ -27,8 +27,9 @@ from lcd.frontends.flow.loss import LossConfig, flow_loss
 from lcd.frontends.flow.networks import FlowModel
 from lcd.frontends.flow.warp import inside
 from lcd.pipelines import videos
+from lcd.pipelines.checkpoint import STEP, AtomicCheckpoints
 from lcd.pipelines.flow_pictures import save_sheet
-from lcd.pipelines.record import CHECKPOINT_EVERY_S, STATUS_EVERY_S, STEP, AtomicCheckpoints, CurveFile
+from lcd.pipelines.record import CHECKPOINT_EVERY_S, STATUS_EVERY_S, CurveFile
 from lcd.pipelines.store import DONE, RUNNING, read_status, update_status
 from lcd.pipelines.track import Tracker, open_tracker
 
