@@ -47,8 +47,8 @@ COMMANDS = {
     ),
     "report": Command(
         "lcd.pipelines.report:run",
-        "<study folder, .csv or .parquet> [out=…]",
-        "diagnose a study again, or curves that were trained elsewhere",
+        "<study folder, .csv or .parquet> [another one] [tables=[latex]]",
+        "diagnose a study again, or curves that were trained elsewhere; compare two",
     ),
     "view": Command(
         "lcd.pipelines.view:run",
@@ -158,7 +158,9 @@ def _help(name: str) -> str:
         lines += ["", "Keys and their defaults (key=value):"]
         lines += [f"  {f'{key}={value}':<{width}}  {meaning}".rstrip() for key, value, meaning in keys]
     if name in POSITIONAL:
-        lines += ["", f"  lcd {name} X is lcd {name} {POSITIONAL[name]}=X"]
+        letters = "XY"[: len(POSITIONAL[name])]
+        keys = " ".join(f"{key}={letter}" for key, letter in zip(POSITIONAL[name], letters, strict=True))
+        lines += ["", f"  lcd {name} {' '.join(letters)} is lcd {name} {keys}"]
     return "\n".join(lines)
 
 

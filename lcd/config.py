@@ -14,8 +14,8 @@ from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
 GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study", "experiment")
-POSITIONAL = {"report": "path", "list": "what", "view": "task", "measure": "benchmark"}
-TEXT_KEYS = ("out", "path")
+POSITIONAL = {"report": ("path", "against"), "list": ("what",), "view": ("task",), "measure": ("benchmark",)}
+TEXT_KEYS = ("out", "path", "against")
 PATH_OR_LIST = "curriculum"
 
 
@@ -59,7 +59,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     """
     from omegaconf import OmegaConf
 
-    lines = [line for override in overrides for line in _override(command, override)]
+    lines = [line for override in _named(command, overrides) for line in _override(command, override)]
     lines += _benchmark_of_task(command, lines)
     plain = _composed(command, lines)
     _refuse_target(plain)
@@ -115,6 +115,20 @@ def show(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
+def _named(command: str, overrides: Sequence[str]) -> Iterator[str]:
+    """The overrides, words without a key with the key that their place gives them."""
+    free = list(POSITIONAL.get(command, ()))
+    for text in overrides:
+        if free and not _has_key(text):
+            text = f"{free.pop(0)}={text}"
+        yield text
+
+
+def _has_key(text: str) -> bool:
+    head, equals, _ = text.partition("=")
+    return bool(equals) and head.lstrip("+~").replace(".", "_").replace("@", "_").isidentifier()
+
+
 def _override(command: str, text: str) -> list[str]:
     """The Hydra overrides that say what a user's override means."""
     from hydra.core.override_parser.types import OverrideType
@@ -145,12 +159,10 @@ def _benchmark_of_task(command: str, lines: Sequence[str]) -> list[str]:
 
 
 def _spelled_out(command: str, text: str) -> str:
-    """The override with the key of a command's positional argument, and with quotes around a path."""
-    head, equals, value = text.partition("=")
-    if not equals or not head.lstrip("+~").replace(".", "_").replace("@", "_").isidentifier():
-        if command not in POSITIONAL:
-            raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
-        head, value = POSITIONAL[command], text
+    """The override, with quotes around a path."""
+    head, _, value = text.partition("=")
+    if not _has_key(text):
+        raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
     plain = value not in ("", "null") and value[0] not in "'\""
     path = head in (*TEXT_KEYS, "what") or (head == PATH_OR_LIST and value[:1] != "[")
     # A task's name may go on with what is varied, whose signs mean something to Hydra.

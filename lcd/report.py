@@ -171,7 +171,11 @@ def verdict(classes: pd.DataFrame, tasks: int) -> str:
         How many tasks were trained.
     """
     count = classes["class"].value_counts()
-    told_of = [f"{count[name]} {words}" for name, words in _IN_WORDS.items() if name in count]
+    told_of = [
+        f"{count[name]} {'is' if count[name] == 1 else 'are'} {words}"
+        for name, words in _IN_WORDS.items()
+        if name in count
+    ]
     if not told_of:
         return "No task could be scored on both scales yet."
     left = f"; {tasks - len(classes)} could not be placed" if tasks > len(classes) else ""

@@ -146,6 +146,11 @@ class ReportConfig:
     """Diagnose a study's folder, or a CSV or Parquet file of curves, and report."""
 
     path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    against: str | None = field(
+        default=None, metadata=_doc("a second study or file, to compare with; against= may be left out")
+    )
+    tables: list[str] = field(default_factory=list, metadata=_doc("further formats of all tables: markdown, latex"))
+    threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     out: str | None = field(default=None, metadata=_doc("folder of the report; null: in the study, beside the file"))
 
 

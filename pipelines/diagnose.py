@@ -11,9 +11,10 @@ from typing import Any
 from rich.console import Console
 
 from lcd.config import compose
-from lcd.pipelines import runs, store
+from lcd.pipelines import adaptive, runs, store
 from lcd.pipelines.launch import Call, Outcome, launch
 from lcd.pipelines.parts import asked_for
+from lcd.pipelines.pictures import take_pictures
 from lcd.pipelines.progress import Progress, label
 from lcd.pipelines.report import publish
 from lcd.schemas import DiagnoseConfig, TrainConfig
@@ -34,14 +35,26 @@ def ablate(cfg: DiagnoseConfig) -> int:
 
 def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
-    run_configs = runs.expand(cfg)
+    chosen = adaptive.recommend(cfg)
+    run_configs = runs.expand(cfg) if chosen is None else runs.expand_parts(cfg, adaptive.parts_of(cfg, chosen))
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         wanted = study.ask(request(cfg), run_configs)
         console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
         if any(outcome.error for outcome in train_missing(cfg, study, wanted, console)):
             return 1
-        publish(study.path, study.diagnosis_dir, console, study=study, tracker=asdict(cfg.tracker))
+        take_pictures(study, wanted)
+        if chosen is not None:
+            study.note(recommended=chosen)
+        publish(
+            study.path,
+            study.diagnosis_dir,
+            console,
+            study=study,
+            tracker=asdict(cfg.tracker),
+            threshold=cfg.study.threshold,
+            first=first,
+        )
     return 0
 
 

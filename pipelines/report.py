@@ -2,14 +2,16 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from lcd.envs.errors import InputError
+from lcd.envs.errors import InputError, nearest
 from lcd.pipelines import store, track
+from lcd.pipelines.adaptive import recommended
+from lcd.pipelines.pictures import read_pictures
 from lcd.schemas import ReportConfig
 
 
@@ -20,8 +22,23 @@ def run(cfg: ReportConfig) -> int:
     source = Path(cfg.path).expanduser()
     console = Console()
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
-    publish(source, output_folder(cfg, source), console, study=study)
+    formats = _formats(cfg.tables)
+    if cfg.against is not None:
+        from lcd.pipelines.against import compare
+
+        return compare(cfg, source, Path(cfg.against).expanduser(), console, formats)
+    folder = output_folder(cfg, source)
+    publish(source, folder, console, study=study, threshold=cfg.threshold, formats=formats)
     return 0
+
+
+def _formats(wanted: list[str]) -> list[str]:
+    from lcd.tables import FORMATS
+
+    for name in wanted:
+        if name not in FORMATS:
+            raise InputError(f"tables: '{name}' is no format; {nearest(name, FORMATS)}")
+    return wanted
 
 
 def output_folder(cfg: ReportConfig, source: Path) -> Path:
@@ -40,39 +57,72 @@ def publish(
     console: Console,
     study: store.Study | None = None,
     tracker: Mapping[str, Any] | None = None,
+    threshold: float = 0.5,
+    formats: Sequence[str] = (),
+    first: str | None = None,
 ) -> None:
     """Diagnose the curves at `source`, write everything into `folder`, print the table and where things are.
 
     study: the study that the curves belong to, if they do.
     tracker: the config of what mirrors the diagnosis; None mirrors nothing.
+    threshold: from where on a scaled score counts as hard.
+    formats: what tables are written in besides CSV.
+    first: the key of the analysis that is told before all else: an ablation's.
     """
+    from lcd.analyses import analyse
     from lcd.diagnosis import Diagnosis, diagnose_curves
-    from lcd.report import provenance, terminal_table, transfer_table, write_report
+    from lcd.provenance import provenance
+    from lcd.report import write_report
+    from lcd.tables import save_tables
+    from lcd.terminal import analysis_table, terminal_table, transfer_table
     from lcd.transfer import save_transfers, split_phases, transfers
 
-    plain, phased = split_phases(_curves(source, study, console))
+    plain, phased = split_phases(curves_at(source, study, console))
     curricula = transfers(phased) if len(phased) else []
     diagnosis = diagnose_curves(plain) if len(plain) or not curricula else Diagnosis.empty()
+    chosen = {} if study is None else recommended(study)
+    analyses, notes = analyse(diagnosis, threshold, first, **chosen)
     how = {"source": source.name} if study is None else {"study": study.name, "asked_for": _asked(study)}
     try:
         # Figures of tasks that are gone would be taken for figures of this diagnosis.
-        shutil.rmtree(folder / "figures", ignore_errors=True)
+        for made in ("figures", "tables"):
+            shutil.rmtree(folder / made, ignore_errors=True)
         files = diagnosis.save(folder)
         if curricula:
             files["transfer"] = folder / "transfer.json"
             save_transfers(files["transfer"], curricula)
-        page = write_report(folder, diagnosis, provenance=how | provenance(), transfers=curricula)
+        tables = save_tables(folder / "tables", diagnosis, analyses, formats)
+        page = write_report(
+            folder,
+            diagnosis,
+            provenance=how | provenance(),
+            transfers=curricula,
+            analyses=analyses,
+            pictures={} if study is None else read_pictures(study),
+            threshold=threshold,
+            first=first,
+        )
     except OSError as error:
         raise InputError(f"out={folder} cannot be written ({error.strerror}): give a writable folder.") from None
-    if len(diagnosis.table):
+    leading = [analysis for analysis in analyses if first and analysis.key.startswith(first)]
+    for analysis in leading or [analysis for analysis in analyses if analysis.key == "adaptive"]:
+        console.print(analysis_table(analysis, console.width))
+    if len(diagnosis.table) and not leading:
         console.print(terminal_table(diagnosis, console.width))
     for transfer in curricula:
         console.print(transfer_table(transfer))
-    for note in diagnosis.notes:
+    for note in (*diagnosis.notes, *notes):
         console.print(f"Note: {note}", highlight=False, soft_wrap=True, markup=False)
     if study is not None and tracker is not None:
-        track.log_diagnosis(tracker, study, diagnosis, sorted((folder / "figures").glob("*.png")))
-    places = {"report": page, "scores": files["csv"], "diagnosis": files["json"], "transfer": files.get("transfer")}
+        figures = sorted((folder / "figures").glob("*.png"))
+        track.log_diagnosis(tracker, study, diagnosis, figures, analyses, read_pictures(study))
+    places = {
+        "report": page,
+        "scores": files["csv"],
+        "tables": tables[0].parent if analyses or formats else None,
+        "diagnosis": files["json"],
+        "transfer": files.get("transfer"),
+    }
     for name, path in places.items():
         if path is not None:
             _place(console, name, path)
@@ -80,7 +130,7 @@ def publish(
         _places_of_mirror(console, study)
 
 
-def _curves(source: Path, study: store.Study | None, console: Console) -> Any:
+def curves_at(source: Path, study: store.Study | None, console: Console) -> Any:
     """The curves at `source`; of a study those of its finished runs, because half a curve has another area."""
     import pandas as pd
 

@@ -14,7 +14,7 @@ from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files import write_atomic
 from lcd.pipelines import store
-from lcd.pipelines.parts import known, parts_of
+from lcd.pipelines.parts import Part, known, parts_of
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
 
 CURRICULUM = "curriculum"
@@ -32,8 +32,12 @@ def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
     """
     from lcd.envs.benchmarks import get_benchmark
 
+    return expand_parts(cfg, parts_of(cfg, get_benchmark(cfg.benchmark.name)))
+
+
+def expand_parts(cfg: DiagnoseConfig, parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """The run configs of these parts, each once, under the study's seeds, steps and evaluation."""
     study = cfg.study
-    parts = parts_of(cfg, get_benchmark(cfg.benchmark.name))
     shared = {
         "seeds": seed_list("study.seeds", study.seeds),
         "steps": study.steps,
