@@ -109,3 +109,22 @@ CALIBRATION = CalibrationBenchmark(
     ),
     stream=0,
 )
+"""Perception by texture, contrast and distractors; RL by how seldom the rewarding state pays."""
+
+HELD_OUT = CalibrationBenchmark(
+    name="calibration-heldout",
+    sights=(
+        {},
+        {"image_transforms": "shift", "image_sh_quant": 3},
+        {"image_transforms": "shift"},
+        {"image_transforms": "shift,scale", "lookalikes": 1},
+    ),
+    rewards=(
+        {},
+        {"delay": 1},
+        {"delay": 2},
+        {"delay": 4},
+    ),
+    stream=1,
+)
+"""Perception by geometry and look-alike states, which figure-ground masks keep; RL by delay."""
