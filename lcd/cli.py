@@ -27,12 +27,12 @@ class Command(NamedTuple):
 COMMANDS = {
     "diagnose": Command(
         "lcd.pipelines.diagnose:run",
-        "benchmark=toy [study=smoke] [out=my/study]",
+        "benchmark=toy [study=smoke] [out=my/study] [--dry-run]",
         "train what a diagnosis needs and say what makes each task hard; continues a study that was stopped",
     ),
     "train": Command(
         "lcd.pipelines.train:run",
-        "task=toy/… [view=semantic] [reward_p=0.5]",
+        "task=toy/… [view=semantic] [reward_p=0.5] [--dry-run]",
         "train one task under one condition for several seeds",
     ),
     "sweep": Command(
@@ -44,6 +44,11 @@ COMMANDS = {
         "lcd.pipelines.report:run",
         "<study folder, .csv or .parquet> [out=…]",
         "diagnose a study again, or curves that were trained elsewhere",
+    ),
+    "power": Command(
+        "lcd.pipelines.power:run",
+        "<study folder, .csv or .parquet> [power=0.8] [definition=calibrated]",
+        "say how many seeds and steps it takes to tell the scores of tasks apart",
     ),
     "view": Command(
         "lcd.pipelines.view:run",
@@ -79,6 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"lcd {__version__}")
         return OK
     name, *overrides = arguments
+    overrides = ["dry_run=true" if override == "--dry-run" else override for override in overrides]
     try:
         return _run(name, overrides)
     except KeyboardInterrupt:

@@ -13,8 +13,8 @@ from lcd.envs.errors import InputError, nearest
 from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
-GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study", "experiment")
-POSITIONAL = {"report": "path", "list": "what", "view": "task", "measure": "benchmark"}
+GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study", "stopping", "experiment")
+POSITIONAL = {"report": "path", "power": "path", "list": "what", "view": "task", "measure": "benchmark"}
 TEXT_KEYS = ("out", "path")
 PATH_OR_LIST = "curriculum"
 

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from lcd.calibration import calibrate, ground_truth
-from lcd.curves import area, attach_ranges, check_curves, common_interval, split_curves
+from lcd.curves import attach_ranges, check_curves
 from lcd.definitions import DEFINITIONS, REWARDS, Definition, get_definition
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
 from lcd.ranks import add_ranks
-from lcd.scoring import CONDITIONS, SCORES, TaskSamples
+from lcd.scoring import CONDITIONS, SCORES, TaskSamples, curves_by_condition, samples_between, span
 from lcd.statistics import LEVEL, METHOD, RESAMPLES, bootstrap, iqm
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
@@ -132,6 +132,7 @@ def diagnose_curves(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     thresholds: Thresholds | None = None,
     definition: str = "paper",
+    levels: Mapping[str, float] | None = None,
 ) -> Diagnosis:
     """Tell what makes each task hard from held-out learning curves.
 
@@ -146,6 +147,9 @@ def diagnose_curves(
         When a task counts as unsolved, solved or without signal.
     definition
         Which definition of φ and ψ the headline follows: "paper" or "calibrated".
+    levels
+        Task to the nominal level of its intervals, where that is not 95 %: tasks that were looked at repeatedly need
+        a higher one to keep 95 % (see `lcd.sequential`).
 
     Returns
     -------
@@ -165,15 +169,11 @@ def diagnose_curves(
     the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
     """
     thresholds, chosen = thresholds or Thresholds(), get_definition(definition)
-    curves, notes = attach_ranges(check_curves(dataframe), ranges)
-    curves["normalised"] = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
-    held_out = curves[curves["split"] == "eval"]
-    if held_out.empty:
-        raise InputError("The curves have no row with split 'eval': scores need held-out returns.")
+    held_out, curves, notes = _held_out(dataframe, ranges)
     keys = [*GROUP, "task"]
     rows, samples = [], {}
     for key, of_task in held_out.groupby(keys, sort=True):
-        found, samples[key] = _diagnose_task(of_task, key[-1], thresholds, chosen)
+        found, samples[key] = _diagnose_task(of_task, key[-1], thresholds, chosen, (levels or {}).get(key[-1], LEVEL))
         rows.append(dict(zip(keys, key, strict=True)) | ground_truth(key[0], key[-1]) | found)
     table = pd.DataFrame(rows)
     for score in ("phi", "psi"):
@@ -185,6 +185,26 @@ def diagnose_curves(
     calibration = calibrate(table, samples, GROUP, thresholds.no_signal)
     notes = (*notes, *_unused_views(held_out))
     return Diagnosis(table[list(table_columns())], curves, thresholds, notes, chosen.name, calibration)
+
+
+def normalised_curves(
+    dataframe: pd.DataFrame, ranges: Mapping[str, tuple[float, float]] | None = None
+) -> tuple[pd.DataFrame, list[str]]:
+    """The checked held-out curves with their column `normalised`, and sentences on ranges that disagree."""
+    held_out, _, notes = _held_out(dataframe, ranges)
+    return held_out, notes
+
+
+def _held_out(
+    dataframe: pd.DataFrame, ranges: Mapping[str, tuple[float, float]] | None
+) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Held-out curves, all curves, sentences."""
+    curves, notes = attach_ranges(check_curves(dataframe), ranges)
+    curves["normalised"] = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
+    held_out = curves[curves["split"] == "eval"]
+    if held_out.empty:
+        raise InputError("The curves have no row with split 'eval': scores need held-out returns.")
+    return held_out, curves, notes
 
 
 def numeric_columns() -> tuple[str, ...]:
@@ -201,24 +221,22 @@ def table_columns() -> tuple[str, ...]:
 
 
 def _diagnose_task(
-    rows: pd.DataFrame, task: str, thresholds: Thresholds, definition: Definition
+    rows: pd.DataFrame, task: str, thresholds: Thresholds, definition: Definition, level: float
 ) -> tuple[dict, TaskSamples]:
     """Unscaled scores of one task, and the per-seed areas that they come from."""
-    curves = _curves_by_condition(rows)
+    curves = curves_by_condition(rows)
     names = list(curves)
     numbers = dict.fromkeys(numeric_columns(), math.nan) | {"seeds": 0}
     for level in ("perception_level", "reward_level"):
         numbers.pop(level)
     samples = TaskSamples((), (), ())
     if names:
-        grids = [steps for seeds in curves.values() for steps, _ in seeds.values()]
-        low, high = common_interval(grids, f"task '{task}'", thresholds.overlap)
-        areas = [np.array([area(*curve, low, high) for curve in curves[name].values()]) for name in names]
+        low, high = span(curves, f"task '{task}'", thresholds.overlap)
+        samples = samples_between(curves, low, high)
         finals = [np.array([np.interp(high, *curve) for curve in curves[name].values()]) for name in names]
-        samples = TaskSamples(tuple(names), tuple(areas), tuple(tuple(curves[name]) for name in names))
-        estimate, interval = samples.intervals(thresholds.no_signal)
+        estimate, interval = samples.intervals(thresholds.no_signal, level)
         numbers |= _columns([*(f"auc_{name}" for name in names), *SCORES], estimate, *interval)
-        spread = bootstrap(finals, lambda averages: averages, paired=samples.paired, aggregate=iqm)
+        spread = bootstrap(finals, lambda averages: averages, paired=samples.paired, aggregate=iqm, level=level)
         numbers |= _columns([f"final_{name}" for name in names], [iqm(final) for final in finals], *spread)
         numbers |= {"seeds": samples.count, "steps": high}
     return _judge(numbers, names, thresholds, definition), samples
@@ -231,16 +249,6 @@ def _columns(names: list[str], *ends: Any) -> dict[str, float]:
         for end, values in zip(("", "_low", "_high"), ends, strict=True)
         for index, name in enumerate(names)
     }
-
-
-def _curves_by_condition(rows: pd.DataFrame) -> dict[str, dict[int, tuple[np.ndarray, np.ndarray]]]:
-    """Condition to seed to (steps, normalised returns), seeds in order."""
-    found = {}
-    for name, (view, p) in CONDITIONS.items():
-        chosen = rows[(rows["view"] == view) & np.isclose(rows["reward_p"], p)]
-        if len(chosen):
-            found[name] = {key[0]: curve for key, curve in split_curves(chosen, ["seed"]).items()}
-    return found
 
 
 def _judge(numbers: dict, names: list[str], thresholds: Thresholds, definition: Definition) -> dict:

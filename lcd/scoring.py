@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from lcd.curves import area, common_interval, split_curves
 from lcd.definitions import DEFINITIONS, gain
-from lcd.statistics import BOOTSTRAP_SEED, RESAMPLES, Interval, bootstrap, mean_over_seeds, replicates
+from lcd.statistics import BOOTSTRAP_SEED, LEVEL, RESAMPLES, Interval, bootstrap, mean_over_seeds, replicates
 
+Curve = tuple[np.ndarray, np.ndarray]
 CONDITIONS = {
     "pixels": ("pixels", 1.0),
     "figure_ground": ("figure_ground", 1.0),
@@ -59,18 +63,39 @@ class TaskSamples:
         """`SCORES` of the means over all seeds."""
         return self.scores(np.array([area.mean() for area in self.areas]), least)
 
-    def intervals(self, least: float) -> tuple[np.ndarray, Interval]:
+    def intervals(self, least: float, level: float = LEVEL) -> tuple[np.ndarray, Interval]:
         """AUCs of the conditions and then `SCORES`: estimates, and their intervals over seeds."""
 
         def statistic(averages: np.ndarray) -> np.ndarray:
             return np.concatenate([averages, self.scores(averages, least)], axis=-1)
 
         estimate = statistic(np.array([mean_over_seeds(area) for area in self.areas]))
-        return estimate, bootstrap(list(self.areas), statistic, paired=self.paired)
+        return estimate, bootstrap(list(self.areas), statistic, paired=self.paired, level=level)
+
+
+def curves_by_condition(rows: pd.DataFrame) -> dict[str, dict[int, Curve]]:
+    """Condition to seed to (steps, normalised returns), seeds in order; of one task's held-out rows."""
+    found = {}
+    for name, (view, p) in CONDITIONS.items():
+        chosen = rows[(rows["view"] == view) & np.isclose(rows["reward_p"], p)]
+        if len(chosen):
+            found[name] = {key[0]: curve for key, curve in split_curves(chosen, ["seed"]).items()}
+    return found
+
+
+def span(curves: Mapping[str, Mapping[int, Curve]], where: str, overlap: float) -> tuple[float, float]:
+    """The steps that all curves of a task have in common; see `lcd.curves.common_interval`."""
+    return common_interval([steps for seeds in curves.values() for steps, _ in seeds.values()], where, overlap)
+
+
+def samples_between(curves: Mapping[str, Mapping[int, Curve]], low: float, high: float) -> TaskSamples:
+    """The areas of a task's curves between two steps."""
+    areas = tuple(np.array([area(*curve, low, high) for curve in seeds.values()]) for seeds in curves.values())
+    return TaskSamples(tuple(curves), areas, tuple(tuple(seeds) for seeds in curves.values()))
 
 
 def score_replicates(
-    tasks: Mapping[str, TaskSamples], least: float, resamples: int = RESAMPLES, seed: int = BOOTSTRAP_SEED
+    tasks: Mapping[Any, TaskSamples], least: float, resamples: int = RESAMPLES, seed: int = BOOTSTRAP_SEED
 ) -> np.ndarray:
     """Scores of several tasks from resampled seeds, (resamples, tasks, scores).
 

@@ -3,13 +3,14 @@
 import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from lcd.envs.errors import InputError
-from lcd.pipelines import store, track
+from lcd.pipelines import cost, stopping, store, track
 from lcd.schemas import ReportConfig
 
 
@@ -20,7 +21,7 @@ def run(cfg: ReportConfig) -> int:
     source = Path(cfg.path).expanduser()
     console = Console()
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
-    publish(source, output_folder(cfg, source), console, study=study)
+    publish(source, output_folder(cfg, source), console, study=study, definition=cfg.definition)
     return 0
 
 
@@ -40,19 +41,27 @@ def publish(
     console: Console,
     study: store.Study | None = None,
     tracker: Mapping[str, Any] | None = None,
+    definition: str = "paper",
 ) -> None:
     """Diagnose the curves at `source`, write everything into `folder`, print the table and where things are.
 
     study: the study that the curves belong to, if they do.
     tracker: the config of what mirrors the diagnosis; None mirrors nothing.
+    definition: of the headline's φ and ψ.
     """
+    from lcd.calibration_figures import calibration_table, save_calibration_figures
     from lcd.diagnosis import Diagnosis, diagnose_curves
     from lcd.report import provenance, terminal_table, transfer_table, write_report
     from lcd.transfer import save_transfers, split_phases, transfers
 
-    plain, phased = split_phases(_curves(source, study, console))
+    plain, phased = split_phases(finished_curves(source, study, console))
     curricula = transfers(phased) if len(phased) else []
-    diagnosis = diagnose_curves(plain) if len(plain) or not curricula else Diagnosis.empty()
+    diagnosis = Diagnosis.empty()
+    if len(plain) or not curricula:
+        levels = {} if study is None else stopping.levels(study)
+        diagnosis = diagnose_curves(plain, definition=definition, levels=levels)
+    if study is not None:
+        diagnosis = replace(diagnosis, cost=cost.spent(study.runs()))
     how = {"source": source.name} if study is None else {"study": study.name, "asked_for": _asked(study)}
     try:
         # Figures of tasks that are gone would be taken for figures of this diagnosis.
@@ -61,6 +70,7 @@ def publish(
         if curricula:
             files["transfer"] = folder / "transfer.json"
             save_transfers(files["transfer"], curricula)
+        save_calibration_figures(diagnosis, folder / "figures")
         page = write_report(folder, diagnosis, provenance=how | provenance(), transfers=curricula)
     except OSError as error:
         raise InputError(f"out={folder} cannot be written ({error.strerror}): give a writable folder.") from None
@@ -68,6 +78,10 @@ def publish(
         console.print(terminal_table(diagnosis, console.width))
     for transfer in curricula:
         console.print(transfer_table(transfer))
+    if diagnosis.calibration:
+        console.print(calibration_table(diagnosis))
+    if diagnosis.cost:
+        console.print(f"It cost {cost.told(diagnosis.cost)}.", highlight=False, soft_wrap=True)
     for note in diagnosis.notes:
         console.print(f"Note: {note}", highlight=False, soft_wrap=True, markup=False)
     if study is not None and tracker is not None:
@@ -80,7 +94,7 @@ def publish(
         _places_of_mirror(console, study)
 
 
-def _curves(source: Path, study: store.Study | None, console: Console) -> Any:
+def finished_curves(source: Path, study: store.Study | None, console: Console) -> Any:
     """The curves at `source`; of a study those of its finished runs, because half a curve has another area."""
     import pandas as pd
 

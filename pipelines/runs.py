@@ -1,5 +1,6 @@
 """From configs to runs: which runs a study needs, and what happens around the training of one."""
 
+import os
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -207,7 +208,8 @@ def perform(
     with store.run_lock(run_dir):
         if store.Run(run_dir, run_config).done:
             return
-        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"])
+        where = {"threads": int(os.environ.get("OMP_NUM_THREADS") or 1), "device": _device(device["accelerator"])}
+        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"], **where)
         try:
             resolve(train)(run_config, run_dir, tracker, device)
         except (Stopped, KeyboardInterrupt, SystemExit):
@@ -220,6 +222,15 @@ def perform(
         if not store.Run(run_dir, run_config).done:
             _refuse_unfinished(train, run_dir)
         (Path(run_dir) / ERROR_FILE).unlink(missing_ok=True)
+
+
+def _device(accelerator: str) -> str:
+    """What Lightning will train on."""
+    if accelerator != "auto":
+        return accelerator
+    import torch
+
+    return next((name for name in ("cuda", "mps") if getattr(torch, name).is_available()), "cpu")
 
 
 def _refuse_unfinished(train: str, run_dir: str) -> None:
