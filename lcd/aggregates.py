@@ -79,21 +79,15 @@ def with_interval(
     if fewest < 2:
         return estimate, np.full_like(estimate, np.nan), np.full_like(estimate, np.nan)
     rng = np.random.default_rng(seed)
-    drawn = np.array(
-        [
-            statistic(
-                *(
-                    {t: values[rng.integers(len(values), size=len(values) - 1)] for t, values in one.items()}
-                    for one in scores
-                )
-            )
-            for _ in range(resamples)
-        ]
-    )
+    drawn = np.array([statistic(*(_drawn(one, rng) for one in scores)) for _ in range(resamples)])
     # Every task adds what its seeds know: its n - 1 degrees of freedom.
     freedom = sum(len(values) - 1 for values in scores[0].values())
     spread = half_width(drawn, freedom + 1)
     return estimate, estimate - spread, estimate + spread
+
+
+def _drawn(scores: Scores, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {task: values[rng.integers(len(values), size=len(values) - 1)] for task, values in scores.items()}
 
 
 def final_scores(curves: pd.DataFrame, **condition: object) -> dict[str, np.ndarray]:

@@ -227,8 +227,8 @@ def _diagnose_task(
     curves = curves_by_condition(rows)
     names = list(curves)
     numbers = dict.fromkeys(numeric_columns(), math.nan) | {"seeds": 0}
-    for level in ("perception_level", "reward_level"):
-        numbers.pop(level)
+    for known in ("perception_level", "reward_level"):
+        numbers.pop(known)
     samples = TaskSamples((), (), ())
     if names:
         low, high = span(curves, f"task '{task}'", thresholds.overlap)

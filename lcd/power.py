@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 from scipy.stats import nct

@@ -4,9 +4,11 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.integrate import cumulative_trapezoid
 from scipy.special import ndtr, ndtri
 
 GRID = 2001
+TINY = 1e-300
 REACH = 9.0
 """Standard errors on either side that the recursion follows; beyond lies less than 1e-18 of the probability."""
 
@@ -17,10 +19,13 @@ def pocock(share: float, alpha: float) -> float:
 
 
 def obrien_fleming(share: float, alpha: float) -> float:
-    """Error spent by a share of the data, almost all of it at the end: what stops late, at hardly any price."""
+    """Error spent by a share of the data, almost all of it at the end: what stops late, at hardly any price.
+
+    Half of it on either side, each by the one-sided function.
+    """
     if share <= 0:
         return 0.0
-    return float(2 * (1 - ndtr(ndtri(1 - alpha / 2) / math.sqrt(min(share, 1.0)))))
+    return float(4 * ndtr(ndtri(alpha / 4) / math.sqrt(min(share, 1.0))))
 
 
 SPENDING: dict[str, Callable[[float, float], float]] = {"pocock": pocock, "obrien_fleming": obrien_fleming}
@@ -58,9 +63,9 @@ def boundaries(shares: Sequence[float], alpha: float = 0.05, spending: str = "po
         else:
             now = (_normal(grid[:, None] - place[None, :], step) * density) @ _weights(place)
         upper = grid[GRID // 2 :]
-        mass = now[GRID // 2 :] * _weights(upper)
-        beyond = 2 * np.cumsum(mass[::-1])[::-1]
-        crossing = float(np.interp(allowed, beyond[::-1], upper[::-1]))
+        inwards = cumulative_trapezoid(now[GRID // 2 :][::-1], dx=upper[1] - upper[0], initial=0)
+        # Between points the tail falls off like an exponential.
+        crossing = float(np.interp(math.log(allowed), np.log(2 * inwards + TINY), upper[::-1]))
         found.append(crossing / math.sqrt(share))
         place = np.linspace(-crossing, crossing, GRID)
         density = np.interp(place, grid, now)

@@ -70,7 +70,8 @@ def summary(rows: pd.DataFrame, sign: str, cfg: PowerConfig) -> str:
     parts = [f"{_count(needed[math.ceil(share * total) - 1])} for {share:.0%}" for share in (0.5, 0.8, 0.95)]
     return (
         f"{sign}: with its {seeds} seeds the study tells {now} of {total} pairs apart (power {cfg.power:.0%}, "
-        f"α = {cfg.alpha:g}, definition {cfg.definition}); seeds needed at these steps: {', '.join(parts)} of the pairs.\n"
+        f"α = {cfg.alpha:g}, definition {cfg.definition}); "
+        f"seeds needed at these steps: {', '.join(parts)} of the pairs.\n"
     )
 
 
