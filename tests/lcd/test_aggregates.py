@@ -61,7 +61,7 @@ def test_improvement_and_profiles_are_rliables(library):
     b["task-0"] = a["task-0"].copy()  # ties
     assert probability_of_improvement(a, b) == pytest.approx(metrics.probability_of_improvement(matrix(a), matrix(b)))
     thresholds = np.linspace(0, 1, 21)
-    theirs = library.run_score_deviation(matrix(a), thresholds)
+    theirs = [library.run_score_deviation(matrix(a), threshold) for threshold in thresholds]
     np.testing.assert_allclose(performance_profile(a, thresholds), theirs)
 
 
