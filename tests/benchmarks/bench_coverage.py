@@ -179,7 +179,9 @@ def figure(table: pd.DataFrame) -> Figure:
         axes = panels[names.index(name), STATISTICS.index(statistic)]
         axes.axhspan(LEAST_KEPT, MOST_KEPT, color="0.9")
         for method, of_method in rows.groupby("method", sort=False):
-            axes.plot(of_method["seeds"], of_method["kept"], styles[method], color=colours[method], ms=3, lw=1, label=method)
+            axes.plot(
+                of_method["seeds"], of_method["kept"], styles[method], color=colours[method], ms=3, lw=1, label=method
+            )
         axes.set_xticks(COUNTS)
         axes.set_ylim(0.6, 1)
         axes.set_title(f"{statistic}, {name}", fontsize=7)
