@@ -26,6 +26,7 @@ KEYS: dict[str, int] = {
     "environment": 8,
     "stage": 9,
     "injection": 40,
+    "calibration": 50,
 }
 """The branches of a run's one SeedSequence. Numbers are never reused: curves depend on them."""
 

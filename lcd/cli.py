@@ -27,7 +27,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "diagnose": Command(
         "lcd.pipelines.diagnose:run",
-        "benchmark=toy [study=smoke] [out=my/study]",
+        "benchmark=toy [study=smoke] [out=my/study] [--dry-run]",
         "train what a diagnosis needs and say what makes each task hard; continues a study that was stopped",
     ),
     "ablate": Command(
@@ -37,7 +37,7 @@ COMMANDS = {
     ),
     "train": Command(
         "lcd.pipelines.train:run",
-        "task=toy/… [view=semantic] [reward_p=0.5]",
+        "task=toy/… [view=semantic] [reward_p=0.5] [--dry-run]",
         "train one task under one condition for several seeds",
     ),
     "sweep": Command(
@@ -49,6 +49,11 @@ COMMANDS = {
         "lcd.pipelines.report:run",
         "<study folder, .csv or .parquet> [another one] [tables=[latex]]",
         "diagnose a study again, or curves that were trained elsewhere; compare two",
+    ),
+    "power": Command(
+        "lcd.pipelines.power:run",
+        "<study folder, .csv or .parquet> [power=0.8] [definition=calibrated]",
+        "say how many seeds and steps it takes to tell the scores of tasks apart",
     ),
     "view": Command(
         "lcd.pipelines.view:run",
@@ -84,6 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"lcd {__version__}")
         return OK
     name, *overrides = arguments
+    overrides = ["dry_run=true" if override == "--dry-run" else override for override in overrides]
     try:
         return _run(name, overrides)
     except KeyboardInterrupt:

@@ -13,8 +13,14 @@ from lcd.envs.errors import InputError, nearest
 from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
-GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study", "experiment")
-POSITIONAL = {"report": ("path", "against"), "list": ("what",), "view": ("task",), "measure": ("benchmark",)}
+GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study", "stopping", "experiment")
+POSITIONAL = {
+    "report": ("path", "against"),
+    "power": ("path",),
+    "list": ("what",),
+    "view": ("task",),
+    "measure": ("benchmark",),
+}
 TEXT_KEYS = ("out", "path", "against")
 PATH_OR_LIST = "curriculum"
 

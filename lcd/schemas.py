@@ -7,6 +7,8 @@ from typing import Any
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SHAPINGS = ("none", "subgoals")
 VIEWS = ("pixels", "figure_ground", "semantic")
+DEFINITION_NAMES = ("paper", "calibrated")
+SPENDINGS = ("pocock", "obrien_fleming")
 REWARD_P = (1.0, 0.75, 0.5, 0.25)
 
 
@@ -95,6 +97,23 @@ class StudyConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
 
+@dataclass
+class StoppingConfig:
+    """When a study has seen enough seeds of a task."""
+
+    name: str = field(
+        default="none",
+        metadata=_doc("auto runs seeds in rounds and stops a task once its scores are certain", ("none", "auto")),
+    )
+    first: int = field(default=4, metadata=_doc("seeds of the first round", least=2))
+    every: int = field(default=2, metadata=_doc("seeds of each further round, up to study.seeds", least=1))
+    phi: float = field(default=0.15, metadata=_doc("certain enough: half the width of the raw φ's interval"))
+    psi: float = field(default=0.05, metadata=_doc("certain enough: half the width of the raw ψ's interval"))
+    alpha: float = field(default=0.05, metadata=_doc("error of a task's intervals over all looks together"))
+    spending: str = field(default="pocock", metadata=_doc("how the looks share the error", SPENDINGS))
+
+
+DEFINITION = _doc("of φ and ψ in the headline; both are always reported", DEFINITION_NAMES)
 AGENT = _doc("the learner and its hyper-parameters")
 FRONTEND = _doc("the frozen encoder between view and agent")
 
@@ -107,10 +126,13 @@ class DiagnoseConfig:
     agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
     study: StudyConfig = field(default_factory=StudyConfig)
+    stopping: StoppingConfig = field(default_factory=StoppingConfig)
+    definition: str = field(default="paper", metadata=DEFINITION)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
 
 
 @dataclass
@@ -139,6 +161,7 @@ class TrainConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     out: str | None = field(default=None, metadata=_doc("the folder of the run's study; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
 
 
 @dataclass
@@ -152,6 +175,19 @@ class ReportConfig:
     tables: list[str] = field(default_factory=list, metadata=_doc("further formats of all tables: markdown, latex"))
     threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     out: str | None = field(default=None, metadata=_doc("folder of the report; null: in the study, beside the file"))
+    definition: str = field(default="paper", metadata=DEFINITION)
+
+
+@dataclass
+class PowerConfig:
+    """Say how many seeds and steps it takes to tell the scores of a study's tasks apart."""
+
+    path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    definition: str = field(default="paper", metadata=_doc("of φ and ψ", DEFINITION_NAMES))
+    power: float = field(default=0.8, metadata=_doc("wanted probability of finding a difference"))
+    alpha: float = field(default=0.05, metadata=_doc("probability of finding one that is not there"))
+    most: int = field(default=20, metadata=_doc("pairs of tasks shown for each score, the hardest first", least=1))
+    out: str | None = field(default=None, metadata=_doc("a CSV file for all pairs; null: none"))
 
 
 @dataclass
@@ -239,6 +275,7 @@ SCHEMAS: dict[str, type] = {
     "train": TrainConfig,
     "sweep": SweepConfig,
     "report": ReportConfig,
+    "power": PowerConfig,
     "view": ViewConfig,
     "measure": MeasureConfig,
     "list": ListConfig,

@@ -29,6 +29,7 @@ from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
+from lcd.pipelines import dry_run
 from lcd.pipelines.diagnose import opening, train_missing
 from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
@@ -48,6 +49,8 @@ def run(cfg: TrainConfig) -> int:
     """`lcd train`: one run, in a study of its own unless `out` names another; returns the exit code."""
     console = Console()
     run_config = run_config_from(cfg)
+    if cfg.dry_run:
+        return dry_run.tell([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
         (made,) = study.ask({"train": run_config}, [run_config])
