@@ -34,6 +34,8 @@ class Benchmark(Protocol):
 
 BENCHMARKS = Registry("benchmark", "lcd.benchmarks")
 BENCHMARKS.add("toy", "lcd.envs.toy:TOY")
+BENCHMARKS.add("calibration", "lcd.envs.calibration:CALIBRATION")
+BENCHMARKS.add("calibration-heldout", "lcd.envs.calibration:HELD_OUT")
 BENCHMARKS.add("procgen", "lcd.envs.procgen.benchmark:PROCGEN")
 BENCHMARKS.add("procgen-easy", "lcd.envs.procgen.benchmark:PROCGEN_EASY")
 BENCHMARKS.add("ctgraph", "lcd.envs.ctgraph.benchmark:CTGRAPH")

@@ -29,6 +29,7 @@ KEYS: dict[str, int] = {
     "auxiliary": 11,
     "videos": 14,
     "injection": 40,
+    "calibration": 50,
 }
 """The branches of a run's one SeedSequence. Numbers are never reused: curves depend on them."""
 

@@ -73,6 +73,28 @@ def _series(table: pd.DataFrame, values: Sequence[str], split: str | None) -> li
 
 
 @styled_figure
+def differences(analysis: Analysis, narrow: bool = False) -> Figure:
+    """What two studies differ by: a panel a score, a row a task."""
+    table = analysis.table[~analysis.table["measure"].str.startswith("AUC")]
+    measures = list(dict.fromkeys(table["measure"])) or [""]
+    tasks = list(dict.fromkeys(table["task"]))
+    height = 1.2 + 0.3 * len(tasks)
+    figure = new_figure(*((4.4, height * len(measures)) if narrow else (9.6, height)))
+    panels = figure.subplots(*((len(measures), 1) if narrow else (1, len(measures))), sharey=True, squeeze=False)
+    for place, (axes, measure) in enumerate(zip(panels.ravel(), measures, strict=True)):
+        rows = table[table["measure"] == measure]
+        at = [tasks.index(task) for task in rows["task"]]
+        axes.axvline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
+        axes.hlines(at, rows["difference_low"], rows["difference_high"], color=COLOURS[place], alpha=0.6, linewidth=1.6)
+        axes.plot(rows["difference"], at, MARKERS[place], color=COLOURS[place], markersize=5.5)
+        axes.set_title(measure, loc="left", fontsize=9)
+        axes.set_yticks(range(len(tasks)), [short(task, 26) for task in tasks], fontsize=8.5)
+        axes.set_ylim(len(tasks) - 0.5, -0.5)
+        axes.tick_params(axis="y", length=0, labelcolor=INK)
+    return figure
+
+
+@styled_figure
 def scatter(diagnosis: Diagnosis, analysis: Analysis, narrow: bool = False) -> Figure:
     """The raw scores of two agents' diagnoses against each other (figure 4), of the first pair."""
     first, second = str(analysis.table["agents"].iloc[0]).split(", ", 1)

@@ -27,7 +27,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "diagnose": Command(
         "lcd.pipelines.diagnose:run",
-        "benchmark=toy [budget=smoke] [out=my/study]",
+        "benchmark=toy [budget=smoke] [out=my/study] [--dry-run]",
         "train what a diagnosis needs and say what makes each task hard; continues a study that was stopped",
     ),
     "ablate": Command(
@@ -37,7 +37,7 @@ COMMANDS = {
     ),
     "train": Command(
         "lcd.pipelines.train:run",
-        "task=toy/… [view=semantic] [reward_p=0.5] [budget=smoke]",
+        "task=toy/… [view=semantic] [reward_p=0.5] [budget=smoke] [--dry-run]",
         "train one task under one condition for several seeds",
     ),
     "pretrain": Command(
@@ -52,8 +52,13 @@ COMMANDS = {
     ),
     "report": Command(
         "lcd.pipelines.report:run",
-        "<study folder, .csv or .parquet> [out=…]",
-        "diagnose a study again, or curves that were trained elsewhere",
+        "<study folder, .csv or .parquet> [another one] [tables=[latex]]",
+        "diagnose a study again, or curves that were trained elsewhere; compare two",
+    ),
+    "power": Command(
+        "lcd.pipelines.power:run",
+        "<study folder, .csv or .parquet> [power=0.8] [definition=calibrated]",
+        "say how many seeds and steps it takes to tell the scores of tasks apart",
     ),
     "view": Command(
         "lcd.pipelines.view:run",
@@ -93,6 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     name, *overrides = arguments
     if name in TRAINING:
         stopping.listen()
+    overrides = ["dry_run=true" if override == "--dry-run" else override for override in overrides]
     try:
         return _run(name, overrides)
     except (KeyboardInterrupt, stopping.Stopped) as told:
@@ -167,7 +173,9 @@ def _help(name: str) -> str:
         lines += ["", "Keys and their defaults (key=value):"]
         lines += [f"  {f'{key}={value}':<{width}}  {meaning}".rstrip() for key, value, meaning in keys]
     if name in POSITIONAL:
-        lines += ["", f"  lcd {name} X is lcd {name} {POSITIONAL[name]}=X"]
+        letters = "XY"[: len(POSITIONAL[name])]
+        keys = " ".join(f"{key}={letter}" for key, letter in zip(POSITIONAL[name], letters, strict=True))
+        lines += ["", f"  lcd {name} {' '.join(letters)} is lcd {name} {keys}"]
     return "\n".join(lines)
 
 

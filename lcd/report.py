@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from lcd.analyses import Analysis, analyse
 from lcd.analyses.analysis import listed, told
 from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
 from lcd.analysis_figures import analysis_figures
+from lcd.calibration_figures import calibration_figures
 from lcd.curves import CURVE
+from lcd.definitions import DEFINITIONS
 from lcd.diagnosis import CONDITIONS, GROUP, STATUSES, VIEWS, Diagnosis
 from lcd.figures import STYLES, all_figures, data_uri, draw_svg, save_figure
 from lcd.files import write_atomic
@@ -72,7 +75,7 @@ def write_report(
     """
     folder = Path(folder)
     if diagnosis.curves.empty and curves is not None and "normalised" in curves:
-        diagnosis = Diagnosis(diagnosis.table, curves, diagnosis.thresholds, diagnosis.notes)
+        diagnosis = replace(diagnosis, curves=curves)
     analyses = analyse(diagnosis, threshold)[0] if analyses is None else analyses
     wide, narrow = _drawn(folder, diagnosis, transfers, analyses, threshold)
     groups = _told_groups(diagnosis, pictures or {}, threshold)
@@ -89,12 +92,14 @@ def write_report(
         conditions=[(name, _condition(name), STYLES[name][0]) for name in CONDITIONS],
         statuses=STATUSES,
         method=METHOD,
+        definitions={name: definition.formula for name, definition in DEFINITIONS.items()},
         threshold=threshold,
         meanings=MEANINGS,
         marks=MARKS,
         sure=SURE,
         wide=wide,
         narrow=narrow,
+        calibrated=[name for name in wide if name.startswith("calibration-")],
         grids=[name for name in wide if name.startswith("training-")],
         effort=_effort(diagnosis.curves),
         script=script,
@@ -114,6 +119,7 @@ def _drawn(
         return chain(
             all_figures(diagnosis, narrow, threshold),
             analysis_figures(diagnosis, analyses, narrow),
+            calibration_figures(diagnosis),
             transfer_figures(transfers, narrow=narrow),
         )
 
@@ -171,7 +177,11 @@ def verdict(classes: pd.DataFrame, tasks: int) -> str:
         How many tasks were trained.
     """
     count = classes["class"].value_counts()
-    told_of = [f"{count[name]} {words}" for name, words in _IN_WORDS.items() if name in count]
+    told_of = [
+        f"{count[name]} {'is' if count[name] == 1 else 'are'} {words}"
+        for name, words in _IN_WORDS.items()
+        if name in count
+    ]
     if not told_of:
         return "No task could be scored on both scales yet."
     left = f"; {tasks - len(classes)} could not be placed" if tasks > len(classes) else ""

@@ -8,6 +8,8 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 SHAPINGS = ("none", "subgoals")
 PROCESSES = "GPUs (without one: processes) that train each run together, sharing its copies"
 VIEWS = ("pixels", "figure_ground", "semantic")
+DEFINITION_NAMES = ("paper", "calibrated")
+SPENDINGS = ("pocock", "obrien_fleming")
 REWARD_P = (1.0, 0.75, 0.5, 0.25)
 
 
@@ -98,6 +100,25 @@ class StudyConfig:
 
 
 BUDGET = _doc("how much is trained, and what an agent's name means there; else the benchmark's own")
+
+
+@dataclass
+class StoppingConfig:
+    """When a study has seen enough seeds of a task."""
+
+    name: str = field(
+        default="none",
+        metadata=_doc("auto runs seeds in rounds and stops a task once its scores are certain", ("none", "auto")),
+    )
+    first: int = field(default=4, metadata=_doc("seeds of the first round", least=2))
+    every: int = field(default=2, metadata=_doc("seeds of each further round, up to study.seeds", least=1))
+    phi: float = field(default=0.15, metadata=_doc("certain enough: half the width of the raw φ's interval"))
+    psi: float = field(default=0.05, metadata=_doc("certain enough: half the width of the raw ψ's interval"))
+    alpha: float = field(default=0.05, metadata=_doc("error of a task's intervals over all looks together"))
+    spending: str = field(default="pocock", metadata=_doc("how the looks share the error", SPENDINGS))
+
+
+DEFINITION = _doc("of φ and ψ in the headline; both are always reported", DEFINITION_NAMES)
 AGENT = _doc("the learner and its hyper-parameters")
 FRONTEND = _doc("the frozen encoder between view and agent")
 
@@ -111,11 +132,14 @@ class DiagnoseConfig:
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
     study: StudyConfig = field(default_factory=StudyConfig)
     budget: str = field(default="cpu", metadata=BUDGET)
+    stopping: StoppingConfig = field(default_factory=StoppingConfig)
+    definition: str = field(default="paper", metadata=DEFINITION)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
     devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
+    dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
 
 
 @dataclass
@@ -147,6 +171,7 @@ class TrainConfig:
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
     devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
     num_nodes: int = field(default=1, metadata=_doc("machines that train the run, each with `devices`", least=1))
+    dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
 
 
 @dataclass
@@ -154,7 +179,25 @@ class ReportConfig:
     """Diagnose a study's folder, or a CSV or Parquet file of curves, and report."""
 
     path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    against: str | None = field(
+        default=None, metadata=_doc("a second study or file, to compare with; against= may be left out")
+    )
+    tables: list[str] = field(default_factory=list, metadata=_doc("further formats of all tables: markdown, latex"))
+    threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     out: str | None = field(default=None, metadata=_doc("folder of the report; null: in the study, beside the file"))
+    definition: str = field(default="paper", metadata=DEFINITION)
+
+
+@dataclass
+class PowerConfig:
+    """Say how many seeds and steps it takes to tell the scores of a study's tasks apart."""
+
+    path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    definition: str = field(default="paper", metadata=_doc("of φ and ψ", DEFINITION_NAMES))
+    power: float = field(default=0.8, metadata=_doc("wanted probability of finding a difference"))
+    alpha: float = field(default=0.05, metadata=_doc("probability of finding one that is not there"))
+    most: int = field(default=20, metadata=_doc("pairs of tasks shown for each score, the hardest first", least=1))
+    out: str | None = field(default=None, metadata=_doc("a CSV file for all pairs; null: none"))
 
 
 @dataclass
@@ -295,6 +338,7 @@ SCHEMAS: dict[str, type] = {
     "pretrain": PretrainConfig,
     "sweep": SweepConfig,
     "report": ReportConfig,
+    "power": PowerConfig,
     "view": ViewConfig,
     "measure": MeasureConfig,
     "list": ListConfig,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 LEVEL = 0.95
 RESAMPLES = 4000
@@ -77,10 +77,24 @@ def bootstrap(
     if max(counts) < 2:
         return Interval(np.full_like(estimate, np.nan), np.full_like(estimate, np.nan))
     rng = np.random.default_rng(seed)
-    replicates = statistic(_replicates(samples, paired, aggregate, resamples, rng))
-    spread = replicates.std(0)
-    quantile = stdtrit(min(count for count in counts if count > 1) - 1, 0.5 + level / 2)
-    return Interval(estimate - quantile * spread, estimate + quantile * spread)
+    drawn = statistic(replicates(samples, paired=paired, aggregate=aggregate, resamples=resamples, rng=rng))
+    spread = half_width(drawn, min(count for count in counts if count > 1), level)
+    return Interval(estimate - spread, estimate + spread)
+
+
+def half_width(drawn: np.ndarray, count: int, level: float = LEVEL) -> np.ndarray:
+    """Half the width of the intervals of statistics (resamples, …) drawn from `count` seeds: t times their spread."""
+    if count < 2:
+        return np.full(drawn.shape[1:], np.nan)
+    return stdtrit(count - 1, 0.5 + level / 2) * drawn.std(0)
+
+
+def widen(estimate: np.ndarray, drawn: np.ndarray, count: int) -> np.ndarray:
+    """Replicates whose deviations from the estimate are as much wider as Student's t is than the normal.
+
+    For statistics that are not smooth (ranks, classes), whose quantiles over replicates are their interval.
+    """
+    return estimate + (drawn - estimate) * stdtrit(count - 1, 0.975) / ndtri(0.975)
 
 
 def mean_interval(values: np.ndarray, level: float = LEVEL) -> Interval:
@@ -92,10 +106,15 @@ def mean_interval(values: np.ndarray, level: float = LEVEL) -> Interval:
     return Interval(values.mean(0) - half, values.mean(0) + half)
 
 
-def _replicates(
-    samples: list[np.ndarray], paired: bool, aggregate: Aggregate, resamples: int, rng: np.random.Generator
+def replicates(
+    samples: list[np.ndarray],
+    *,
+    paired: bool,
+    rng: np.random.Generator,
+    aggregate: Aggregate = mean_over_seeds,
+    resamples: int = RESAMPLES,
 ) -> np.ndarray:
-    """Averages (resamples, conditions) of drawn seeds."""
+    """Averages (resamples, conditions) of n - 1 drawn seeds of each condition's n; NaN for a condition of one seed."""
     averages = np.full((resamples, len(samples)), np.nan)
     drawn = None
     for column, sample in enumerate(samples):

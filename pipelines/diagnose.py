@@ -13,11 +13,12 @@ from rich.console import Console
 from lcd import budgets
 from lcd.config import choices, compose
 from lcd.envs.errors import InputError
-from lcd.pipelines import runs, store
+from lcd.pipelines import adaptive, dry_run, runs, stopping, store
 from lcd.pipelines.launch import Call, Outcome, at_once, launch
 from lcd.pipelines.parts import asked_for
+from lcd.pipelines.pictures import take_pictures
 from lcd.pipelines.progress import Progress, label
-from lcd.pipelines.report import publish
+from lcd.pipelines.report import Telling, publish
 from lcd.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
 from lcd.stopping import Stopped
 
@@ -38,20 +39,49 @@ def ablate(cfg: DiagnoseConfig) -> int:
 def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
     run_configs = runs.expand(cfg)
+    if cfg.stopping.name == "auto":
+        stopping.check(cfg)
+    if cfg.dry_run:
+        return dry_run.tell(run_configs, cfg, default_out(cfg), console)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
-        wanted = study.ask(request(cfg), run_configs)
-        console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
-        if any(outcome.error for outcome in train_missing(cfg, study, wanted, console)):
+        if cfg.stopping.name == "auto":
+            tasks = list(dict.fromkeys(config["task"] for config in run_configs))
+            trained = stopping.rounds(cfg, study, tasks, lambda part: _trained(part, cfg, study, console), console)
+        else:
+            trained = _trained(cfg, cfg, study, console)
+        if not trained:
             return 1
-        publish(study.path, study.diagnosis_dir, console, study=study, tracker=asdict(cfg.tracker))
+        take_pictures(study, study.runs())
+        if (chosen := adaptive.recommend(cfg)) is not None:
+            study.note(recommended=chosen)
+        publish(
+            study.path,
+            study.diagnosis_dir,
+            console,
+            study=study,
+            tracker=asdict(cfg.tracker),
+            how=Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first),
+        )
     return 0
+
+
+def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
+    """Train what a part of the study still lacks; whether all of it went well.
+
+    part: the config with the seeds and tasks that are now wanted.
+    cfg: the config that the study was asked for.
+    """
+    wanted = study.ask(request(cfg), runs.expand(part))
+    console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
+    return not any(outcome.error for outcome in train_missing(cfg, study, wanted, console))
 
 
 def request(cfg: DiagnoseConfig) -> dict[str, Any]:
     """What a study was asked for, without where and by what it is made."""
     asked = asdict(cfg)
-    parts = {key: asked[key] for key in ("benchmark", "agent", "frontend", "study")}
+    rounds = ("stopping", "definition") if cfg.stopping.name == "auto" else ()
+    parts = {key: asked[key] for key in ("benchmark", "agent", "frontend", "study", *rounds)}
     return parts | {"study": asked_for(parts["study"])}
 
 

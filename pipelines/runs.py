@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import os
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -15,7 +16,7 @@ from lcd.config import seed_list, show
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files import write_atomic
-from lcd.pipelines import store
+from lcd.pipelines import adaptive, store
 from lcd.pipelines.parts import known, parts_of, steps_for
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
 from lcd.stopping import Stopped
@@ -32,8 +33,9 @@ def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
     """
     from lcd.envs.benchmarks import get_benchmark
 
-    study = cfg.study
-    parts = parts_of(cfg, get_benchmark(cfg.benchmark.name))
+    study, chosen = cfg.study, adaptive.recommend(cfg)
+    benchmark = get_benchmark(cfg.benchmark.name)
+    parts = parts_of(cfg, benchmark) if chosen is None else adaptive.parts_of(cfg, chosen)
     shared = {
         "seeds": seed_list("study.seeds", study.seeds),
         "evaluation": study.evaluation,
@@ -220,7 +222,8 @@ def perform(
     with store.run_lock(run_dir):
         if store.Run(run_dir, run_config).done:
             return
-        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"])
+        where = {"threads": int(os.environ.get("OMP_NUM_THREADS") or 1), "device": _device(device["accelerator"])}
+        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"], **where)
         try:
             resolve(train)(run_config, run_dir, tracker, device)
         except (Stopped, KeyboardInterrupt, SystemExit):
@@ -236,6 +239,15 @@ def perform(
         if not store.Run(run_dir, run_config).done:
             _refuse_unfinished(train, run_dir)
         (Path(run_dir) / ERROR_FILE).unlink(missing_ok=True)
+
+
+def _device(accelerator: str) -> str:
+    """What Lightning will train on."""
+    if accelerator != "auto":
+        return accelerator
+    import torch
+
+    return next((name for name in ("cuda", "mps") if getattr(torch, name).is_available()), "cpu")
 
 
 def _refuse_unfinished(train: str, run_dir: str) -> None:

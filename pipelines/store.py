@@ -29,6 +29,8 @@ STATUS = {
     "steps": 0,
     "steps_per_s": 0.0,
     "wall_s": 0.0,
+    "threads": 1,
+    "device": None,
     "wandb_id": None,
     "mirrored_step": -1,
     "error": None,

@@ -33,6 +33,7 @@ from lcd.envs.errors import InputError
 from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
 from lcd.frontends import record
+from lcd.pipelines import dry_run
 from lcd.pipelines.checkpoint import AtomicCheckpoints, reached_step
 from lcd.pipelines.diagnose import device_of, opening, train_missing
 from lcd.pipelines.launch import Call, launch
@@ -64,6 +65,8 @@ def run(cfg: TrainConfig) -> int:
     check_share(*agent_of(run_config), device_of(cfg))
     if cfg.num_nodes > 1 and node_rank() > 0:
         return _join_in(cfg, run_config, console)
+    if cfg.dry_run:
+        return dry_run.tell([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
         (made,) = study.ask({"train": run_config}, [run_config])

@@ -12,6 +12,7 @@ from lcd.analyses.levels import final_performance, generalisation
 from lcd.analyses.published import compare
 from lcd.analyses.synergy import synergy
 from lcd.analyses.taxonomy import taxonomy
+from lcd.definitions import DEFINITIONS
 from lcd.diagnosis import Diagnosis
 from lcd.envs.errors import InputError
 
@@ -47,6 +48,7 @@ def analyse(
     """
     curves = diagnosis.curves
     made: list[Analysis] = [taxonomy(diagnosis, threshold)] if len(diagnosis.table) else []
+    made += [of_known_hardness(diagnosis)] if diagnosis.calibration else []
     notes: list[str] = []
     if curves.empty:
         return [analysis for analysis in made if len(analysis.table)], notes
@@ -56,7 +58,7 @@ def analyse(
         lambda: list(gains(diagnosis, "frontend", threshold)),
         lambda: list(gains(diagnosis, "shaping", threshold)),
         lambda: [adaptive(curves, chosen, shared_seeds) if chosen else None],
-        lambda: [final_performance(_compared(curves))],
+        lambda: [final_performance(curves)],
         lambda: [generalisation(curves)],
     ]
     for step in steps:
@@ -71,5 +73,19 @@ def analyse(
     return sorted(made, key=lambda analysis: not analysis.key.startswith(first or "\0")), notes
 
 
-def _compared(curves: pd.DataFrame) -> pd.DataFrame:
-    return curves[curves["split"] == "eval"]
+def of_known_hardness(diagnosis: Diagnosis) -> Analysis:
+    """Recovery and cross-talk of every definition, where it is known how hard the tasks were made."""
+    rows = [
+        {"definition": name, "measure": measure.replace("_", " ")}
+        | {"ρ": found["value"], "ρ_low": found["low"], "ρ_high": found["high"], "tasks": float(found["tasks"])}
+        for name in DEFINITIONS
+        for measure, found in diagnosis.calibration[name].items()
+    ]
+    says = [
+        f"{row['definition']}: {row['measure']} {row['ρ']:.2f}." for row in rows if row["measure"].endswith("recovery")
+    ]
+    note = (
+        "Spearman's ρ of the scores with the hardness that the tasks were made with: recovery (φ with perception, ψ "
+        "with reward) should be high, crosstalk near 0."
+    )
+    return Analysis("calibration", "Do the scores measure what they claim?", pd.DataFrame(rows), says, note)

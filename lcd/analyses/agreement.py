@@ -7,8 +7,8 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis
 from lcd.diagnosis import GROUP, Diagnosis
+from lcd.hypotheses import adjust, correlation
 from lcd.statistics import BOOTSTRAP_SEED
-from lcd.tests_of_means import holm, pearson, spearman
 
 KEPT = [name for name in GROUP if name != "agent"]
 DRAWS = 2000
@@ -33,7 +33,7 @@ def agreement(diagnosis: Diagnosis) -> Analysis | None:
     if not rows:
         return None
     table = pd.DataFrame(rows)
-    table["p (Holm)"] = holm(table["p (Spearman)"].to_numpy())
+    table["p (Holm)"] = adjust(table["p (Spearman)"].to_numpy())
     says = [
         f"{row['agents']}: {SIGN[row['score']]} of {row['n']:.0f} tasks has the rank correlation {row['Spearman']:.2f} "
         f"(p = {row['p (Holm)']:.2g} after Holm)."
@@ -47,15 +47,15 @@ def _correlated(first: pd.DataFrame, second: pd.DataFrame, score: str) -> dict[s
     both = np.isfinite(first[score].to_numpy(float)) & np.isfinite(second[score].to_numpy(float))
     first, second = first[both], second[both]
     x, y = first[score].to_numpy(float), second[score].to_numpy(float)
-    linear, ranked = pearson(x, y), spearman(x, y)
-    found = {"n": float(len(x)), "Pearson": linear.value, "p (Pearson)": linear.p}
-    found |= {"Spearman": ranked.value, "p (Spearman)": ranked.p, "Spearman_low": np.nan, "Spearman_high": np.nan}
+    linear, ranked = correlation(x, y, kind="pearson"), correlation(x, y)
+    found = {"n": float(len(x)), "Pearson": linear.statistic, "p (Pearson)": linear.p}
+    found |= {"Spearman": ranked.statistic, "p (Spearman)": ranked.p, "Spearman_low": np.nan, "Spearman_high": np.nan}
     if len(x) >= 3:
         rng = np.random.default_rng(BOOTSTRAP_SEED)
         drawn = np.array([spearman_fast(_drawn(first, score, rng), _drawn(second, score, rng)) for _ in range(DRAWS)])
         if np.isfinite(drawn).all():
             # Noise lowers a correlation, so that quantiles of noisier scores would lie below the estimate.
-            centre, *others = np.arctanh(np.clip([ranked.value, *drawn], -MOST, MOST))
+            centre, *others = np.arctanh(np.clip([ranked.statistic, *drawn], -MOST, MOST))
             spread = np.std(others)
             found["Spearman_low"], found["Spearman_high"] = np.tanh(centre + np.array([-1.96, 1.96]) * spread)
     return found

@@ -8,7 +8,7 @@ import pandas as pd
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.areas import final_returns, pick, seed_areas, tasks_of, with_interval
 from lcd.diagnosis import Diagnosis
-from lcd.tests_of_means import greater, holm, spearman
+from lcd.hypotheses import adjust, correlation, t_test
 
 BASE = {"frontend": "identity", "shaping": "none"}
 VIEW = {"frontend": "pixels", "shaping": "semantic"}
@@ -37,7 +37,7 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Ana
         return []
     score, title = SCORE[factor], {"frontend": "front-ends", "shaping": "reward for sub-goals"}[factor]
     table = pd.DataFrame(rows)
-    table["p (Holm)"] = holm(table["p"].to_numpy())
+    table["p (Holm)"] = adjust(table["p"].to_numpy())
     note = (
         f"AUC of held-out returns on {VIEW[factor]} at p = 1, with and without. The relative gain (the paper's A.7) "
         f"divides by the AUC without, and means little where that is near 0 (left out below {LEAST}); t is Welch's "
@@ -86,9 +86,14 @@ def _row(areas: list[pd.Series], curves: list[pd.DataFrame]) -> dict[str, float]
     )
     if found["AUC without"] <= LEAST:
         found |= {"gain %" + end: np.nan for end in ("", "_low", "_high")}
-    test = greater(areas[1].to_numpy(), areas[0].to_numpy())
+    test = t_test(areas[1].to_numpy(), areas[0].to_numpy())
     finals = [final_returns(rows).mean() for rows in curves]
-    return found | {"final gain": float(finals[1] - finals[0]), "t": test.value, "p": test.p, "seeds": float(test.n)}
+    return found | {
+        "final gain": float(finals[1] - finals[0]),
+        "t": test.statistic,
+        "p": test.p,
+        "seeds": float(min(map(len, areas))),
+    }
 
 
 def relative(without: np.ndarray, having: np.ndarray) -> np.ndarray:
@@ -107,18 +112,18 @@ def _by_hardness(table: pd.DataFrame, samples: Mapping, factor: str, score: str,
             f"easy {SIGN[score]}": placed.index[placed < threshold],
             "all": placed.index,
         }
-        ranked = spearman(placed.to_numpy(), mine.set_index("task")["gain"].to_numpy())
+        ranked = correlation(placed.to_numpy(), mine.set_index("task")["gain"].to_numpy())
         for name, tasks in groups.items():
             if len(tasks):
                 mean = {"benchmark": benchmark, "agent": agent, factor: value, "tasks of": name}
                 rows.append(mean | _of_group({task: by_task[task] for task in tasks}))
                 correlated = name == "all"
                 rows[-1] |= {
-                    f"Spearman with {SIGN[score]}": ranked.value if correlated else np.nan,
+                    f"Spearman with {SIGN[score]}": ranked.statistic if correlated else np.nan,
                     "p (Spearman)": ranked.p if correlated else np.nan,
                 }
     grouped = pd.DataFrame(rows)
-    grouped["p (Holm)"] = holm(grouped["p"].to_numpy())
+    grouped["p (Holm)"] = adjust(grouped["p"].to_numpy())
     says = []
     for _, row in grouped[grouped["tasks of"] == "all"].iterrows():
         rho, p = row[f"Spearman with {SIGN[score]}"], row["p (Spearman)"]
@@ -144,8 +149,8 @@ def _of_group(by_task: Mapping[str, Mapping[str, pd.Series]]) -> dict[str, float
 
     found = with_interval(("gain",), flat, statistic)
     each = [areas[1].mean() - areas[0].mean() for areas in (list(pair.values()) for pair in by_task.values())]
-    test = greater(np.array(each))
-    return {"n": float(len(each)), **found, "t": test.value, "p": test.p}
+    test = t_test(np.array(each))
+    return {"n": float(len(each)), **found, "t": test.statistic, "p": test.p}
 
 
 def _sentences(table: pd.DataFrame, factor: str) -> list[str]:
