@@ -49,8 +49,8 @@ def bootstrap(
     resample draws n - 1 of n seeds, which makes the squared standard error of a mean unbiased. A
     percentile bootstrap promises 95 % and keeps about 83 % with five seeds, and far less for a ψ near its
     boundary at zero, where resampling adds to the upward bias of absolute values. In simulations with
-    known truth (tests/benchmarks/bench_coverage.py; docs/calibration.md has the table) this one keeps 93-97 % for AUC, φ
-    and ψ with 5, 10 and 20 seeds, where BCa is as far off as percentiles and bootstrap-t falls short for ratios. No
+    known truth (tests/benchmarks/bench_coverage.py; docs/calibration.md has the table) this one keeps 93-97 % for
+    AUC and the calibrated φ and ψ with 5, 10 and 20 seeds, where BCa is as far off as percentiles and bootstrap-t falls short for ratios. No
     interval of five seeds knows of a failure that none of them had: see the same table.
 
     Parameters
