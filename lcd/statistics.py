@@ -50,8 +50,8 @@ def bootstrap(
     percentile bootstrap promises 95 % and keeps about 83 % with five seeds, and far less for a ψ near its
     boundary at zero, where resampling adds to the upward bias of absolute values. In simulations with
     known truth (tests/benchmarks/bench_coverage.py; docs/calibration.md has the table) this one keeps 93-97 % for
-    AUC and the calibrated φ and ψ with 5, 10 and 20 seeds, where BCa is as far off as percentiles and bootstrap-t falls short for ratios. No
-    interval of five seeds knows of a failure that none of them had: see the same table.
+    AUC and the calibrated φ and ψ with 5, 10 and 20 seeds, where BCa is as far off as percentiles and bootstrap-t
+    falls short for ratios. No interval of five seeds knows of a failure that none of them had: see the same table.
 
     Parameters
     ----------
