@@ -112,8 +112,8 @@ class StoppingConfig:
     )
     first: int = field(default=4, metadata=_doc("seeds of the first round", least=2))
     every: int = field(default=2, metadata=_doc("seeds of each further round, up to study.seeds", least=1))
-    phi: float = field(default=0.15, metadata=_doc("certain enough: half the width of the raw φ's interval"))
-    psi: float = field(default=0.05, metadata=_doc("certain enough: half the width of the raw ψ's interval"))
+    phi: float = field(default=0.2, metadata=_doc("certain enough: half the width of the raw φ's interval"))
+    psi: float = field(default=0.1, metadata=_doc("certain enough: half the width of the raw ψ's interval"))
     alpha: float = field(default=0.05, metadata=_doc("error of a task's intervals over all looks together"))
     spending: str = field(default="pocock", metadata=_doc("how the looks share the error", SPENDINGS))
 
