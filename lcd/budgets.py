@@ -41,6 +41,11 @@ def protocol(budget: str, benchmark: str, agent: str) -> Iterator[tuple[str, int
         yield key, value
 
 
+def settings(budget: str, benchmark: str, agent: str) -> Mapping[str, Any]:
+    """The hyper-parameters that a budget changes, of an agent of that name."""
+    return _section(budget, benchmark).get("settings", {}).get(agent, {})
+
+
 def _section(budget: str, benchmark: str) -> Mapping[str, Any]:
     content = read(GROUP, budget)
     return content.get(benchmark if benchmark not in ("name", "own_of") else OTHERS, content[OTHERS])

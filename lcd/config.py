@@ -197,6 +197,7 @@ def _budgeted(command: str, lines: Sequence[str]) -> list[str]:
     for key, value in budgets.protocol(budget, benchmark, name):
         if section + key not in said:
             chosen.append(f"++{section}{key}={value}")
+    chosen += [f"++agent.{key}={value}" for key, value in budgets.settings(budget, benchmark, name).items()]
     return chosen + [line for line in lines if not line.startswith(("budget=", "agent="))]
 
 

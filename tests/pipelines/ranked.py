@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 
+from lcd.agents.ppg import PPG
 from lcd.agents.ppo import PPO
 from lcd.agents.recurrent import RecurrentPPO
 from lcd.pipelines.ranks import together
@@ -29,6 +30,10 @@ class Watching:
 
 
 class WatchingPPO(Watching, PPO):
+    pass
+
+
+class WatchingPPG(Watching, PPG):
     pass
 
 

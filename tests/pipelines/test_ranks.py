@@ -132,22 +132,22 @@ def one_process(config, monkeypatch):
 
 
 def whole_of(agent, copies):
-    """Let minibatches be those of two ranks, joined; samples lie by time and then by copy, or by copy."""
-    plain = agent._shuffles
+    """Let minibatches be those of two ranks, joined; samples lie by time (or rollout) and then by copy, or by copy."""
+    plain = agent.shuffles
     recurrent = hasattr(agent.config, "memory")
 
-    def joined(samples, iteration):
+    def joined(samples, *passes):
         half = copies // 2
         parts = []
         for rank in range(2):
             agent.ranks = Ranks(rank, 2)
-            local = plain(samples // 2, iteration)
+            local = plain(samples // 2, *passes)
             agent.ranks = ALONE
             time, copy = (local // half, local % half) if not recurrent else (0, local)
             parts.append(time * copies * (not recurrent) + rank * half + copy)
         return torch.cat(parts, dim=2)
 
-    agent._shuffles = joined
+    agent.shuffles = joined
 
 
 def seen(folder, rank):
@@ -161,6 +161,7 @@ def seen(folder, rank):
         ([3], {}),
         ([3, 8], {"normalise_advantages": "rollout"}),
         ([3, 8], {"name": "ranked:WatchingRecurrentPPO"}),
+        ([3, 8], {"name": "ranked:WatchingPPG", "phase": 2, "auxiliary_epochs": 2}),
     ],
 )
 def test_two_processes_are_one_that_holds_the_environments_of_both(tmp_path, monkeypatch, seeds, agent):
