@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -14,8 +15,11 @@ import torch
 import yaml
 
 from lcd import stopping
+from lcd.agents.ranks import ALONE
 from lcd.curves import read_curves
+from lcd.pipelines import record
 from lcd.pipelines.checkpoint import STEP, AtomicCheckpoints
+from lcd.pipelines.record import CurveFile, Recorder
 from lcd.pipelines.store import read_status
 
 LCD = [sys.executable, "-m", "lcd.cli"]
@@ -220,6 +224,32 @@ def test_how_a_command_ends_and_what_it_leaves(tmp_path, number, to, processes, 
         assert read_status(run)["state"] == "queued"
         assert kept_step(run) >= read_status(run)["step"] > 0
     process.stderr.close()
+
+
+def test_slow_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "CHECKPOINT_EVERY_S", 0.0)
+    rollouts = SimpleNamespace(
+        ranks=ALONE, iteration=0, total=10**9, step=0, steps_each=1, seeds=[0], stage_ended=False, phase=None
+    )
+    writing = []
+
+    class Trainer:
+        def save_checkpoint(self, path, weights_only):
+            begun = time.perf_counter()
+            time.sleep(0.02)
+            writing.append(time.perf_counter() - begun)
+
+    curve = CurveFile(tmp_path / "curve.csv")
+    recorder = Recorder(rollouts, {}, 10**9, [], curve, tmp_path / "last.ckpt", dict, lambda rows: None)
+    recorder.on_fit_start(None, None)
+    end = time.perf_counter() + 3
+    while time.perf_counter() < end:
+        rollouts.iteration += 1
+        rollouts.step += 1
+        recorder.on_train_batch_end(Trainer(), None)
+        time.sleep(0.001)
+    assert len(writing) > 2
+    assert sum(writing[:-1]) < 1.2 * record.CHECKPOINT_SHARE * 3
 
 
 # Full disks
