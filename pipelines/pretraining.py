@@ -18,6 +18,7 @@ from torch.utils.data import IterableDataset
 from lcd import __version__
 from lcd.agents.rollout import loader
 from lcd.curves import PHASE
+from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.streams import seed_sequence
 from lcd.files import write_atomic
 from lcd.frontends.flow.config import FlowConfig
@@ -28,6 +29,7 @@ from lcd.frontends.flow.networks import FlowModel
 from lcd.frontends.flow.warp import inside
 from lcd.pipelines import videos
 from lcd.pipelines.flow_pictures import save_sheet
+from lcd.pipelines.objectness import Objectness
 from lcd.pipelines.record import CHECKPOINT_EVERY_S, STATUS_EVERY_S, STEP, AtomicCheckpoints, CurveFile
 from lcd.pipelines.store import DONE, RUNNING, read_status, update_status
 from lcd.pipelines.track import Tracker, open_tracker
@@ -42,6 +44,8 @@ COLUMNS = (
 of the pixels whose flow leaves the frame by more than a pixel (where there is nothing to learn from)."""
 MEASURED_PAIRS, MEASURED_BATCH = 64, 32
 """Pairs of each task that are measured, and how many at a time."""
+MEASURED_VIDEOS = 6
+"""Videos of each task on which maps are chosen, and as many on which they are scored."""
 
 Table = Callable[[nn.Module], pd.DataFrame]
 """A measurement: from a front-end (with `maps(observations)`) to a table."""
@@ -348,7 +352,11 @@ def _fit(
 
 def objectness_tables(run_config: Mapping[str, Any]) -> dict[str, Table]:
     """The measurements of a front-end that are taken while it is pretrained, by name."""
-    return {}
+    benchmark = get_benchmark(run_config["benchmark"])
+    if not hasattr(benchmark, "make_pairs") or run_config["view"] != "pixels":
+        return {}
+    knobs = run_config["knobs"]
+    return {"objectness": Objectness(benchmark, run_config["tasks"], run_config["seed"], MEASURED_VIDEOS, **knobs)}
 
 
 def _readable(checkpoint: Path) -> dict[str, Any] | None:
