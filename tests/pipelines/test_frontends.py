@@ -115,4 +115,5 @@ def test_it_trains_is_resumed_elsewhere_and_reported_without_its_file(tmp_path, 
     moved.unlink()
     assert main(["report", str(out)]) == 0
     capsys.readouterr()
-    assert main(["train", *TRAIN, *QUICK, f"frontend.weights={moved}", f"out={out}"]) != 0
+    assert main(["train", *TRAIN, *QUICK, f"frontend.weights={moved}", f"out={out}"]) == 2
+    assert "elsewhere.pt cannot be made (No such file or directory)" in capsys.readouterr().err

@@ -1,19 +1,24 @@
 """Measuring front-ends on Procgen's paired views."""
 
+import os
+from importlib.util import find_spec
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from torch import nn
 
-pytest.importorskip("procgen")
-
 from lcd.cli import main
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.frontends import make
+from lcd.frontends.objectness import choose
 from lcd.pipelines.objectness import FIGURE, OWN, Objectness, baselines, maps_of, score, summary, verdict
 
+pytestmark = pytest.mark.skipif(
+    find_spec("procgen") is None and not os.environ.get("CI"), reason="Procgen is not installed: see the README"
+)
 TASK = "procgen/bigfish"
 
 
@@ -61,8 +66,6 @@ def test_scores_are_of_the_other_half(objectness):
     """Maps that know one half only are chosen well and score badly."""
     choosing, scoring = objectness.halves(TASK)
     masks = {FIGURE: scoring.labels > 0}
-    from lcd.frontends.objectness import choose
-
     knowing = (choosing.labels > 0)[:, None].astype(np.float32)
     (_, candidate) = choose(knowing, {FIGURE: choosing.labels > 0})[FIGURE]
     blind = np.random.default_rng(0).random((len(scoring.now), 1, 64, 64)).astype(np.float32)
