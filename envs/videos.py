@@ -31,9 +31,9 @@ def moving_shapes(
     rng: np.random.Generator,
     *,
     side: int = 48,
-    radius: tuple[int, int] = (8, 12),
+    radius: tuple[int, int] = (9, 13),
     speed: int = 2,
-    grain: tuple[float, float] = (3.0, 0.8),
+    grain: tuple[float, float] = (2.5, 0.7),
 ) -> Videos:
     """Videos of one shape each.
 

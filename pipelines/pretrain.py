@@ -22,7 +22,7 @@ from lcd.pipelines import policies, videos
 from lcd.pipelines.diagnose import opening, train_missing
 from lcd.pipelines.pretraining import WEIGHTS_FILE
 from lcd.pipelines.runs import known
-from lcd.pipelines.store import Run, Study, canonical, run_id
+from lcd.pipelines.store import QUEUED, Run, Study, canonical, run_id
 from lcd.schemas import PretrainConfig
 
 PRETRAIN = "lcd.pipelines.pretraining:pretrain_run"
@@ -41,7 +41,9 @@ def run(cfg: PretrainConfig) -> int:
     with study.lock():
         (made,) = study.ask({"pretrain": run_config}, [run_config])
         console.print(opening(study, [made]), highlight=False, soft_wrap=True, markup=False)
-        if not finished(made):
+        if made.done and not (made.path / WEIGHTS_FILE).is_file():
+            made.update(state=QUEUED)
+        if not made.done:
             film(study, benchmark, run_config, players, console)
             if any(outcome.error for outcome in train_missing(cfg, study, [made], console, train=PRETRAIN)):
                 return 1
@@ -50,11 +52,6 @@ def run(cfg: PretrainConfig) -> int:
         console.print(f"{name:<10} {made.path / file}", highlight=False, soft_wrap=True, markup=False)
     console.print(f"Use it: frontend=flow frontend.weights={made.path / WEIGHTS_FILE}", highlight=False, soft_wrap=True)
     return 0
-
-
-def finished(made: Run) -> bool:
-    """Whether there is a front-end file that was trained to its end; one that was removed is written again."""
-    return made.done and (made.path / WEIGHTS_FILE).is_file()
 
 
 def tasks_of(cfg: PretrainConfig, benchmark: Benchmark) -> list[str]:
