@@ -353,10 +353,11 @@ def _fit(
 def objectness_tables(run_config: Mapping[str, Any]) -> dict[str, Table]:
     """The measurements of a front-end that are taken while it is pretrained, by name."""
     benchmark = get_benchmark(run_config["benchmark"])
-    if not hasattr(benchmark, "make_pairs") or run_config["view"] != "pixels":
+    asked = run_config["videos"]
+    if not hasattr(benchmark, "make_pairs") or asked["view"] != "pixels":
         return {}
-    knobs = run_config["knobs"]
-    return {"objectness": Objectness(benchmark, run_config["tasks"], run_config["seed"], MEASURED_VIDEOS, **knobs)}
+    seed = run_config["seeds"][0]
+    return {"objectness": Objectness(benchmark, asked["tasks"], seed, MEASURED_VIDEOS, **asked["knobs"])}
 
 
 def _readable(checkpoint: Path) -> dict[str, Any] | None:
