@@ -54,16 +54,13 @@ def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig,
         measured = objectness.Objectness(benchmark, tasks, cfg.seed, cfg.videos)
         ways = {objectness.OWN: lambda _: maps, **objectness.baselines(frontend)}
         table = measured.measure(ways, tell=status.update)
-    shown = Table("task", "by", "class IoU", "object IoU", "object Rand", box=None, pad_edge=False)
-    for row in objectness.summary(table).itertuples(index=False):
-        shown.add_row(*row[:2], *(f"{value:.3f}" for value in row[2:]))
-    console.print(shown)
+    console.print(objectness.shown(table))
     for line in objectness.verdict(table):
         console.print(line, highlight=False)
     if cfg.out is not None:
         folder = Path(cfg.out).expanduser()
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder / "objectness.csv", table.to_csv(index=False))
+        write_atomic(folder / objectness.KEPT, table.to_csv(index=False))
         for task in tasks:
             objectness.draw(measured, task, maps, folder / f"{task.replace('/', '-')}.png")
         console.print(f"table and sheets: {folder}", highlight=False, soft_wrap=True)

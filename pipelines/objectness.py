@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from rich.table import Table
 from torch import nn
 
 from lcd.envs.benchmarks import Benchmark
@@ -37,6 +38,8 @@ OWN = "front-end"
 UNTRAINED, COLOUR, DIFFERENCE = "untrained", "colour k-means", "frame differences"
 BASELINES = (UNTRAINED, COLOUR, DIFFERENCE)
 BATCH = 32
+KEPT = "objectness.csv"
+"""The file of a pretraining's run that holds its measurements."""
 
 
 def film(benchmark: Benchmark, task: str, videos: int, seed: int, **knobs: Any) -> Frames:
@@ -128,6 +131,7 @@ class Objectness:
         self.benchmark, self.tasks = benchmark, list(tasks)
         self.frames = {task: film(benchmark, task, 2 * videos, seed, **knobs) for task in self.tasks}
         self.videos = videos
+        self._compared: pd.DataFrame | None = None
 
     def halves(self, task: str) -> tuple[Frames, Frames]:
         """The frames that choose and the frames that score, of different videos."""
@@ -156,8 +160,10 @@ class Objectness:
         return pd.concat(tables, ignore_index=True)
 
     def __call__(self, frontend: nn.Module) -> pd.DataFrame:
-        """The table of a front-end alone, as pretraining takes it now and then."""
-        return self.measure({OWN: lambda _: maps_of(frontend)})
+        """The table of a front-end and its baselines, as pretraining takes it now and then."""
+        if self._compared is None:
+            self._compared = self.measure(baselines(frontend))
+        return pd.concat([self.measure({OWN: lambda _: maps_of(frontend)}), self._compared], ignore_index=True)
 
 
 def baselines(frontend: nn.Module) -> dict[str, Callable[[Frames], Maps]]:
@@ -178,6 +184,23 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     both = table[table["class"] == FIGURE].set_index(["task", "by"])[["iou", "rand"]]
     both.columns = ["object IoU", "object Rand"]
     return pd.concat([single, both], axis=1).reset_index()
+
+
+def shown(table: pd.DataFrame) -> Table:
+    """The summary, for the terminal."""
+    made = Table("task", "by", "class IoU", "object IoU", "object Rand", box=None, pad_edge=False)
+    for row in summary(table).itertuples(index=False):
+        made.add_row(*row[:2], *(f"{value:.3f}" for value in row[2:]))
+    return made
+
+
+def latest(run_dir: Path) -> pd.DataFrame | None:
+    """What a pretraining measured last, None where nothing was."""
+    path = run_dir / KEPT
+    if not path.is_file():
+        return None
+    table = pd.read_csv(path)
+    return table[table.step == table.step.max()]
 
 
 def verdict(table: pd.DataFrame) -> list[str]:
