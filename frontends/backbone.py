@@ -51,6 +51,7 @@ class Backbone(nn.Module):
             raise InputError(f"frontend.size={size} must be a whole number of at least 1.")
         loaded = load(library, model, weights, size, quick_gelu)
         self.network, self.output = loaded.network, output
+        self._untrained = {"library": library, "model": model, "output": output, "size": size, "quick_gelu": quick_gelu}
         self._embed, self._map = loaded.embed, loaded.map
         self.preprocessing = _preprocessing(loaded, size, mean, std)
         self.label = f"{library}/{model}" + ("/tokens" if output == "tokens" else "")
@@ -71,6 +72,11 @@ class Backbone(nn.Module):
         """The last map before pooling at the observations' own resolution, (N, channels, H, W)."""
         parts = [self._map(self.prepared(part)).float() for part in observations.split(BATCH)]
         return interpolate(torch.cat(parts), observations.shape[1:3], mode="bilinear", align_corners=False)
+
+    def untrained_twin(self) -> Backbone:
+        """The same encoder before any training, to compare with."""
+        mean, std = self.preprocessing["mean"], self.preprocessing["std"]
+        return Backbone(**self._untrained, mean=mean, std=std).requires_grad_(False).eval()
 
     def prepared(self, observations: Tensor) -> Tensor:
         """What the network sees: fractions of 255, resized as a whole (nothing is cropped away), normalised."""

@@ -40,7 +40,13 @@ def record(name: str, **knobs: Any) -> dict[str, Any]:
         return {"name": name}
     use = {key: _checked(key, knobs.pop(key, default)) for key, default in USE.items()}
     own = _defaults(name) | {key: _identified(value) if key == WEIGHTS else value for key, value in knobs.items()}
-    made = make(name, **_given(own))
+    try:
+        made = make(name, **_given(own))
+    except OSError as error:
+        raise InputError(
+            f"frontend={name} with frontend.weights={own.get(WEIGHTS)} cannot be made ({error.strerror or error}): "
+            "give a file of weights that is there."
+        ) from error
     for told in TOLD:
         if getattr(made, told, None) is not None:
             own[told] = getattr(made, told)

@@ -67,8 +67,8 @@ COMMANDS = {
     ),
     "measure": Command(
         "lcd.pipelines.measure:run",
-        "procgen ['tasks=[procgen/heist]'] [episodes=1000]",
-        "measure a random agent's returns, beside the R_min that a benchmark states",
+        "procgen ['tasks=[procgen/heist]'] [episodes=1000 | frontend=flow frontend.weights=…]",
+        "measure a random agent's returns, beside the stated R_min; or how well a front-end's maps show objects",
     ),
     "list": Command(
         "lcd.pipelines.listing:run", "[benchmarks|tasks|agents|…]", "list what can be chosen, yours included"

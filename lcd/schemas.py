@@ -217,14 +217,21 @@ class ViewConfig:
 
 @dataclass
 class MeasureConfig:
-    """Measure a random agent's mean return on tasks, beside the R_min that the benchmark states."""
+    """Measure a random agent's mean return on tasks, beside the stated R_min; or how well a front-end shows objects."""
 
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    frontend: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("identity: returns; another: its objectness, on paired views")
+    )
     tasks: list[str] | None = field(default=None, metadata=_doc("tasks of the benchmark; null: all of them"))
     episodes: int = field(default=256, metadata=_doc("episodes of each task", least=1))
     copies: int = field(default=64, metadata=_doc("environment copies, each of which plays as many", least=1))
     seed: int = field(default=0, metadata=_doc("seed of the environment and of the random actions", least=0))
     split: str = field(default="train", metadata=_doc("training or held-out copies", ("train", "eval")))
+    videos: int = field(
+        default=16, metadata=_doc("objectness: videos that choose maps, and as many that score", least=2)
+    )
+    out: str | None = field(default=None, metadata=_doc("objectness: folder of the table and the sheets; null: none"))
 
 
 @dataclass

@@ -18,7 +18,7 @@ from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
-from lcd.pipelines import policies, videos
+from lcd.pipelines import objectness, policies, videos
 from lcd.pipelines.diagnose import opening, train_missing
 from lcd.pipelines.pretraining import WEIGHTS_FILE
 from lcd.pipelines.runs import known
@@ -48,6 +48,9 @@ def run(cfg: PretrainConfig) -> int:
             if any(outcome.error for outcome in train_missing(cfg, study, [made], console, train=PRETRAIN)):
                 return 1
     console.print(summary(made), highlight=False)
+    if (measured := objectness.latest(made.path)) is not None:
+        console.print(objectness.shown(measured))
+        console.print(*objectness.verdict(measured), sep="\n", highlight=False)
     for name, file in {"pictures": "pictures", "curve": "curve.csv", "front-end": WEIGHTS_FILE}.items():
         console.print(f"{name:<10} {made.path / file}", highlight=False, soft_wrap=True, markup=False)
     console.print(f"Use it: frontend=flow frontend.weights={made.path / WEIGHTS_FILE}", highlight=False, soft_wrap=True)

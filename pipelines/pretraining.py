@@ -18,6 +18,7 @@ from torch.utils.data import IterableDataset
 from lcd import __version__
 from lcd.agents.rollout import loader
 from lcd.curves import PHASE
+from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.streams import seed_sequence
 from lcd.files import write_atomic
 from lcd.frontends.flow.config import FlowConfig
@@ -29,6 +30,7 @@ from lcd.frontends.flow.warp import inside
 from lcd.pipelines import videos
 from lcd.pipelines.checkpoint import STEP, AtomicCheckpoints
 from lcd.pipelines.flow_pictures import save_sheet
+from lcd.pipelines.objectness import Objectness
 from lcd.pipelines.record import CHECKPOINT_EVERY_S, STATUS_EVERY_S, CurveFile
 from lcd.pipelines.store import DONE, RUNNING, read_status, update_status
 from lcd.pipelines.track import Tracker, open_tracker
@@ -43,6 +45,8 @@ COLUMNS = (
 of the pixels whose flow leaves the frame by more than a pixel (where there is nothing to learn from)."""
 MEASURED_PAIRS, MEASURED_BATCH = 64, 32
 """Pairs of each task that are measured, and how many at a time."""
+MEASURED_VIDEOS = 6
+"""Videos of each task on which maps are chosen, and as many on which they are scored."""
 
 Table = Callable[[nn.Module], pd.DataFrame]
 """A measurement: from a front-end (with `maps(observations)`) to a table."""
@@ -349,7 +353,12 @@ def _fit(
 
 def objectness_tables(run_config: Mapping[str, Any]) -> dict[str, Table]:
     """The measurements of a front-end that are taken while it is pretrained, by name."""
-    return {}
+    benchmark = get_benchmark(run_config["benchmark"])
+    asked = run_config["videos"]
+    if not hasattr(benchmark, "make_pairs") or asked["view"] != "pixels":
+        return {}
+    seed = run_config["seeds"][0]
+    return {"objectness": Objectness(benchmark, asked["tasks"], seed, MEASURED_VIDEOS, **asked["knobs"])}
 
 
 def _readable(checkpoint: Path) -> dict[str, Any] | None:

@@ -209,7 +209,8 @@ def build_agent(run_config: dict[str, Any], env: VectorEnv, ranks: Ranks = ALONE
         record.build(run_config["frontend"]),
         env.single_observation_space,
         copies=env.num_envs,
-        steps=env.num_envs * config.rollout * getattr(config, "kept_rollouts", 1),
+        # PPG keeps the rollouts of a whole phase.
+        steps=len(run_config["seeds"]) * config.copies * config.rollout * getattr(config, "phase", 1),
         **record.use(run_config["frontend"]),
     )
     actions = int(actions.n) if isinstance(actions, Discrete) else actions

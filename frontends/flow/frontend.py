@@ -33,6 +33,7 @@ class ObjectMaps(nn.Module):
     """
 
     features: int | None = None
+    half_is_safe = True
 
     def __init__(
         self,
@@ -57,6 +58,12 @@ class ObjectMaps(nn.Module):
     def maps(self, observations: torch.Tensor) -> torch.Tensor:
         """The maps alone, (N, maps, H, W) in 0–1."""
         return self.forward(observations)[:, COLOURS * self.rgb :]
+
+    def untrained_twin(self) -> ObjectMaps:
+        """The same encoder before any training, to compare with."""
+        mean, std = (value.flatten().tolist() for value in (self.mean, self.std))
+        twin = ObjectMaps(untrained(self.config, 0), self.config, mean, std, self.rgb)
+        return twin.requires_grad_(False).eval()
 
 
 class Flow(ObjectMaps):
@@ -99,6 +106,7 @@ class Flow(ObjectMaps):
         if weights == UNTRAINED:
             config = FlowConfig.from_dict(sizes)
             super().__init__(untrained(config, seed), config, rgb=rgb)
+            self.label = "flow/untrained"
             return
         found = read(Path(weights).expanduser())
         _refuse_other_sizes(found.config, sizes, weights)

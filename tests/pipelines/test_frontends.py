@@ -1,6 +1,8 @@
 """Training on a third party's front-end, which a small installed distribution adds by an entry point."""
 
+import os
 import shutil
+from importlib.util import find_spec
 
 import pandas as pd
 import pytest
@@ -10,9 +12,11 @@ import yaml
 from lcd.cli import main
 from lcd.config import compose
 from lcd.envs.errors import InputError
+from lcd.envs.population import make_population
 from lcd.frontends import record
 from lcd.pipelines.runs import run_config_from
 from lcd.pipelines.store import run_id
+from lcd.pipelines.train import build_agent, build_rollouts
 
 MODULE = """
 import torch
@@ -115,4 +119,25 @@ def test_it_trains_is_resumed_elsewhere_and_reported_without_its_file(tmp_path, 
     moved.unlink()
     assert main(["report", str(out)]) == 0
     capsys.readouterr()
-    assert main(["train", *TRAIN, *QUICK, f"frontend.weights={moved}", f"out={out}"]) != 0
+    assert main(["train", *TRAIN, *QUICK, f"frontend.weights={moved}", f"out={out}"]) == 2
+    assert "elsewhere.pt cannot be made (No such file or directory)" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(find_spec("procgen") is None and not os.environ.get("CI"), reason="Procgen is not installed")
+def test_procgen_is_learned_from_maps_that_do_not_fit_in_memory(tmp_path):
+    sizes = {"width": 4, "pyramid": 4, "hgru_steps": 2, "maps": 3, "memory_gb": 0.001}
+    flow = ["frontend=flow", "frontend.weights=untrained", *(f"frontend.{key}={value}" for key, value in sizes.items())]
+    asked = ["task=procgen/bigfish", "seeds=2", "steps=32", "agent.copies=4", "agent.rollout=8", "evaluation.every=32"]
+    run_config = run_config_from(compose("train", [*asked, *flow]))
+    training = make_population("procgen", "procgen/bigfish", seeds=[0, 1], copies=4, view="pixels", split="train")
+    try:
+        agent = build_agent(run_config, training)
+        assert agent.frontend.keep == "observations"
+        (rollout, *_) = build_rollouts(run_config, [training], agent)
+        assert rollout["inputs"].shape == (2, 8, 4, 64, 64, 3)
+        assert rollout["inputs"].dtype == torch.uint8
+        assert agent.features_of(rollout["inputs"].flatten(1, 2)).shape == (2, 32, 6, 64, 64)
+        fits = {**run_config, "frontend": {**run_config["frontend"], "memory_gb": 1.0}}
+        assert build_agent(fits, training).frontend.keep == "features"
+    finally:
+        training.close()
