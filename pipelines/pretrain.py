@@ -20,8 +20,8 @@ from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
 from lcd.pipelines import objectness, policies, videos
 from lcd.pipelines.diagnose import opening, train_missing
+from lcd.pipelines.parts import known
 from lcd.pipelines.pretraining import WEIGHTS_FILE
-from lcd.pipelines.runs import known
 from lcd.pipelines.store import QUEUED, Run, Study, canonical, run_id
 from lcd.schemas import PretrainConfig
 
