@@ -27,7 +27,9 @@ KEYS: dict[str, int] = {
     "stage": 9,
     "rank": 10,
     "auxiliary": 11,
+    "videos": 14,
     "injection": 40,
+    "calibration": 50,
 }
 """The branches of a run's one SeedSequence. Numbers are never reused: curves depend on them."""
 

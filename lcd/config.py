@@ -14,9 +14,27 @@ from lcd.envs.errors import InputError, nearest
 from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
-GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study", "budget", "experiment")
-POSITIONAL = {"report": "path", "list": "what", "view": "task", "measure": "benchmark"}
-TEXT_KEYS = ("out", "path")
+GROUPS = (
+    "benchmark",
+    "task",
+    "agent",
+    "frontend",
+    "launcher",
+    "tracker",
+    "study",
+    "budget",
+    "stopping",
+    "experiment",
+    "pretraining",
+)
+POSITIONAL = {
+    "report": ("path", "against"),
+    "power": ("path",),
+    "list": ("what",),
+    "view": ("task",),
+    "measure": ("benchmark",),
+}
+TEXT_KEYS = ("out", "path", "against", "policy")
 PATH_OR_LIST = "curriculum"
 
 
@@ -60,7 +78,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     """
     from omegaconf import OmegaConf
 
-    lines = [line for override in overrides for line in _override(command, override)]
+    lines = [line for override in _named(command, overrides) for line in _override(command, override)]
     lines += _benchmark_of_task(command, lines)
     plain = _composed(command, _budgeted(command, lines))
     _refuse_target(plain)
@@ -114,6 +132,20 @@ def seed_list(key: str, value: Any) -> list[int]:
 def show(value: Any) -> str:
     """A value as it is written on the command line."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _named(command: str, overrides: Sequence[str]) -> Iterator[str]:
+    """The overrides, words without a key with the key that their place gives them."""
+    free = list(POSITIONAL.get(command, ()))
+    for text in overrides:
+        if free and not _has_key(text):
+            text = f"{free.pop(0)}={text}"
+        yield text
+
+
+def _has_key(text: str) -> bool:
+    head, equals, _ = text.partition("=")
+    return bool(equals) and head.lstrip("+~").replace(".", "_").replace("@", "_").isidentifier()
 
 
 def _override(command: str, text: str) -> list[str]:
@@ -176,12 +208,10 @@ def _last_choice(group: str, lines: Sequence[str]) -> str | None:
 
 
 def _spelled_out(command: str, text: str) -> str:
-    """The override with the key of a command's positional argument, and with quotes around a path."""
-    head, equals, value = text.partition("=")
-    if not equals or not head.lstrip("+~").replace(".", "_").replace("@", "_").isidentifier():
-        if command not in POSITIONAL:
-            raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
-        head, value = POSITIONAL[command], text
+    """The override, with quotes around a path."""
+    head, _, value = text.partition("=")
+    if not _has_key(text):
+        raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
     plain = value not in ("", "null") and value[0] not in "'\""
     path = head in (*TEXT_KEYS, "what") or (head == PATH_OR_LIST and value[:1] != "[")
     # A task's name may go on with what is varied, whose signs mean something to Hydra.
@@ -344,7 +374,7 @@ def _check(config: Any, prefix: str = "") -> None:
         if entry.name == "seeds":
             seed_list(key, value)
         if entry.name == "reward_p":
-            _check_probabilities(key, value)
+            check_probabilities(key, value)
 
 
 def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
@@ -354,7 +384,8 @@ def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
         raise InputError(f"{key}={show(value)} must be {kind} of at least {least}.")
 
 
-def _check_probabilities(key: str, value: Any) -> None:
+def check_probabilities(key: str, value: Any) -> None:
+    """Refuse what is no probability of keeping a reward, or a list of them."""
     values = value if isinstance(value, list) else [value]
     if not values or len(set(values)) != len(values) or not all(0 < p <= 1 for p in values):
         raise InputError(f"{key}={show(value)} must lie in (0, 1]{', each once' if value is values else ''}.")

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import VectorEnv
 from lightning.pytorch import LightningModule, Trainer
@@ -20,10 +19,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lcd import frontends, stopping
+from lcd import stopping
 from lcd.agents import agents, validate
 from lcd.agents.curriculum import CurriculumRollouts, Stage
 from lcd.agents.evaluate import Evaluator, EveryTask
+from lcd.agents.frozen import freeze
 from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts, loader
@@ -32,6 +32,8 @@ from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
+from lcd.frontends import record
+from lcd.pipelines import dry_run
 from lcd.pipelines.checkpoint import AtomicCheckpoints, reached_step
 from lcd.pipelines.diagnose import device_of, opening, train_missing
 from lcd.pipelines.launch import Call, launch
@@ -40,7 +42,17 @@ from lcd.pipelines.progress import label
 from lcd.pipelines.ranks import Place, RankEnvironment, RankStrategy, node_rank, together
 from lcd.pipelines.record import CurveFile, Recorder
 from lcd.pipelines.runs import agent_of, check_share, run_config_from
-from lcd.pipelines.store import DONE, RUNNING, Run, Study, read_status, run_id, task_name, update_status
+from lcd.pipelines.store import (
+    DONE,
+    RUNNING,
+    Run,
+    Study,
+    frontend_name,
+    read_status,
+    run_id,
+    task_name,
+    update_status,
+)
 from lcd.pipelines.track import open_tracker
 from lcd.schemas import TrainConfig
 from lcd.statistics import iqm
@@ -53,6 +65,8 @@ def run(cfg: TrainConfig) -> int:
     check_share(*agent_of(run_config), device_of(cfg))
     if cfg.num_nodes > 1 and node_rank() > 0:
         return _join_in(cfg, run_config, console)
+    if cfg.dry_run:
+        return dry_run.tell([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
         (made,) = study.ask({"train": run_config}, [run_config])
@@ -190,16 +204,19 @@ def build_agent(run_config: dict[str, Any], env: VectorEnv, ranks: Ranks = ALONE
         raise InputError(
             f"task={run_config['task']} has the action space {actions}: agent={name} needs a discrete one or a box."
         )
-    knobs = dict(run_config["frontend"])
-    frontend = frontends.make(knobs.pop("name"), **knobs)
-    space = env.single_observation_space
-    with torch.no_grad():
-        features = frontend(torch.from_numpy(np.zeros((1, *space.shape), space.dtype)))
-    actions = int(actions.n) if isinstance(actions, Discrete) else actions
     config = validate(name, params)
+    frontend, shape = freeze(
+        record.build(run_config["frontend"]),
+        env.single_observation_space,
+        copies=env.num_envs,
+        # PPG keeps the rollouts of a whole phase.
+        steps=len(run_config["seeds"]) * config.copies * config.rollout * getattr(config, "phase", 1),
+        **record.use(run_config["frontend"]),
+    )
+    actions = int(actions.n) if isinstance(actions, Discrete) else actions
     if ranks.world > 1:
         config = replace(config, copies=config.copies // ranks.world)
-    agent = agents.resolve(name)(config, features.shape[1:], actions, run_config["seeds"], frontend)
+    agent = agents.resolve(name)(config, shape, actions, run_config["seeds"], frontend)
     if ranks.world > 1:
         agent.ranks = ranks
     return agent
@@ -361,7 +378,7 @@ def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
     shared = {
         "benchmark": benchmark.name,
         "view": run_config["view"],
-        "frontend": run_config["frontend"]["name"],
+        "frontend": frontend_name(run_config),
         "reward_p": run_config["reward_p"],
         "shaping": run_config["shaping"],
         "agent": run_config["agent"]["name"],

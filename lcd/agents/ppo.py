@@ -15,6 +15,7 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import Tensor, nn
 
+from lcd.agents.frozen import FrozenFrontend
 from lcd.agents.initialise import SCHEMES
 from lcd.agents.networks import ENCODERS, ActorCritic
 from lcd.agents.policies import policy_for
@@ -119,7 +120,7 @@ class PPO(LightningModule):
         shape: shape of one feature that the front-end gives.
         actions: number of discrete actions, or the box of continuous ones.
         seeds: the run's seeds.
-        frontend: the frozen encoder between observations and networks.
+        frontend: the frozen encoder between observations and networks, as `lcd.agents.frozen.freeze` makes it.
     """
 
     Config = PPOConfig
@@ -137,7 +138,7 @@ class PPO(LightningModule):
         super().__init__()
         self.automatic_optimization = False
         self.config, self.seeds = config, list(seeds)
-        self.frontend = frontend.requires_grad_(False).eval()
+        self.frontend = frontend if isinstance(frontend, FrozenFrontend) else FrozenFrontend(frontend)
         self.policy = policy_for(actions)
         self.networks = Population(lambda: self.network(shape), self.seeds, config.execution, config.compile)
         self.losses: dict[str, Tensor] = {}
@@ -151,11 +152,16 @@ class PPO(LightningModule):
 
     # Acting
 
-    @torch.no_grad()
+    def see(self, observations: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Observations of all copies → features, and what a rollout keeps to have them again, (seeds, copies, …)."""
+        seen = torch.from_numpy(observations).to(self.device)
+        features = self.frontend(seen)
+        kept = self.frontend.kept(seen, features)
+        return features.unflatten(0, (len(self.seeds), -1)), kept.unflatten(0, (len(self.seeds), -1))
+
     def encode(self, observations: np.ndarray) -> Tensor:
         """Observations of all copies → features (seeds, copies, …)."""
-        features = self.frontend(torch.from_numpy(observations).to(self.device))
-        return features.unflatten(0, (len(self.seeds), -1))
+        return self.see(observations)[0]
 
     @torch.no_grad()
     def act(self, features: Tensor, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -187,7 +193,7 @@ class PPO(LightningModule):
 
     def features_of(self, inputs: Tensor) -> Tensor:
         """What the networks see, made of what a rollout keeps."""
-        return inputs
+        return self.frontend.features_of(inputs)
 
     def on_fit_start(self) -> None:
         """Refuse what Lightning would only warn of."""

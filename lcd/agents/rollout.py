@@ -47,7 +47,7 @@ class Rollouts(IterableDataset):
     Args:
         env: the training population, ordered seed by seed; of several ranks, this one's share.
         seeds: the run's seeds.
-        agent: gives `encode`, `act`, `value`, the device and, where several processes train it, `ranks`.
+        agent: gives `see`, `encode`, `act`, `value`, the device and, where several processes train it, `ranks`.
         length: steps of each copy in a rollout.
         total: rollouts of the whole run.
         gamma: discount, for the value of episodes that were cut off.
@@ -64,6 +64,7 @@ class Rollouts(IterableDataset):
         self.normaliser = RewardNormaliser(len(seeds), self.copies, gamma, ranks=self.ranks) if normalise else None
         self.iteration = 0
         self.observations: np.ndarray | None = None
+        self._seen: tuple[np.ndarray, tuple[Tensor, Tensor]] | None = None
 
     phase: str | None = None
     """The task that is being trained, where that changes within a run."""
@@ -111,11 +112,11 @@ class Rollouts(IterableDataset):
         memory = recall(self.agent)
 
         for t in range(self.length):
-            features = self.agent.encode(self.observations)
+            features, inputs = self.see()
             actions, log_probs, values = self.agent.act(features, draws[:, t])
             step = self.stepper.step(commands(self.agent, actions))
             self.episodes.add(step)
-            for name, value in zip(stored, (features, actions, log_probs, values), strict=True):
+            for name, value in zip(stored, (inputs, actions, log_probs, values), strict=True):
                 stored[name].append(value)
             host["rewards"][:, t] = step.rewards.reshape(seeds, copies)
             dones[:, t] = step.dones.reshape(seeds, copies)
@@ -132,8 +133,14 @@ class Rollouts(IterableDataset):
         rollout["rewards"] = torch.from_numpy(rewards + host["bootstrap"]).float()
         rollout["dones"] = torch.from_numpy(dones)
         rollout["weights"] = torch.from_numpy(valid).float()
-        rollout["last_value"] = self.agent.value(self.agent.encode(self.observations))
+        rollout["last_value"] = self.agent.value(self.see()[0])
         return rollout
+
+    def see(self) -> tuple[Tensor, Tensor]:
+        """What the agent sees now, and what of it is kept; the last look of a rollout is the first of the next."""
+        if self._seen is None or self._seen[0] is not self.observations:
+            self._seen = self.observations, self.agent.see(self.observations)
+        return self._seen[1]
 
     def state_dict(self) -> dict:
         """Everything that the next rollout depends on, as tensors and numbers; of all ranks, on the first of them."""
