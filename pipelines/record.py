@@ -101,12 +101,13 @@ class Recorder(Callback):
         return self.trained_s + time.perf_counter() - self._started
 
     def on_fit_start(self, trainer: Trainer, agent: LightningModule) -> None:
-        # Lightning has put handlers of its own in the place of ours; it puts ours back at the end.
-        stopping.listen()
         self._started = self._saved = time.perf_counter()
         self._first_step = self.rollouts.step
 
     def on_train_start(self, trainer: Trainer, agent: LightningModule) -> None:
+        # By now Lightning has put a handler of its own around ours, which of several processes exchanges something there
+        # and then, where the others do not expect it. It puts ours back at the end.
+        stopping.listen()
         # A checkpoint is loaded after on_fit_start, so only here is it known whether the run starts or goes on.
         self._first_step = self.rollouts.step
         if self.rollouts.step == 0:

@@ -83,6 +83,19 @@ except stopping.Stopped:
 """
 
 
+STARTED: list[subprocess.Popen] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays():
+    """Whatever a test that failed leaves behind ends with it."""
+    yield
+    for process in STARTED:
+        process.kill()
+        process.wait()
+    STARTED.clear()
+
+
 def wait_for(condition, seconds=600):
     end = time.monotonic() + seconds
     while not condition():
@@ -95,6 +108,7 @@ def standing(folder, config, device, pause, often):
     folder.mkdir(exist_ok=True)
     told = yaml.safe_dump([config, str(folder), device, pause, often])
     process = subprocess.Popen([sys.executable, "-c", STANDING, told])
+    STARTED.append(process)
     wait_for(lambda: (folder / "standing").exists() or process.poll() is not None)
     assert process.poll() is None
     return process
@@ -192,6 +206,7 @@ def command(out, *more):
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
+    STARTED.append(process)
     wait_for(lambda: at_work(out) or process.poll() is not None)
     assert process.poll() is None, process.stderr.read()
     return process
