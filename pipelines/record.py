@@ -105,8 +105,8 @@ class Recorder(Callback):
         self._first_step = self.rollouts.step
 
     def on_train_start(self, trainer: Trainer, agent: LightningModule) -> None:
-        # By now Lightning has put a handler of its own around ours, which of several processes exchanges something there
-        # and then, where the others do not expect it. It puts ours back at the end.
+        # By now Lightning has put a handler of its own around ours, which has several processes exchange something
+        # there and then, where the others do not expect it. It puts ours back at the end.
         stopping.listen()
         # A checkpoint is loaded after on_fit_start, so only here is it known whether the run starts or goes on.
         self._first_step = self.rollouts.step
