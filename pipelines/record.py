@@ -7,7 +7,6 @@ the same to the last bit. A run that is told to stop finishes its iteration, kee
 Where several processes train the run, all of them bring their part of a checkpoint and the first one writes.
 """
 
-import contextlib
 import csv
 import io
 import os
@@ -16,8 +15,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-from lightning.fabric.plugins import TorchCheckpointIO
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from lcd import stopping
@@ -25,16 +22,13 @@ from lcd.agents.evaluate import Evaluator
 from lcd.agents.rollout import Rollouts
 from lcd.curves import COLUMNS
 from lcd.files import write_atomic
+from lcd.pipelines.checkpoint import STEP, WORLD
 
 STATUS_EVERY_S = 0.5
 CHECKPOINT_EVERY_S = 5.0
 """Least time between two checkpoints."""
 CHECKPOINT_SHARE = 0.05
 """Largest share of a run's time that goes into writing checkpoints, where that takes long."""
-STEP = "lcd_step"
-"""The checkpoint's key for the environment steps of a seed; Lightning's own count is of optimiser steps."""
-WORLD = "lcd_processes"
-"""The checkpoint's key for the number of processes that train the run."""
 
 
 class CurveFile:
@@ -66,35 +60,6 @@ class CurveFile:
         writer.writerows(rows)
         write_atomic(self.path, kept.getvalue())
         return rows
-
-
-class AtomicCheckpoints(TorchCheckpointIO):
-    """Writes a checkpoint beside the last good one and then takes its place."""
-
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        partial = Path(f"{path}.partial")
-        try:
-            # Lightning's own way makes a copy in memory first, which for a large checkpoint may not be there.
-            with partial.open("wb") as file:
-                torch.save(checkpoint, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-        except BaseException:
-            # What is half written would take the room that whatever else must be written needs.
-            with contextlib.suppress(OSError):
-                partial.unlink()
-            raise
-        _sync(partial.parent)
-
-
-def _sync(folder: Path) -> None:
-    """See a renamed file onto the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class Recorder(Callback):

@@ -32,27 +32,27 @@ from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
-from lcd.pipelines.diagnose import opening, train_missing
+from lcd.pipelines.checkpoint import AtomicCheckpoints, reached_step
+from lcd.pipelines.diagnose import device_of, opening, train_missing
+from lcd.pipelines.launch import Call, launch
 from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
-from lcd.pipelines.ranks import Place, RankEnvironment, RankStrategy, together
-from lcd.pipelines.record import STEP, WORLD, AtomicCheckpoints, CurveFile, Recorder
+from lcd.pipelines.ranks import Place, RankEnvironment, RankStrategy, node_rank, together
+from lcd.pipelines.record import CurveFile, Recorder
 from lcd.pipelines.runs import agent_of, check_share, run_config_from
-from lcd.pipelines.store import DONE, RUNNING, Study, read_status, run_id, task_name, update_status
+from lcd.pipelines.store import DONE, RUNNING, Run, Study, read_status, run_id, task_name, update_status
 from lcd.pipelines.track import open_tracker
 from lcd.schemas import TrainConfig
 from lcd.statistics import iqm
-
-PARTS = {STEP, "state_dict", "optimizer_states", "loops", "callbacks", "pytorch-lightning_version"}
-"""What a checkpoint must hold to be continued."""
-
-logger = logging.getLogger(__name__)
 
 
 def run(cfg: TrainConfig) -> int:
     """`lcd train`: one run, in a study of its own unless `out` names another; returns the exit code."""
     console = Console()
     run_config = run_config_from(cfg)
+    check_share(*agent_of(run_config), device_of(cfg))
+    if cfg.num_nodes > 1 and node_rank() > 0:
+        return _join_in(cfg, run_config, console)
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
         (made,) = study.ask({"train": run_config}, [run_config])
@@ -63,6 +63,22 @@ def run(cfg: TrainConfig) -> int:
     for name, file in {"curve": "curve.csv", "checkpoint": "checkpoints/last.ckpt"}.items():
         console.print(f"{name:<10} {made.path / file}", highlight=False, soft_wrap=True, markup=False)
     return 0
+
+
+def _join_in(cfg: TrainConfig, run_config: dict[str, Any], console: Console) -> int:
+    """Train beside the first machine, whose the study is; returns the exit code."""
+    folder = Path(cfg.out or default_out(run_config)) / "runs" / run_id(run_config)
+    if Run(folder, run_config).done:
+        return 0
+    console.print(f"Training {folder} beside the first machine.", highlight=False, soft_wrap=True, markup=False)
+    call = Call((run_config, str(folder), {"name": "none"}, device_of(cfg)))
+    knobs = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace}
+    (outcome,) = launch("local", f"{__name__}:train_run", [call], workers=1, **knobs)
+    if outcome.stopped:
+        raise stopping.Stopped
+    if outcome.error:
+        console.print(f"This machine's part failed: {outcome.error}", highlight=False, soft_wrap=True, markup=False)
+    return int(outcome.error is not None)
 
 
 def default_out(run_config: dict[str, Any]) -> Path:
@@ -255,7 +271,7 @@ def _fit(
 
     checkpoint = folder / "checkpoints" / "last.ckpt"
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    reached = _reached(checkpoint, rollouts.ranks.world)
+    reached = reached_step(checkpoint, rollouts.ranks.world)
     phases.prepare(agent, run_config, checkpoint, anew=reached is None)
     if rollouts.ranks.rank > 0:
         _follow(run_config, agent, rollouts, checkpoint, reached, device)
@@ -337,34 +353,6 @@ def _trainer(logger: Any, recorder: Recorder, accelerator: str, place: Place | N
         precision=precision,
         **where,
     )
-
-
-def _reached(checkpoint: Path, world: int) -> int | None:
-    """The step of a run's checkpoint, None without one that can be read."""
-    try:
-        content = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
-        if set(content) >= PARTS:
-            _refuse_other_number(checkpoint, content.get(WORLD, 1), world)
-            return int(content[STEP])
-        error: Exception = KeyError(*PARTS - set(content))
-    except FileNotFoundError:
-        return None
-    except InputError:
-        raise
-    except Exception as unreadable:
-        error = unreadable
-    warnings.warn(f"{checkpoint.name} of run {checkpoint.parts[-3]} is unreadable: training it anew.", stacklevel=2)
-    logger.debug("unreadable checkpoint", exc_info=error)
-    return None
-
-
-def _refuse_other_number(checkpoint: Path, before: int, now: int) -> None:
-    if before != now:
-        processes = f"{before} processes" if before > 1 else "one process"
-        raise InputError(
-            f"Run {checkpoint.parts[-3]} was begun by {processes} (devices x num_nodes), and each keeps its own "
-            f"environments: go on with devices={before}, not {now}, or give another folder with out=."
-        )
 
 
 def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:

@@ -165,7 +165,7 @@ class PPG(PPO):
     def _auxiliary_phase(self, index: int) -> dict[str, Tensor]:
         """Several passes over the phase's rollouts; returns the mean losses, (seeds,)."""
         config = self.config
-        rollouts = len(self.store) * config.copies // self.ranks.world
+        rollouts = len(self.store) * config.copies
         minibatches = rollouts // self._auxiliary_rollouts
         cloned = self._cloned(rollouts)
         order = self.shuffles(rollouts, config.auxiliary_epochs, minibatches, "auxiliary", index)

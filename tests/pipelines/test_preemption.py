@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -14,10 +15,14 @@ import torch
 import yaml
 
 from lcd import stopping
+from lcd.agents.ranks import ALONE
 from lcd.curves import read_curves
-from lcd.pipelines.record import STEP, AtomicCheckpoints
+from lcd.pipelines import record
+from lcd.pipelines.checkpoint import STEP, AtomicCheckpoints
+from lcd.pipelines.record import CurveFile, Recorder
 from lcd.pipelines.store import read_status
 
+WAIT_S = 600  # other processes may have all of the machine
 LCD = [sys.executable, "-m", "lcd.cli"]
 TRAINING = [
     "train",
@@ -78,7 +83,7 @@ except stopping.Stopped:
 """
 
 
-def wait_for(condition, seconds=180):
+def wait_for(condition, seconds=600):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it never happened"
@@ -142,7 +147,7 @@ def test_a_signal_ends_the_iteration_and_keeps_it(tmp_path, device, number, to_o
     process = standing(stopped, config, device, 37, often=False)
     os.kill(children(process.pid)[0] if to_other_rank else process.pid, number)
     (stopped / "standing").unlink()
-    assert process.wait(120) == stopping.CONTINUE_ME == 75
+    assert process.wait(WAIT_S) == stopping.CONTINUE_ME == 75
     # The signal came in the third rollout.
     assert kept_step(stopped) == 192
     finish(stopped, config, device)
@@ -156,7 +161,7 @@ def test_a_second_signal_abandons_the_iteration(tmp_path):
     process.terminate()
     time.sleep(0.5)
     process.terminate()
-    assert process.wait(60) == stopping.CONTINUE_ME
+    assert process.wait(WAIT_S) == stopping.CONTINUE_ME
     assert kept_step(tmp_path) == 128
 
 
@@ -212,14 +217,40 @@ def test_how_a_command_ends_and_what_it_leaves(tmp_path, number, to, processes, 
     others = children(process.pid)
     assert len(others) == processes
     os.kill(process.pid if to == "command" else others[0], number)
-    assert process.wait(120) == code
-    wait_for(lambda: not any(map(alive, others)), seconds=10)
+    assert process.wait(WAIT_S) == code
+    wait_for(lambda: not any(map(alive, others)), seconds=60)
     (run,) = (out / "runs").iterdir()
     if number != signal.SIGKILL:
         assert "The same command continues" in process.stderr.read()
         assert read_status(run)["state"] == "queued"
         assert kept_step(run) >= read_status(run)["step"] > 0
     process.stderr.close()
+
+
+def test_slow_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "CHECKPOINT_EVERY_S", 0.0)
+    rollouts = SimpleNamespace(
+        ranks=ALONE, iteration=0, total=10**9, step=0, steps_each=1, seeds=[0], stage_ended=False, phase=None
+    )
+    writing = []
+
+    class Trainer:
+        def save_checkpoint(self, path, weights_only):
+            begun = time.perf_counter()
+            time.sleep(0.02)
+            writing.append(time.perf_counter() - begun)
+
+    curve = CurveFile(tmp_path / "curve.csv")
+    recorder = Recorder(rollouts, {}, 10**9, [], curve, tmp_path / "last.ckpt", dict, lambda rows: None)
+    recorder.on_fit_start(None, None)
+    end = time.perf_counter() + 3
+    while time.perf_counter() < end:
+        rollouts.iteration += 1
+        rollouts.step += 1
+        recorder.on_train_batch_end(Trainer(), None)
+        time.sleep(0.001)
+    assert len(writing) > 2
+    assert sum(writing[:-1]) < 1.2 * record.CHECKPOINT_SHARE * 3
 
 
 # Full disks
@@ -255,7 +286,7 @@ def test_a_run_survives_a_full_disk(tmp_path, small_disk):
     with contextlib.suppress(OSError), fill.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(1024))
-    told = process.communicate(timeout=120)[1]
+    told = process.communicate(timeout=WAIT_S)[1]
     assert process.returncode == 1, told
     (run,) = (out / "runs").iterdir()
     before = kept_step(run)
@@ -265,6 +296,6 @@ def test_a_run_survives_a_full_disk(tmp_path, small_disk):
     again = command(out)
     wait_for(lambda: read_status(run)["step"] > before)
     again.terminate()
-    assert again.wait(120) == 75
+    assert again.wait(WAIT_S) == 75
     again.stderr.close()
     assert kept_step(run) > before

@@ -11,7 +11,8 @@ import torch
 
 from lcd.curves import read_curves
 from lcd.envs.errors import InputError
-from lcd.pipelines.record import STEP, CurveFile
+from lcd.pipelines.checkpoint import STEP
+from lcd.pipelines.record import CurveFile
 from lcd.pipelines.store import read_status
 from lcd.pipelines.train import train_run
 
@@ -20,7 +21,7 @@ KILLED = """
 import os, random, signal, sys, yaml
 import torch
 from lcd.agents.rollout import Rollouts
-from lcd.pipelines import record
+from lcd.pipelines import checkpoint, record
 from lcd.pipelines.train import train_run
 
 torch.set_num_threads(1)
@@ -39,7 +40,7 @@ def killing(method):
 # Moments lie between any two of: collecting, appending rows, saving a checkpoint.
 Rollouts.collect = killing(Rollouts.collect)
 record.CurveFile.append = killing(record.CurveFile.append)
-record.AtomicCheckpoints.save_checkpoint = killing(record.AtomicCheckpoints.save_checkpoint)
+checkpoint.AtomicCheckpoints.save_checkpoint = killing(checkpoint.AtomicCheckpoints.save_checkpoint)
 train_run(config, folder, {"name": "none"}, {"accelerator": "cpu"})
 """
 
