@@ -23,7 +23,8 @@ class Watching:
         seen = {
             "losses": self.losses,
             "rewards": rewards,
-            "gradients": [weight.grad.clone() for weight in self.networks.weights],
+            # PPG's auxiliary head has none in the policy phase.
+            "gradients": [weight.grad.clone() for weight in self.networks.weights if weight.grad is not None],
             "weights": [weight.detach().clone() for weight in self.networks.weights],
         }
         torch.save(seen, Path(os.environ[FOLDER]) / f"{self.ranks.rank}-{index}.pt")

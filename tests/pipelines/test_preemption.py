@@ -22,6 +22,7 @@ from lcd.pipelines.checkpoint import STEP, AtomicCheckpoints
 from lcd.pipelines.record import CurveFile, Recorder
 from lcd.pipelines.store import read_status
 
+WAIT_S = 600  # other processes may have all of the machine
 LCD = [sys.executable, "-m", "lcd.cli"]
 TRAINING = [
     "train",
@@ -82,7 +83,7 @@ except stopping.Stopped:
 """
 
 
-def wait_for(condition, seconds=180):
+def wait_for(condition, seconds=600):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it never happened"
@@ -146,7 +147,7 @@ def test_a_signal_ends_the_iteration_and_keeps_it(tmp_path, device, number, to_o
     process = standing(stopped, config, device, 37, often=False)
     os.kill(children(process.pid)[0] if to_other_rank else process.pid, number)
     (stopped / "standing").unlink()
-    assert process.wait(120) == stopping.CONTINUE_ME == 75
+    assert process.wait(WAIT_S) == stopping.CONTINUE_ME == 75
     # The signal came in the third rollout.
     assert kept_step(stopped) == 192
     finish(stopped, config, device)
@@ -160,7 +161,7 @@ def test_a_second_signal_abandons_the_iteration(tmp_path):
     process.terminate()
     time.sleep(0.5)
     process.terminate()
-    assert process.wait(60) == stopping.CONTINUE_ME
+    assert process.wait(WAIT_S) == stopping.CONTINUE_ME
     assert kept_step(tmp_path) == 128
 
 
@@ -216,8 +217,8 @@ def test_how_a_command_ends_and_what_it_leaves(tmp_path, number, to, processes, 
     others = children(process.pid)
     assert len(others) == processes
     os.kill(process.pid if to == "command" else others[0], number)
-    assert process.wait(120) == code
-    wait_for(lambda: not any(map(alive, others)), seconds=10)
+    assert process.wait(WAIT_S) == code
+    wait_for(lambda: not any(map(alive, others)), seconds=60)
     (run,) = (out / "runs").iterdir()
     if number != signal.SIGKILL:
         assert "The same command continues" in process.stderr.read()
@@ -285,7 +286,7 @@ def test_a_run_survives_a_full_disk(tmp_path, small_disk):
     with contextlib.suppress(OSError), fill.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(1024))
-    told = process.communicate(timeout=120)[1]
+    told = process.communicate(timeout=WAIT_S)[1]
     assert process.returncode == 1, told
     (run,) = (out / "runs").iterdir()
     before = kept_step(run)
@@ -295,6 +296,6 @@ def test_a_run_survives_a_full_disk(tmp_path, small_disk):
     again = command(out)
     wait_for(lambda: read_status(run)["step"] > before)
     again.terminate()
-    assert again.wait(120) == 75
+    assert again.wait(WAIT_S) == 75
     again.stderr.close()
     assert kept_step(run) > before

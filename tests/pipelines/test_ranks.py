@@ -161,7 +161,7 @@ def seen(folder, rank):
         ([3], {}),
         ([3, 8], {"normalise_advantages": "rollout"}),
         ([3, 8], {"name": "ranked:WatchingRecurrentPPO"}),
-        ([3, 8], {"name": "ranked:WatchingPPG", "phase": 2, "auxiliary_epochs": 2}),
+        ([3, 8], {"name": "ranked:WatchingPPG", "phase": 2, "auxiliary_epochs": 2, "adam_eps": 1e-5}),
     ],
 )
 def test_two_processes_are_one_that_holds_the_environments_of_both(tmp_path, monkeypatch, seeds, agent):
