@@ -88,7 +88,8 @@ def together(train: str, arguments: tuple[Any, ...], device: dict[str, Any]) -> 
             for other in crew:
                 other.expect("done")
     except Exception as error:
-        reason = _reason(crew)
+        # What breaks off an exchange is a RuntimeError, and the rank that did it may take a while to be gone.
+        reason = _reason(crew, NOTICE_S if isinstance(error, RuntimeError) else 2.0)
         if reason is None or isinstance(error, InputError):
             raise
         raise RuntimeError(reason) from error
@@ -185,14 +186,16 @@ class _Other:
         self.process.wait()
 
 
-def _reason(crew: list[_Other]) -> str | None:
+def _reason(crew: list[_Other], patience: float = 0.0) -> str | None:
     """Why another rank failed, where one did before this one noticed."""
-    end = time.monotonic() + 2.0
-    for other in crew:
-        said = other.hear(max(0.0, end - time.monotonic()))
-        if said not in (None, "ready", "done"):
-            return said
-    return None
+    end = time.monotonic() + patience
+    while True:
+        for other in crew:
+            if (said := other.hear(0.0)) not in (None, "ready", "done"):
+                return said
+        if time.monotonic() >= end:
+            return None
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager
