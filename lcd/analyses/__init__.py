@@ -85,7 +85,7 @@ def of_known_hardness(diagnosis: Diagnosis) -> Analysis:
         f"{row['definition']}: {row['measure']} {row['ρ']:.2f}." for row in rows if row["measure"].endswith("recovery")
     ]
     note = (
-        "Spearman's ρ of the scores with the hardness that the tasks were made with: recovery (φ with perception, ψ with "
-        "reward) should be high, crosstalk near 0."
+        "Spearman's ρ of the scores with the hardness that the tasks were made with: recovery (φ with perception, ψ "
+        "with reward) should be high, crosstalk near 0."
     )
     return Analysis("calibration", "Do the scores measure what they claim?", pd.DataFrame(rows), says, note)
