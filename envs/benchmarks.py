@@ -17,7 +17,9 @@ Bound = float | Callable[[int], float]
 
 @runtime_checkable
 class Benchmark(Protocol):
-    """What a benchmark has to have. (`make_population` and `reward_range` are optional: see the functions.)"""
+    """What a benchmark has to have. (`make_population` and `reward_range` are optional: see the functions.
+
+    So is `moving_tasks`: those whose videos a front-end can learn motion from.)"""
 
     name: str
     tasks: Sequence[str]
@@ -32,6 +34,8 @@ class Benchmark(Protocol):
 
 BENCHMARKS = Registry("benchmark", "lcd.benchmarks")
 BENCHMARKS.add("toy", "lcd.envs.toy:TOY")
+BENCHMARKS.add("calibration", "lcd.envs.calibration:CALIBRATION")
+BENCHMARKS.add("calibration-heldout", "lcd.envs.calibration:HELD_OUT")
 BENCHMARKS.add("procgen", "lcd.envs.procgen.benchmark:PROCGEN")
 BENCHMARKS.add("procgen-easy", "lcd.envs.procgen.benchmark:PROCGEN_EASY")
 BENCHMARKS.add("ctgraph", "lcd.envs.ctgraph.benchmark:CTGRAPH")

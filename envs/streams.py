@@ -25,8 +25,11 @@ KEYS: dict[str, int] = {
     "shuffle": 7,
     "environment": 8,
     "stage": 9,
-    "auxiliary": 10,
+    "rank": 10,
+    "auxiliary": 11,
+    "videos": 14,
     "injection": 40,
+    "calibration": 50,
 }
 """The branches of a run's one SeedSequence. Numbers are never reused: curves depend on them."""
 

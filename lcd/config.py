@@ -9,13 +9,32 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from lcd import budgets
 from lcd.envs.errors import InputError, nearest
 from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
-GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study", "experiment")
-POSITIONAL = {"report": "path", "list": "what", "view": "task", "measure": "benchmark"}
-TEXT_KEYS = ("out", "path")
+GROUPS = (
+    "benchmark",
+    "task",
+    "agent",
+    "frontend",
+    "launcher",
+    "tracker",
+    "study",
+    "budget",
+    "stopping",
+    "experiment",
+    "pretraining",
+)
+POSITIONAL = {
+    "report": ("path", "against"),
+    "power": ("path",),
+    "list": ("what",),
+    "view": ("task",),
+    "measure": ("benchmark",),
+}
+TEXT_KEYS = ("out", "path", "against", "policy")
 PATH_OR_LIST = "curriculum"
 
 
@@ -59,9 +78,9 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     """
     from omegaconf import OmegaConf
 
-    lines = [line for override in overrides for line in _override(command, override)]
+    lines = [line for override in _named(command, overrides) for line in _override(command, override)]
     lines += _benchmark_of_task(command, lines)
-    plain = _composed(command, lines)
+    plain = _composed(command, _budgeted(command, lines))
     _refuse_target(plain)
     _refuse_missing(command, plain)
     if plain.get("curriculum") and plain.get("task") is None:
@@ -73,7 +92,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
 
 def defaults(command: str) -> dict[str, Any]:
     """The composed config of a command without overrides, as nested dictionaries."""
-    return _composed(command, [])
+    return _composed(command, _budgeted(command, []))
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -115,6 +134,20 @@ def show(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
+def _named(command: str, overrides: Sequence[str]) -> Iterator[str]:
+    """The overrides, words without a key with the key that their place gives them."""
+    free = list(POSITIONAL.get(command, ()))
+    for text in overrides:
+        if free and not _has_key(text):
+            text = f"{free.pop(0)}={text}"
+        yield text
+
+
+def _has_key(text: str) -> bool:
+    head, equals, _ = text.partition("=")
+    return bool(equals) and head.lstrip("+~").replace(".", "_").replace("@", "_").isidentifier()
+
+
 def _override(command: str, text: str) -> list[str]:
     """The Hydra overrides that say what a user's override means."""
     from hydra.core.override_parser.types import OverrideType
@@ -144,13 +177,41 @@ def _benchmark_of_task(command: str, lines: Sequence[str]) -> list[str]:
     return [f"benchmark={head}" for head in heads if head in choices("benchmark")][-1:]
 
 
+def _budgeted(command: str, lines: Sequence[str]) -> list[str]:
+    """The overrides behind those of the budget, so that what a user says wins, and with the agent that is meant.
+
+    A budget that nobody chose leaves alone what the study's file says.
+    """
+    if budgets.GROUP not in groups(command):
+        return list(lines)
+    plain = _composed(command, lines)
+    benchmark, given = plain["benchmark"]["name"], _last_choice(budgets.GROUP, lines)
+    budget = given or budgets.own(benchmark, choices(budgets.GROUP))
+    agent = _last_choice("agent", lines) or plain["agent"]["name"]
+    chosen, name = [f"budget={budget}", f"agent={agent}"], plain["agent"]["name"]
+    if agent != "custom":
+        agent = budgets.agent_file(budget, benchmark, agent)
+        chosen[1], name = f"agent={agent}", budgets.read("agent", agent)["name"]
+    section = "study." if "study" in groups(command) else ""
+    said = {} if given else flatten(plain)
+    for key, value in budgets.protocol(budget, benchmark, name):
+        if section + key not in said:
+            chosen.append(f"++{section}{key}={value}")
+    chosen += [f"++agent.{key}={value}" for key, value in budgets.settings(budget, benchmark, name).items()]
+    return chosen + [line for line in lines if not line.startswith(("budget=", "agent="))]
+
+
+def _last_choice(group: str, lines: Sequence[str]) -> str | None:
+    """The file of a group that was chosen last, if any was."""
+    files = [line.partition("=")[2] for line in lines if line.startswith(f"{group}=")]
+    return files[-1] if files else None
+
+
 def _spelled_out(command: str, text: str) -> str:
-    """The override with the key of a command's positional argument, and with quotes around a path."""
-    head, equals, value = text.partition("=")
-    if not equals or not head.lstrip("+~").replace(".", "_").replace("@", "_").isidentifier():
-        if command not in POSITIONAL:
-            raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
-        head, value = POSITIONAL[command], text
+    """The override, with quotes around a path."""
+    head, _, value = text.partition("=")
+    if not _has_key(text):
+        raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
     plain = value not in ("", "null") and value[0] not in "'\""
     path = head in (*TEXT_KEYS, "what") or (head == PATH_OR_LIST and value[:1] != "[")
     # A task's name may go on with what is varied, whose signs mean something to Hydra.
@@ -240,9 +301,12 @@ def _composed(command: str, overrides: Sequence[str]) -> dict[str, Any]:
     try:
         with initialize_config_module("lcd.configs", version_base=HYDRA_VERSION):
             config = hydra_compose(command, overrides=list(overrides))
-            return OmegaConf.to_container(config, resolve=True)
+            plain = OmegaConf.to_container(config, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise InputError(f"{' '.join(overrides)} cannot be composed: {str(error).splitlines()[0]}") from None
+    if budgets.GROUP in plain:
+        plain[budgets.GROUP] = plain[budgets.GROUP]["name"]
+    return plain
 
 
 def _refuse_target(config: Any, path: str = "") -> None:
@@ -310,7 +374,7 @@ def _check(config: Any, prefix: str = "") -> None:
         if entry.name == "seeds":
             seed_list(key, value)
         if entry.name == "reward_p":
-            _check_probabilities(key, value)
+            check_probabilities(key, value)
 
 
 def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
@@ -320,7 +384,8 @@ def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
         raise InputError(f"{key}={show(value)} must be {kind} of at least {least}.")
 
 
-def _check_probabilities(key: str, value: Any) -> None:
+def check_probabilities(key: str, value: Any) -> None:
+    """Refuse what is no probability of keeping a reward, or a list of them."""
     values = value if isinstance(value, list) else [value]
     if not values or len(set(values)) != len(values) or not all(0 < p <= 1 for p in values):
         raise InputError(f"{key}={show(value)} must lie in (0, 1]{', each once' if value is values else ''}.")

@@ -5,27 +5,22 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lcd.curves import area, attach_ranges, check_curves, common_interval, split_curves
+from lcd.calibration import calibrate, ground_truth
+from lcd.curves import attach_ranges, check_curves
+from lcd.definitions import DEFINITIONS, REWARDS, Definition, get_definition
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
-from lcd.statistics import LEVEL, METHOD, RESAMPLES, bootstrap, iqm, mean_over_seeds
+from lcd.ranks import add_ranks
+from lcd.scoring import CONDITIONS, SCORES, TaskSamples, curves_by_condition, samples_between, span
+from lcd.statistics import LEVEL, METHOD, RESAMPLES, bootstrap, iqm
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
-CONDITIONS = {
-    "pixels": ("pixels", 1.0),
-    "figure_ground": ("figure_ground", 1.0),
-    "semantic": ("semantic", 1.0),
-    "p0.75": ("semantic", 0.75),
-    "p0.5": ("semantic", 0.5),
-    "p0.25": ("semantic", 0.25),
-}
 VIEWS = ("pixels", "figure_ground", "semantic")
-REWARDS = ("semantic", "p0.75", "p0.5", "p0.25")
-SCORES = ("phi_raw", "psi_raw", "phi_gain")
 ROUNDING = 1e-9  # what floating point may add to an area must not decide a status
 STATUSES = {
     "ok": "scored",
@@ -76,12 +71,22 @@ class Diagnosis:
         What the statuses were decided by.
     notes
         Sentences about the curves that a reader should know.
+    definition
+        Which of `lcd.definitions.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
+    calibration
+        Definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high; empty where
+        the tasks' true hardness is not known. See `lcd.calibration.calibrate`.
+    cost
+        What the curves took, as `lcd.pipelines.cost.spent` tells it; empty where nobody knows.
     """
 
     table: pd.DataFrame
     curves: pd.DataFrame = field(repr=False)
     thresholds: Thresholds = Thresholds()
     notes: tuple[str, ...] = ()
+    definition: str = "paper"
+    calibration: dict[str, Any] = field(default_factory=dict)
+    cost: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def empty(cls) -> "Diagnosis":
@@ -91,13 +96,16 @@ class Diagnosis:
     def to_json(self) -> str:
         """The diagnosis without its curves, as strict JSON: what is not a number is null."""
         content = {
-            "definition": "paper",
+            "definition": self.definition,
+            "definitions": {name: definition.formula for name, definition in DEFINITIONS.items()},
             "interval": {"level": LEVEL, "method": METHOD, "resamples": RESAMPLES, "unit": "seed"},
             "thresholds": asdict(self.thresholds),
             "notes": list(self.notes),
+            "calibration": self.calibration,
+            "cost": self.cost,
             "tasks": [{key: _plain(value) for key, value in row.items()} for row in self.table.to_dict("records")],
         }
-        return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+        return json.dumps(_strict(content), indent=2, allow_nan=False, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Diagnosis":
@@ -105,7 +113,9 @@ class Diagnosis:
         content = json.loads(text)
         table = pd.DataFrame(content["tasks"], columns=list(table_columns()))
         table = table.astype(dict.fromkeys(numeric_columns(), float) | {"seeds": int})
-        return cls(table, pd.DataFrame(), Thresholds(**content["thresholds"]), tuple(content["notes"]))
+        told = {key: content.get(key, {}) for key in ("calibration", "cost")}
+        thresholds = Thresholds(**content["thresholds"])
+        return cls(table, pd.DataFrame(), thresholds, tuple(content["notes"]), content["definition"], **told)
 
     def save(self, folder: str | Path) -> dict[str, Path]:
         """Write `diagnosis.json` and `challenge.csv` into a folder, each whole or not at all."""
@@ -121,6 +131,8 @@ def diagnose_curves(
     dataframe: pd.DataFrame,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     thresholds: Thresholds | None = None,
+    definition: str = "paper",
+    levels: Mapping[str, float] | None = None,
 ) -> Diagnosis:
     """Tell what makes each task hard from held-out learning curves.
 
@@ -133,14 +145,22 @@ def diagnose_curves(
         benchmark's own where the benchmark is registered, else the columns r_min and r_max.
     thresholds
         When a task counts as unsolved, solved or without signal.
+    definition
+        Which definition of φ and ψ the headline follows: "paper" or "calibrated".
+    levels
+        Task to the nominal level of its intervals, where that is not 95 %: tasks that were looked at repeatedly need
+        a higher one to keep 95 % (see `lcd.sequential`).
 
     Returns
     -------
     Diagnosis
         Its table has, for each task: phi and psi (scaled to 0-1 over the diagnosable tasks of the group), the
-        unscaled phi_raw and psi_raw, phi_gain (φ's gain as a difference of AUCs), auc_<condition> (mean over
-        seeds) and final_<condition> (interquartile mean over seeds of the last return), each with _low and
-        _high; seeds, steps, status, phi_status and psi_status (why a score is missing, or "ok").
+        unscaled phi_raw and psi_raw, phi_<definition> and psi_<definition> (unscaled, of every definition, whichever
+        is the headline's), phi_gain (φ's gain as a difference of AUCs), auc_<condition> (mean over
+        seeds) and final_<condition> (interquartile mean over seeds of the last return), phi_rank and psi_rank (1 is
+        the hardest task of the group), each with _low and _high; perception_level and reward_level (how hard the
+        task was made, where that is known); seeds, steps, status, phi_status and psi_status (why a score is
+        missing, or "ok").
 
     Notes
     -----
@@ -148,30 +168,51 @@ def diagnose_curves(
     promise too much with few seeds. One seed has no interval. Those of phi and psi are the raw ones scaled as
     the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
     """
-    thresholds = thresholds or Thresholds()
+    thresholds, chosen = thresholds or Thresholds(), get_definition(definition)
+    held_out, curves, notes = _held_out(dataframe, ranges)
+    keys = [*GROUP, "task"]
+    rows, samples = [], {}
+    for key, of_task in held_out.groupby(keys, sort=True):
+        found, samples[key] = _diagnose_task(of_task, key[-1], thresholds, chosen, (levels or {}).get(key[-1], LEVEL))
+        rows.append(dict(zip(keys, key, strict=True)) | ground_truth(key[0], key[-1]) | found)
+    table = pd.DataFrame(rows)
+    for score in ("phi", "psi"):
+        _scale(table, score)
+    add_ranks(table, samples, GROUP, chosen, thresholds.no_signal)
+    scaled = table[["phi_status", "psi_status"]].isin(["single_task", "no_spread"])
+    reason = table["phi_status"].where(scaled["phi_status"], table["psi_status"])
+    table["status"] = table["status"].mask((table["status"] == "ok") & scaled.any(axis=1), reason)
+    calibration = calibrate(table, samples, GROUP, thresholds.no_signal)
+    notes = (*notes, *_unused_views(held_out))
+    return Diagnosis(table[list(table_columns())], curves, thresholds, notes, chosen.name, calibration)
+
+
+def normalised_curves(
+    dataframe: pd.DataFrame, ranges: Mapping[str, tuple[float, float]] | None = None
+) -> tuple[pd.DataFrame, list[str]]:
+    """The checked held-out curves with their column `normalised`, and sentences on ranges that disagree."""
+    held_out, _, notes = _held_out(dataframe, ranges)
+    return held_out, notes
+
+
+def _held_out(
+    dataframe: pd.DataFrame, ranges: Mapping[str, tuple[float, float]] | None
+) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Held-out curves, all curves, sentences."""
     curves, notes = attach_ranges(check_curves(dataframe), ranges)
     curves["normalised"] = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
     held_out = curves[curves["split"] == "eval"]
     if held_out.empty:
         raise InputError("The curves have no row with split 'eval': scores need held-out returns.")
-    keys = [*GROUP, "task"]
-    table = pd.DataFrame(
-        dict(zip(keys, key, strict=True)) | _diagnose_task(rows, key[-1], thresholds)
-        for key, rows in held_out.groupby(keys, sort=True)
-    )
-    for score in ("phi", "psi"):
-        _scale(table, score)
-    scaled = table[["phi_status", "psi_status"]].isin(["single_task", "no_spread"])
-    reason = table["phi_status"].where(scaled["phi_status"], table["psi_status"])
-    table["status"] = table["status"].mask((table["status"] == "ok") & scaled.any(axis=1), reason)
-    return Diagnosis(table[list(table_columns())], curves, thresholds, (*notes, *_unused_views(held_out)))
+    return held_out, curves, notes
 
 
 def numeric_columns() -> tuple[str, ...]:
     """Columns of the table that hold numbers."""
-    scores = ("phi", "psi", "phi_raw", "psi_raw", "phi_gain")
+    scores = ("phi", "psi", "phi_raw", "psi_raw", *SCORES, "phi_rank", "psi_rank")
     measures = (*(f"auc_{name}" for name in CONDITIONS), *(f"final_{name}" for name in CONDITIONS))
-    return (*(name + end for name in (*scores, *measures) for end in ("", "_low", "_high")), "seeds", "steps")
+    bounded = (name + end for name in (*scores, *measures) for end in ("", "_low", "_high"))
+    return (*bounded, "perception_level", "reward_level", "seeds", "steps")
 
 
 def table_columns() -> tuple[str, ...]:
@@ -179,80 +220,76 @@ def table_columns() -> tuple[str, ...]:
     return (*GROUP, "task", *numeric_columns(), "status", "phi_status", "psi_status")
 
 
-def _diagnose_task(rows: pd.DataFrame, task: str, thresholds: Thresholds) -> dict:
-    """Unscaled scores of one task."""
-    curves = _curves_by_condition(rows)
+def _diagnose_task(
+    rows: pd.DataFrame, task: str, thresholds: Thresholds, definition: Definition, level: float
+) -> tuple[dict, TaskSamples]:
+    """Unscaled scores of one task, and the per-seed areas that they come from."""
+    curves = curves_by_condition(rows)
     names = list(curves)
     numbers = dict.fromkeys(numeric_columns(), math.nan) | {"seeds": 0}
+    for known in ("perception_level", "reward_level"):
+        numbers.pop(known)
+    samples = TaskSamples((), (), ())
     if names:
-        grids = [steps for seeds in curves.values() for steps, _ in seeds.values()]
-        low, high = common_interval(grids, f"task '{task}'", thresholds.overlap)
-        areas = [np.array([area(*curve, low, high) for curve in curves[name].values()]) for name in names]
+        low, high = span(curves, f"task '{task}'", thresholds.overlap)
+        samples = samples_between(curves, low, high)
         finals = [np.array([np.interp(high, *curve) for curve in curves[name].values()]) for name in names]
-        paired = len({tuple(seeds) for seeds in curves.values()}) == 1
-
-        def scores(averages: np.ndarray) -> np.ndarray:
-            return _scores(averages, names, thresholds.no_signal)
-
-        def same(averages: np.ndarray) -> np.ndarray:
-            return averages
-
-        measured = [f"auc_{name}" for name in names]
-        numbers |= _with_interval((*measured, *SCORES), areas, scores, paired, mean_over_seeds)
-        numbers |= _with_interval([f"final_{name}" for name in names], finals, same, paired, iqm)
-        numbers |= {"seeds": min(map(len, areas)), "steps": high}
-    return _judge(numbers, names, thresholds)
+        estimate, interval = samples.intervals(thresholds.no_signal, level)
+        numbers |= _columns([*(f"auc_{name}" for name in names), *SCORES], estimate, *interval)
+        spread = bootstrap(finals, lambda averages: averages, paired=samples.paired, aggregate=iqm, level=level)
+        numbers |= _columns([f"final_{name}" for name in names], [iqm(final) for final in finals], *spread)
+        numbers |= {"seeds": samples.count, "steps": high}
+    return _judge(numbers, names, thresholds, definition), samples
 
 
-def _curves_by_condition(rows: pd.DataFrame) -> dict[str, dict[int, tuple[np.ndarray, np.ndarray]]]:
-    """Condition to seed to (steps, normalised returns), seeds in order."""
-    found = {}
-    for name, (view, p) in CONDITIONS.items():
-        chosen = rows[(rows["view"] == view) & np.isclose(rows["reward_p"], p)]
-        if len(chosen):
-            found[name] = {key[0]: curve for key, curve in split_curves(chosen, ["seed"]).items()}
-    return found
-
-
-def _scores(averages: np.ndarray, names: list[str], no_signal: float) -> np.ndarray:
-    """Mean AUCs (..., conditions) to themselves, φ, ψ and the gain as a difference: (..., conditions + 3)."""
-    missing = np.full(averages.shape[:-1], np.nan)
-    auc = {name: averages[..., names.index(name)] if name in names else missing for name in CONDITIONS}
-    gain = (auc["figure_ground"] + auc["semantic"]) / 2 - auc["pixels"]
-    # Resampled seeds may leave no signal on pixels although all seeds together have one.
-    phi = gain / np.maximum(auc["pixels"], no_signal)
-    by_p = np.stack([auc[name] for name in REWARDS], axis=-1)
-    psi = np.abs(np.diff(by_p, axis=-1)).mean(-1)
-    return np.concatenate([averages, np.stack([phi, psi, gain], axis=-1)], axis=-1)
-
-
-def _with_interval(names, samples, statistic, paired, aggregate) -> dict[str, float]:
-    estimate = statistic(np.array([aggregate(sample) for sample in samples]))
-    low, high = bootstrap(samples, statistic, paired=paired, aggregate=aggregate)
+def _columns(names: list[str], *ends: Any) -> dict[str, float]:
+    """Estimates, lower and upper bounds as columns of the table."""
     return {
         name + end: float(values[index])
+        for end, values in zip(("", "_low", "_high"), ends, strict=True)
         for index, name in enumerate(names)
-        for end, values in (("", estimate), ("_low", low), ("_high", high))
     }
 
 
-def _judge(numbers: dict, names: list[str], thresholds: Thresholds) -> dict:
+def _judge(numbers: dict, names: list[str], thresholds: Thresholds, definition: Definition) -> dict:
     """Add the statuses, and take back the scores that they rule out."""
     means = [numbers[f"auc_{name}"] for name in names]
-    phi = "ok" if set(VIEWS) <= set(names) else "missing_view"
-    psi = "ok" if set(REWARDS) <= set(names) else "missing_p"
+    statuses = {each.name: _statuses(numbers, names, thresholds, each) for each in DEFINITIONS.values()}
+    for name, of_scores in statuses.items():
+        for score, reason in zip(("phi", "psi"), of_scores, strict=True):
+            if reason != "ok":
+                numbers |= {f"{score}_{name}{end}": math.nan for end in ("", "_low", "_high")}
+    for score in ("phi", "psi"):
+        numbers |= {f"{score}_raw{end}": numbers[f"{score}_{definition.name}{end}"] for end in ("", "_low", "_high")}
+    phi, psi = statuses[definition.name]
     status = "missing_view" if (phi, psi) == ("missing_view", "missing_p") else "ok"
-    if means and max(means) <= thresholds.floor + ROUNDING:
-        status = phi = psi = "floor"
-    elif numbers["auc_pixels"] <= thresholds.no_signal + ROUNDING:
+    if _unsolved(means, thresholds):
+        status = "floor"
+    elif definition.divides_by_pixels and numbers["auc_pixels"] <= thresholds.no_signal + ROUNDING:
         status = "no_pixels_signal"
-        phi = "no_pixels_signal" if phi == "ok" else phi
     elif means and min(means) >= thresholds.ceiling - ROUNDING:
         status = "ceiling"
-    for score, reason in (("phi_raw", phi), ("psi_raw", psi)):
-        if reason != "ok":
-            numbers |= {score + end: math.nan for end in ("", "_low", "_high")}
     return numbers | {"status": status, "phi_status": phi, "psi_status": psi}
+
+
+def _statuses(numbers: dict, names: list[str], thresholds: Thresholds, definition: Definition) -> tuple[str, str]:
+    """Why a definition has no φ and no ψ, or "ok"."""
+    phi = "ok" if set(VIEWS) <= set(names) else "missing_view"
+    psi = "ok" if set(REWARDS) <= set(names) else "missing_p"
+    floor = _unsolved([numbers[f"auc_{name}"] for name in names], thresholds)
+    if definition.divides_by_pixels:
+        if floor:
+            return "floor", "floor"
+        if phi == "ok" and numbers["auc_pixels"] <= thresholds.no_signal + ROUNDING:
+            phi = "no_pixels_signal"
+    elif phi == "ok" and numbers["auc_figure_ground"] + numbers["auc_semantic"] <= 2 * thresholds.floor + ROUNDING:
+        # Nothing is learned that pixels could lose a share of; a ψ that counts what is missing has no such limit.
+        phi = "floor"
+    return phi, psi
+
+
+def _unsolved(means: list[float], thresholds: Thresholds) -> bool:
+    return bool(means) and max(means) <= thresholds.floor + ROUNDING
 
 
 def _scale(table: pd.DataFrame, score: str) -> None:
@@ -273,6 +310,15 @@ def _scale(table: pd.DataFrame, score: str) -> None:
 def _unused_views(held_out: pd.DataFrame) -> list[str]:
     unused = sorted(set(held_out["view"]) - set(VIEWS))
     return [f"The view '{view}' takes no part in φ or ψ: they compare {', '.join(VIEWS)}." for view in unused]
+
+
+def _strict(value: Any) -> Any:
+    """Nested content that strict JSON can hold."""
+    if isinstance(value, dict):
+        return {key: _strict(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(each) for each in value]
+    return value if isinstance(value, bool | None) else _plain(value)
 
 
 def _plain(value):

@@ -69,7 +69,7 @@ def styled_figure(draw: Callable) -> Callable:
     return styled
 
 
-def all_figures(diagnosis: Diagnosis, narrow: bool = False) -> Iterator[tuple[str, Figure]]:
+def all_figures(diagnosis: Diagnosis, narrow: bool = False, threshold: float = 0.5) -> Iterator[tuple[str, Figure]]:
     """Every figure of a diagnosis by a name fit for a file.
 
     Parameters
@@ -80,7 +80,9 @@ def all_figures(diagnosis: Diagnosis, narrow: bool = False) -> Iterator[tuple[st
         Draw for a phone's width.
     """
     for place, (_, group) in enumerate(diagnosis.table.groupby(list(GROUP), sort=False)):
-        yield f"challenge-{place}", challenge_plane(group, narrow)
+        # Groups of one condition alone (a front-end on pixels) are parts of comparisons, and have no plane.
+        if group[["phi_raw", "psi_raw"]].notna().any(axis=None) or len(diagnosis.table) == len(group):
+            yield f"challenge-{place}", challenge_plane(group, narrow, threshold)
     if diagnosis.curves.empty:
         return
     for index, row in diagnosis.table.iterrows():
@@ -96,7 +98,7 @@ def curves_of(diagnosis: Diagnosis, row: pd.Series) -> pd.DataFrame:
 
 
 @styled_figure
-def challenge_plane(table: pd.DataFrame, narrow: bool = False) -> Figure:
+def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: float = 0.5) -> Figure:
     """Tasks by φ (perception) and ψ (reward), with intervals; tasks without both are listed under it.
 
     Parameters
@@ -105,6 +107,8 @@ def challenge_plane(table: pd.DataFrame, narrow: bool = False) -> Figure:
         Rows of a diagnosis' table, of one (benchmark, agent, front-end, shaping) group.
     narrow
         Draw for a phone's width.
+    threshold
+        From where on a score counts as hard.
     """
     placed = table[table["phi"].notna() & table["psi"].notna()]
     listed = [_unplaced(row) for _, row in table.drop(placed.index).iterrows()]
@@ -116,7 +120,8 @@ def challenge_plane(table: pd.DataFrame, narrow: bool = False) -> Figure:
     axes.set_xlabel("φ  perceptual challenge  →", loc="right")
     axes.set_ylabel("ψ  reinforcement-learning challenge  →", loc="top")
     for line in (axes.axvline, axes.axhline):
-        line(0.5, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        line(threshold, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    _name_quadrants(axes)
     for _, row in placed.iterrows():
         _point(axes, row, limits)
     if placed.empty:
@@ -151,7 +156,7 @@ def learning_curves(curves: pd.DataFrame, task: str, narrow: bool = False) -> Fi
     by_p = {key: (f"p = {name[1:]}", STYLES[name]) for key, name in zip(REWARDS, names, strict=True)}
     for axes, lines, title in zip(panels, (by_view, by_p), ("by view", "by reward p, semantic"), strict=True):
         for condition, (label, style) in lines.items():
-            _mean_curve(axes, curves, condition, label, style)
+            mean_curve(axes, curves, condition, label, style)
         axes.axhline(1, color=INK, linewidth=0.9, zorder=1)
         axes.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         axes.set_title(title, loc="left", fontsize=9, color=MUTED, pad=21)
@@ -229,6 +234,21 @@ def _limits(placed: pd.DataFrame, score: str) -> tuple[float, float]:
     return max(np.fmin(low, 0), -0.6) - 0.09, min(np.fmax(high, 1), 1.6) + 0.09
 
 
+def _name_quadrants(axes: Axes) -> None:
+    """What it means to lie in a corner, faintly."""
+    corners = {
+        (0.01, 0.99): "hard to learn from reward",
+        (0.99, 0.99): "hard in both ways",
+        (0.01, 0.01): "easy in both ways",
+        (0.99, 0.01): "hard to see",
+    }
+    for (x, y), words in corners.items():
+        sides = {"ha": "left" if x < 0.5 else "right", "va": "bottom" if y < 0.5 else "top"}
+        axes.text(
+            x, y, words, transform=axes.transAxes, fontsize=7.5, style="italic", color="#8a95a1", zorder=1, **sides
+        )
+
+
 def _point(axes: Axes, row: pd.Series, limits: list[tuple[float, float]]) -> None:
     at = (row["phi"], row["psi"])
     bars = {"color": POINT, "alpha": 0.55, "linewidth": 1.6, "solid_capstyle": "butt", "zorder": 2}
@@ -298,7 +318,8 @@ def _cost(box: Bbox, frame: Bbox, hard: list[Bbox], soft: list[Bbox]) -> float:
     return hits + 20 * sum(max(0.0, gap) for gap in gaps)
 
 
-def _mean_curve(axes: Axes, curves: pd.DataFrame, condition: str, label: str, style: tuple) -> None:
+def mean_curve(axes: Axes, curves: pd.DataFrame, condition: str, label: str, style: tuple) -> None:
+    """The mean over seeds of one condition's curves, with its 95 % interval."""
     view, p = CONDITIONS[condition]
     chosen = curves[(curves["view"] == view) & np.isclose(curves["reward_p"], p)]
     if chosen.empty:

@@ -1,13 +1,10 @@
-"""The report: one page that says what makes a benchmark's tasks hard, and how that was found."""
+"""The report: one page that says what makes a benchmark's tasks hard, how sure that is, and what to do about it."""
 
+import base64
+import hashlib
 import json
-import math
-import os
-import platform
-import subprocess
-import textwrap
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,30 +12,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from rich import box
-from rich.table import Table
-from rich.text import Text
 
+from lcd.analyses import Analysis, analyse
+from lcd.analyses.analysis import listed, told
+from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
+from lcd.analysis_figures import analysis_figures
+from lcd.calibration_figures import calibration_figures
 from lcd.curves import CURVE
+from lcd.definitions import DEFINITIONS
 from lcd.diagnosis import CONDITIONS, GROUP, STATUSES, VIEWS, Diagnosis
 from lcd.figures import STYLES, all_figures, data_uri, draw_svg, save_figure
 from lcd.files import write_atomic
 from lcd.statistics import METHOD
+from lcd.terminal import two
 from lcd.transfer import MEASURES, Transfer
 from lcd.transfer_figures import transfer_figures
 
-PACKAGES = (
-    "learning-challenge-diagnosticator", "numpy", "pandas", "scipy", "matplotlib", "gymnasium", "torch", "lightning",
-    "hydra-core", "wandb", "procgen", "procgen-mirror",
-)  # fmt: skip
-MIDDLE = 0.5
-NARROW_NAME = 22
-CLASSES = {
-    (True, True): "Hard to see and hard to learn from reward",
-    (True, False): "Hard to see",
-    (False, True): "Hard to learn from reward",
-    (False, False): "Easy in both ways",
-}
+Pictures = Mapping[str, Mapping[str, bytes]]
+"""Task to view to what it shows, as the content of a PNG file."""
+MARKS = {"perception": "◉", "reward": "★", "both": "◆", "neither": "○"}
+ORDER = ("both", "perception", "reward", "neither")
 
 
 def write_report(
@@ -47,6 +40,10 @@ def write_report(
     curves: pd.DataFrame | None = None,
     provenance: Mapping[str, Any] | None = None,
     transfers: Sequence[Transfer] = (),
+    analyses: Sequence[Analysis] | None = None,
+    pictures: Pictures | None = None,
+    threshold: float = 0.5,
+    first: str | None = None,
 ) -> Path:
     """Write `report.html`, which needs no other file, and the figures (PNG and SVG) into `figures/` beside it.
 
@@ -59,9 +56,17 @@ def write_report(
     curves
         The curves behind it, with the column `normalised`; needed only if the diagnosis was read back from JSON.
     provenance
-        How it was run, shown as it is: values may be text, numbers, lists or mappings. See `provenance`.
+        How it was run, shown as it is: values may be text, numbers, lists or mappings. See `lcd.provenance`.
     transfers
         The outcomes of curricula; with them the diagnosis may be empty.
+    analyses
+        What else is told; None makes those that the curves allow.
+    pictures
+        What each task looks like under its views.
+    threshold
+        From where on a scaled score counts as hard.
+    first
+        The key of the analysis that comes before all else: an ablation's.
 
     Returns
     -------
@@ -70,86 +75,59 @@ def write_report(
     """
     folder = Path(folder)
     if diagnosis.curves.empty and curves is not None and "normalised" in curves:
-        diagnosis = Diagnosis(diagnosis.table, curves, diagnosis.thresholds, diagnosis.notes)
-    addresses = {}
-    for name, figure in chain(all_figures(diagnosis), transfer_figures(transfers)):
-        _, drawing = save_figure(figure, folder / "figures", name)
-        addresses[name] = data_uri(drawing.read_bytes())
-    narrow_figures = chain(all_figures(diagnosis, narrow=True), transfer_figures(transfers, narrow=True))
-    narrow = {name: data_uri(draw_svg(figure)) for name, figure in narrow_figures}
-    environment = Environment(loader=PackageLoader("lcd"), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    told = provenance or {}
-    environment.filters |= {"score": _score, "between": _between, "steps": _steps, "duration": duration}
+        diagnosis = replace(diagnosis, curves=curves)
+    analyses = analyse(diagnosis, threshold)[0] if analyses is None else analyses
+    wide, narrow = _drawn(folder, diagnosis, transfers, analyses, threshold)
+    groups = _told_groups(diagnosis, pictures or {}, threshold)
+    source = PackageLoader("lcd")
+    environment = Environment(loader=source, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters |= {"score": _score, "between": _between, "duration": duration, "cell": told}
+    script = source.get_source(environment, "sort.js")[0]
     page = environment.get_template("report.html.j2").render(
-        groups=[_group(place, key, rows) for place, (key, rows) in enumerate(_groups(diagnosis))],
+        groups=groups,
+        analyses=[_of_analysis(analysis, first) for analysis in analyses],
         diagnosis=diagnosis,
         transfers=[_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
         measures=MEASURES,
         conditions=[(name, _condition(name), STYLES[name][0]) for name in CONDITIONS],
         statuses=STATUSES,
         method=METHOD,
-        wide=addresses,
+        definitions={name: definition.formula for name, definition in DEFINITIONS.items()},
+        threshold=threshold,
+        meanings=MEANINGS,
+        marks=MARKS,
+        sure=SURE,
+        wide=wide,
         narrow=narrow,
+        calibrated=[name for name in wide if name.startswith("calibration-")],
+        grids=[name for name in wide if name.startswith("training-")],
         effort=_effort(diagnosis.curves),
-        provenance={key.replace("_", " "): _shown(value) for key, value in told.items()},
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        provenance={key.replace("_", " "): _shown(value) for key, value in (provenance or {}).items()},
     )
     write_atomic(folder / "report.html", page)
     return folder / "report.html"
 
 
-def provenance() -> dict[str, Any]:
-    """What this was computed with and on: versions, commit, hardware, platform; no path of the machine."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    facts = {
-        "python": platform.python_version(),
-        "versions": found,
-        "git_commit": _commit(),
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "platform": platform.platform(),
-    }
-    return {key: value for key, value in facts.items() if value}
+def _drawn(
+    folder: Path, diagnosis: Diagnosis, transfers: Sequence[Transfer], analyses: Sequence[Analysis], threshold: float
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Every figure, written as PNG and SVG; the addresses of those for a wide and for a narrow page."""
 
+    def figures(narrow: bool):
+        return chain(
+            all_figures(diagnosis, narrow, threshold),
+            analysis_figures(diagnosis, analyses, narrow),
+            calibration_figures(diagnosis),
+            transfer_figures(transfers, narrow=narrow),
+        )
 
-def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
-    """The scores as a table for a terminal of that many columns; under 118, intervals go below their scores."""
-    narrow = width < 118
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    # The status has spaces to be wrapped at, a name has none.
-    longest = max(map(len, diagnosis.table["task"]))
-    table.add_column("task", overflow="fold", min_width=min(longest, NARROW_NAME if narrow else 32))
-    for sign in ("φ", "ψ"):
-        table.add_column(Text(f"{sign} [95 %]"), no_wrap=True)
-    for head in ("AUC by view*\np .75 .5 .25",) if narrow else ("AUC by view*", "p .75 .5 .25"):
-        table.add_column(head, no_wrap=True)
-    table.add_column("status", max_width=9)
-    table.caption = Text("* pixels, figure-ground, semantic; 95 % intervals over seeds", style="dim")
-    groups = list(_groups(diagnosis))
-    for key, rows in groups:
-        if len(groups) > 1:
-            table.add_section()
-            table.add_row(Text(" · ".join(key), style="bold"))
-        for _, row in rows.iterrows():
-            table.add_row(*_terminal_row(row, narrow))
-    return table
-
-
-def transfer_table(transfer: Transfer) -> Table:
-    """A curriculum's matrix and measures as a table for a terminal."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("after the stage")
-    for task in transfer.tasks:
-        table.add_column(Text(task), overflow="fold")
-    for name, returns in zip(("before training", *transfer.stages), transfer.matrix, strict=True):
-        table.add_row(Text(name), *(_two(value) for value in returns))
-    found = (f"{name} {_two(values[0])}" for name, values in transfer.measures.items() if math.isfinite(values[0]))
-    table.caption = Text(f"{', '.join(found)}; means over {len(transfer.returns)} seeds", style="dim")
-    return table
+    wide = {}
+    for name, figure in figures(False):
+        _, drawing = save_figure(figure, folder / "figures", name)
+        wide[name] = data_uri(drawing.read_bytes())
+    return wide, {name: data_uri(draw_svg(figure)) for name, figure in figures(True)}
 
 
 def reading(rows: pd.DataFrame) -> list[str]:
@@ -178,29 +156,44 @@ def reading(rows: pd.DataFrame) -> list[str]:
         )
     unsolved = rows.loc[rows["status"] == "floor", "task"].tolist()
     if unsolved:
-        sentences.append(f"Nothing was learned under any condition on {_list(unsolved)}: train longer to tell why.")
+        sentences.append(f"Nothing was learned under any condition on {listed(unsolved)}: train longer to tell why.")
     blind = rows.loc[rows["status"] == "no_pixels_signal", "task"].tolist()
     if blind:
         sentences.append(
-            f"On {_list(blind)} nothing was learned from pixels, though it was from other views: perception is in the "
+            f"On {listed(blind)} nothing was learned from pixels, though it was from other views: perception is in the "
             "way, by more than a ratio can say."
         )
     return sentences
 
 
-def classes(rows: pd.DataFrame) -> list[tuple[str, list[tuple[str, bool]]]]:
-    """Tasks by which of the two challenges they pose, and whether an interval crosses the middle of its scale.
+def verdict(classes: pd.DataFrame, tasks: int) -> str:
+    """The one sentence for who reads no other.
 
     Parameters
     ----------
-    rows
-        Rows of a diagnosis' table, of one group.
+    classes
+        The taxonomy's rows of one group.
+    tasks
+        How many tasks were trained.
     """
-    members = {key: [] for key in CLASSES}
-    for _, row in rows[rows["phi"].notna() & rows["psi"].notna()].iterrows():
-        unsure = any(not (row[f"{s}_low"] > MIDDLE or row[f"{s}_high"] < MIDDLE) for s in ("phi", "psi"))
-        members[row["phi"] >= MIDDLE, row["psi"] >= MIDDLE].append((row["task"], unsure))
-    return [(CLASSES[key], tasks) for key, tasks in members.items() if tasks]
+    count = classes["class"].value_counts()
+    told_of = [
+        f"{count[name]} {'is' if count[name] == 1 else 'are'} {words}"
+        for name, words in _IN_WORDS.items()
+        if name in count
+    ]
+    if not told_of:
+        return "No task could be scored on both scales yet."
+    left = f"; {tasks - len(classes)} could not be placed" if tasks > len(classes) else ""
+    return f"Of {tasks} tasks, {listed(told_of)}{left}."
+
+
+_IN_WORDS = {
+    "both": "hard both to see and to learn from reward",
+    "perception": "hard to see",
+    "reward": "hard to learn from reward",
+    "neither": "easy in both ways",
+}
 
 
 def duration(seconds: float) -> str:
@@ -212,18 +205,87 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-def _groups(diagnosis: Diagnosis):
-    return diagnosis.table.groupby(list(GROUP), sort=False)
+def _told_groups(diagnosis: Diagnosis, pictures: Pictures, threshold: float) -> list[dict[str, Any]]:
+    """The groups that were trained under more than one condition, or all of them where none was."""
+    found = taxonomy(diagnosis, threshold)
+    advice = recommendations(diagnosis, found) if len(diagnosis.table) else pd.DataFrame()
+    every = list(enumerate(diagnosis.table.groupby(list(GROUP), sort=False)))
+    compared = [(place, each) for place, each in every if _compared(each[1])]
+    # The paper's own agent first; a sort keeps the order of the rest.
+    ordered = sorted(compared or every, key=lambda each: (each[1][0][1] != "ppo", each[0]))
+    return [
+        {"order": order} | _group(place, key, rows, found.table, advice, pictures)
+        for order, (place, (key, rows)) in enumerate(ordered, 1)
+    ]
 
 
-def _group(place: int, key: tuple, rows: pd.DataFrame) -> dict[str, Any]:
+def _compared(rows: pd.DataFrame) -> bool:
+    return bool((rows[[f"auc_{name}" for name in CONDITIONS]].notna().sum(axis=1) > 1).any())
+
+
+def _group(
+    place: int, key: tuple, rows: pd.DataFrame, classes: pd.DataFrame, advice: pd.DataFrame, pictures: Pictures
+) -> dict[str, Any]:
+    mine = classes[(classes[list(GROUP)] == list(key)).all(axis=1)] if len(classes) else classes
+    kinds = {row["task"]: row for _, row in mine.iterrows()}
     return {
         "figure": f"challenge-{place}",
         "name": dict(zip(GROUP, key, strict=True)),
+        "verdict": verdict(mine, len(rows)),
+        "certainty": _certainty(mine),
         "reading": reading(rows),
-        "classes": classes(rows),
-        "rows": [{"figure": f"curves-{index}"} | row for index, row in rows.to_dict("index").items()],
+        "tiles": [
+            {"class": name, "tasks": [(task, row["sure"]) for task, row in kinds.items() if row["class"] == name]}
+            | {"means": MEANINGS[name], "suits": SUITS[name]}
+            for name in ORDER
+            if any(row["class"] == name for row in kinds.values())
+        ],
+        "rows": [
+            {"figure": f"curves-{index}", "class": kinds[row["task"]]["class"] if row["task"] in kinds else ""}
+            | {"sure": kinds[row["task"]]["sure"] if row["task"] in kinds else np.nan}
+            | {"advice": advice.loc[index].to_dict(), "pictures": _pictures(pictures.get(row["task"], {}))}
+            | {"place": f"task-{index}"}
+            | row
+            for index, row in rows.to_dict("index").items()
+        ],
     }
+
+
+def _certainty(classes: pd.DataFrame) -> str:
+    if classes.empty:
+        return ""
+    known = classes["sure"].notna()
+    if not known.any():
+        return "One seed cannot tell how sure this is: train at least five."
+    sure = int((classes["sure"] >= SURE).sum())
+    unsure = classes.loc[~(classes["sure"] >= SURE), "task"].tolist()
+    words = f"{sure} of {len(classes)} classes would hold in at least {SURE:.0%} of repetitions with other seeds"
+    return f"{words}; more seeds would help with {listed(unsure)}." if unsure else f"{words}."
+
+
+def _pictures(by_view: Mapping[str, bytes]) -> list[tuple[str, str]]:
+    order = sorted(by_view, key=lambda view: (view not in VIEWS, VIEWS.index(view) if view in VIEWS else view))
+    return [
+        (view.replace("_", " "), "data:image/png;base64," + base64.b64encode(by_view[view]).decode()) for view in order
+    ]
+
+
+def _of_analysis(analysis: Analysis, first: str | None) -> dict[str, Any]:
+    return {
+        "key": analysis.key,
+        "first": analysis.key.startswith(first) if first else False,
+        "title": analysis.title,
+        "says": list(analysis.says),
+        "note": analysis.note,
+        "columns": _varied(analysis),
+        "rows": [row for _, row in analysis.table.iterrows()],
+    }
+
+
+def _varied(analysis: Analysis) -> list[str]:
+    """Columns that say something: a name that is the same in all rows is left out."""
+    names = {*GROUP, "view", "reward_p"}
+    return [name for name in analysis.columns() if name not in names or analysis.table[name].nunique() > 1]
 
 
 def _of_curriculum(place: int, transfer: Transfer) -> dict[str, Any]:
@@ -278,12 +340,7 @@ def _condition(name: str) -> str:
 
 
 def _score(value: float) -> str:
-    return _two(value).replace("-", "−") if np.isfinite(value) else "–"
-
-
-def _two(value: float) -> str:
-    """Two decimals, and no minus before what rounds to zero."""
-    return f"{round(float(value), 2) + 0.0:.2f}"
+    return two(value).replace("-", "−") if np.isfinite(value) else "–"
 
 
 def _between(row: Mapping[str, Any], name: str) -> str:
@@ -293,53 +350,3 @@ def _between(row: Mapping[str, Any], name: str) -> str:
 
 def _steps(value: float) -> str:
     return f"{value:,.0f}".replace(",", "\u202f") if np.isfinite(value) else "–"
-
-
-def _list(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _terminal_row(row: pd.Series, narrow: bool) -> list[Text]:
-    def score(name: str) -> Text:
-        if not np.isfinite(row[name]):
-            return Text("–")
-        if not np.isfinite(row[f"{name}_low"]):
-            return Text(_two(row[name]))
-        bounds = f"[{_two(row[f'{name}_low'])}, {_two(row[f'{name}_high'])}]"
-        return Text(f"{_two(row[name])}{chr(10) if narrow else ' '}{bounds}")
-
-    def areas(names: list[str]) -> Text:
-        values = [row[f"auc_{name}"] for name in names]
-        return Text(" ".join("  – " if math.isnan(value) else _two(value) for value in values))
-
-    names = list(CONDITIONS)
-    views, ps = areas(names[:3]), areas(names[3:])
-    both = [Text("\n").join([views, ps])] if narrow else [views, ps]
-    # From Text, not markup, because names come from files.
-    name = "\n".join(textwrap.wrap(row["task"], NARROW_NAME)) if narrow else row["task"]
-    return [Text(name), score("phi"), score("psi"), *both, Text(row["status"].replace("_", " "))]
-
-
-def _commit() -> str | None:
-    """The commit of the checkout that the package runs from; None where it is installed elsewhere."""
-    home = Path(__file__).resolve().parent.parent
-    if not (home / ".git").exists():
-        return None
-    try:
-        git = ["git", "-C", str(home)]
-        commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=10)
-        status = [*git, "status", "--porcelain", "--untracked-files=no"]
-        changed = subprocess.run(status, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return commit.stdout.strip() + (" with local changes" if changed else "")
-
-
-def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

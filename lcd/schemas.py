@@ -6,7 +6,10 @@ from typing import Any
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SHAPINGS = ("none", "subgoals")
+PROCESSES = "GPUs (without one: processes) that train each run together, sharing its copies"
 VIEWS = ("pixels", "figure_ground", "semantic")
+DEFINITION_NAMES = ("paper", "calibrated")
+SPENDINGS = ("pocock", "obrien_fleming")
 REWARD_P = (1.0, 0.75, 0.5, 0.25)
 
 
@@ -41,6 +44,7 @@ class LauncherConfig:
     name: str = field(default="local", metadata=_doc("the launcher"))
     workers: Any = field(default="auto", metadata=_doc("runs at the same time; auto: one a usable core", least=1))
     threads: int = field(default=1, metadata=_doc("threads of each worker", least=1))
+    grace: int = field(default=60, metadata=_doc("seconds to keep what is trained after SIGTERM or SIGUSR1", least=0))
 
 
 @dataclass
@@ -76,9 +80,45 @@ class StudyConfig:
         metadata=_doc("probabilities of keeping a reward, on the semantic view"),
     )
     shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))
+    agents: list[str] | None = field(default=None, metadata=_doc("agents compared; null: agent= alone"))
+    frontends: list[str] | None = field(default=None, metadata=_doc("front-ends compared; null: frontend= alone"))
+    shapings: list[str] | None = field(default=None, metadata=_doc("shapings compared; null: study.shaping alone"))
+    agent_params: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("agent: its changed hyper-parameters ({ppg: {…}})")
+    )
+    frontend_params: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("front-end: its knobs ({flow: {weights: flow.pt}})")
+    )
+    parts: list[Any] | None = field(
+        default=None, metadata=_doc("crosses of tasks, agents, frontends, shapings, views, reward_p; null: one of all")
+    )
+    source: str | None = field(
+        default=None, metadata=_doc("the study whose diagnosis says what each task is trained with; null: none")
+    )
+    threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
 
+BUDGET = _doc("how much is trained, and what an agent's name means there; else the benchmark's own")
+
+
+@dataclass
+class StoppingConfig:
+    """When a study has seen enough seeds of a task."""
+
+    name: str = field(
+        default="none",
+        metadata=_doc("auto runs seeds in rounds and stops a task once its scores are certain", ("none", "auto")),
+    )
+    first: int = field(default=4, metadata=_doc("seeds of the first round", least=2))
+    every: int = field(default=2, metadata=_doc("seeds of each further round, up to study.seeds", least=1))
+    phi: float = field(default=0.2, metadata=_doc("certain enough: half the width of the raw φ's interval"))
+    psi: float = field(default=0.1, metadata=_doc("certain enough: half the width of the raw ψ's interval"))
+    alpha: float = field(default=0.05, metadata=_doc("error of a task's intervals over all looks together"))
+    spending: str = field(default="pocock", metadata=_doc("how the looks share the error", SPENDINGS))
+
+
+DEFINITION = _doc("of φ and ψ in the headline; both are always reported", DEFINITION_NAMES)
 AGENT = _doc("the learner and its hyper-parameters")
 FRONTEND = _doc("the frozen encoder between view and agent")
 
@@ -91,10 +131,20 @@ class DiagnoseConfig:
     agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
     study: StudyConfig = field(default_factory=StudyConfig)
+    budget: str = field(default="cpu", metadata=BUDGET)
+    stopping: StoppingConfig = field(default_factory=StoppingConfig)
+    definition: str = field(default="paper", metadata=DEFINITION)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
+    dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
+
+
+@dataclass
+class AblateConfig(DiagnoseConfig):
+    """Train conditions that differ in one thing alone (front-end or shaping) and say what it changes."""
 
 
 @dataclass
@@ -105,6 +155,7 @@ class TrainConfig:
     task: TaskConfig = field(default_factory=TaskConfig)
     agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    budget: str = field(default="cpu", metadata=BUDGET)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     curriculum: Any = field(
@@ -118,6 +169,9 @@ class TrainConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     out: str | None = field(default=None, metadata=_doc("the folder of the run's study; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
+    num_nodes: int = field(default=1, metadata=_doc("machines that train the run, each with `devices`", least=1))
+    dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
 
 
 @dataclass
@@ -125,7 +179,25 @@ class ReportConfig:
     """Diagnose a study's folder, or a CSV or Parquet file of curves, and report."""
 
     path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    against: str | None = field(
+        default=None, metadata=_doc("a second study or file, to compare with; against= may be left out")
+    )
+    tables: list[str] = field(default_factory=list, metadata=_doc("further formats of all tables: markdown, latex"))
+    threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     out: str | None = field(default=None, metadata=_doc("folder of the report; null: in the study, beside the file"))
+    definition: str = field(default="paper", metadata=DEFINITION)
+
+
+@dataclass
+class PowerConfig:
+    """Say how many seeds and steps it takes to tell the scores of a study's tasks apart."""
+
+    path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    definition: str = field(default="paper", metadata=_doc("of φ and ψ", DEFINITION_NAMES))
+    power: float = field(default=0.8, metadata=_doc("wanted probability of finding a difference"))
+    alpha: float = field(default=0.05, metadata=_doc("probability of finding one that is not there"))
+    most: int = field(default=20, metadata=_doc("pairs of tasks shown for each score, the hardest first", least=1))
+    out: str | None = field(default=None, metadata=_doc("a CSV file for all pairs; null: none"))
 
 
 @dataclass
@@ -145,14 +217,72 @@ class ViewConfig:
 
 @dataclass
 class MeasureConfig:
-    """Measure a random agent's mean return on tasks, beside the R_min that the benchmark states."""
+    """Measure a random agent's mean return on tasks, beside the stated R_min; or how well a front-end shows objects."""
 
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    frontend: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("identity: returns; another: its objectness, on paired views")
+    )
     tasks: list[str] | None = field(default=None, metadata=_doc("tasks of the benchmark; null: all of them"))
     episodes: int = field(default=256, metadata=_doc("episodes of each task", least=1))
     copies: int = field(default=64, metadata=_doc("environment copies, each of which plays as many", least=1))
     seed: int = field(default=0, metadata=_doc("seed of the environment and of the random actions", least=0))
     split: str = field(default="train", metadata=_doc("training or held-out copies", ("train", "eval")))
+    videos: int = field(
+        default=16, metadata=_doc("objectness: videos that choose maps, and as many that score", least=2)
+    )
+    out: str | None = field(default=None, metadata=_doc("objectness: folder of the table and the sheets; null: none"))
+
+
+@dataclass
+class VideosConfig:
+    """The videos that a front-end is pretrained on."""
+
+    count: int = field(default=64, metadata=_doc("videos of each task", least=1))
+    held_out: int = field(
+        default=16, metadata=_doc("further videos of each task, on which losses are measured", least=1)
+    )
+    length: int = field(default=20, metadata=_doc("most frames of a video; an episode's end ends it earlier", least=2))
+    gap: int = field(default=1, metadata=_doc("steps between the two frames of a pair", least=1))
+    copies: int = field(default=64, metadata=_doc("environment copies that are filmed at once", least=1))
+
+
+@dataclass
+class PretrainingConfig:
+    """How much is filmed and learned."""
+
+    name: str = field(default="cpu", metadata=_doc("names these settings"))
+    videos: VideosConfig = field(default_factory=VideosConfig)
+    batch: int = field(default=16, metadata=_doc("pairs of frames in a batch", least=1))
+    iterations: int = field(default=1500, metadata=_doc("batches that are learned from", least=1))
+    learning_rate: float = field(default=0.001, metadata=_doc("Adam's"))
+    loss: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("weights of mse, l1, ssim and smoothness; occlusion: true or false")
+    )
+    sizes: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("the networks' sizes where frontend.… leaves them open")
+    )
+    every: int = field(default=250, metadata=_doc("batches between two measurements on held-out videos", least=1))
+
+
+@dataclass
+class PretrainConfig:
+    """Film a benchmark's tasks and pretrain a front-end on the videos, without rewards."""
+
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
+    launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    tasks: list[str] | None = field(
+        default=None, metadata=_doc("tasks that are filmed; null: those that the benchmark calls moving, or all")
+    )
+    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("what is passed on to the environments"))
+    view: str = field(default="pixels", metadata=_doc("what is filmed"))
+    policy: str = field(default="random", metadata=_doc("who plays: random, or the folder of a run or of a study"))
+    seed: int = field(default=0, metadata=_doc("of the videos, the networks and the order of learning", least=0))
+    out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
+    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
 
 
 @dataclass
@@ -205,13 +335,17 @@ class SweepConfig:
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
 
 
 SCHEMAS: dict[str, type] = {
     "diagnose": DiagnoseConfig,
+    "ablate": AblateConfig,
     "train": TrainConfig,
+    "pretrain": PretrainConfig,
     "sweep": SweepConfig,
     "report": ReportConfig,
+    "power": PowerConfig,
     "view": ViewConfig,
     "measure": MeasureConfig,
     "list": ListConfig,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 LEVEL = 0.95
 RESAMPLES = 4000
@@ -49,10 +49,9 @@ def bootstrap(
     resample draws n - 1 of n seeds, which makes the squared standard error of a mean unbiased. A
     percentile bootstrap promises 95 % and keeps about 83 % with five seeds, and far less for a ψ near its
     boundary at zero, where resampling adds to the upward bias of absolute values. In simulations with
-    known truth (normal and skewed seeds; a part is in the tests) this one kept about 95-97 % for φ and ψ with
-    5, 10 and 20 seeds and 90-97 % for a ψ near zero; bootstrap-t kept 90-95 % with five seeds at up to
-    thrice the width. No interval of five seeds knows of a failure that none of them had: with one seed in
-    five failing, an AUC's kept 65-69 %, φ's and ψ's 95-98 %.
+    known truth (tests/benchmarks/bench_coverage.py; docs/calibration.md has the table) this one keeps 93-97 % for
+    AUC and the calibrated φ and ψ with 5, 10 and 20 seeds, where BCa is as far off as percentiles and bootstrap-t
+    falls short for ratios. No interval of five seeds knows of a failure that none of them had: see the same table.
 
     Parameters
     ----------
@@ -77,10 +76,24 @@ def bootstrap(
     if max(counts) < 2:
         return Interval(np.full_like(estimate, np.nan), np.full_like(estimate, np.nan))
     rng = np.random.default_rng(seed)
-    replicates = statistic(_replicates(samples, paired, aggregate, resamples, rng))
-    spread = replicates.std(0)
-    quantile = stdtrit(min(count for count in counts if count > 1) - 1, 0.5 + level / 2)
-    return Interval(estimate - quantile * spread, estimate + quantile * spread)
+    drawn = statistic(replicates(samples, paired=paired, aggregate=aggregate, resamples=resamples, rng=rng))
+    spread = half_width(drawn, min(count for count in counts if count > 1), level)
+    return Interval(estimate - spread, estimate + spread)
+
+
+def half_width(drawn: np.ndarray, count: int, level: float = LEVEL) -> np.ndarray:
+    """Half the width of the intervals of statistics (resamples, …) drawn from `count` seeds: t times their spread."""
+    if count < 2:
+        return np.full(drawn.shape[1:], np.nan)
+    return stdtrit(count - 1, 0.5 + level / 2) * drawn.std(0)
+
+
+def widen(estimate: np.ndarray, drawn: np.ndarray, count: int) -> np.ndarray:
+    """Replicates whose deviations from the estimate are as much wider as Student's t is than the normal.
+
+    For statistics that are not smooth (ranks, classes), whose quantiles over replicates are their interval.
+    """
+    return estimate + (drawn - estimate) * stdtrit(count - 1, 0.975) / ndtri(0.975)
 
 
 def mean_interval(values: np.ndarray, level: float = LEVEL) -> Interval:
@@ -92,10 +105,15 @@ def mean_interval(values: np.ndarray, level: float = LEVEL) -> Interval:
     return Interval(values.mean(0) - half, values.mean(0) + half)
 
 
-def _replicates(
-    samples: list[np.ndarray], paired: bool, aggregate: Aggregate, resamples: int, rng: np.random.Generator
+def replicates(
+    samples: list[np.ndarray],
+    *,
+    paired: bool,
+    rng: np.random.Generator,
+    aggregate: Aggregate = mean_over_seeds,
+    resamples: int = RESAMPLES,
 ) -> np.ndarray:
-    """Averages (resamples, conditions) of drawn seeds."""
+    """Averages (resamples, conditions) of n - 1 drawn seeds of each condition's n; NaN for a condition of one seed."""
     averages = np.full((resamples, len(samples)), np.nan)
     drawn = None
     for column, sample in enumerate(samples):

@@ -35,10 +35,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call ended: `error` is None when it ended well, else one line."""
+    """How a call ended: `error` is None when it ended well, else one line; `stopped` says that it may be continued."""
 
     call: Call
     error: str | None = None
+    stopped: bool = False
 
 
 def launch(
@@ -53,7 +54,7 @@ def launch(
     name: a registered launcher.
     function: `module:function`, imported where the calls are made.
     watch: called a few times a second by the launching process, to show progress.
-    knobs: the launcher's own settings (local: workers, threads).
+    knobs: the launcher's own settings (local: workers, threads, grace, processes).
     Returns the outcomes in the order of `calls`.
     """
     return launchers.resolve(name)(function, calls, watch=watch, **knobs)

@@ -15,7 +15,7 @@ from lcd.agents import agents
 from lcd.agents.learner import spaces_for
 from lcd.agents.ppg import PPG
 from lcd.agents.stepping import Stepper
-from lcd.agents.store import StoreSize, is_mask, require_room
+from lcd.agents.store import RolloutStore, StoreSize, is_mask, require_room
 from lcd.pipelines.launch import RUNS_AT_ONCE
 from lcd.pipelines.train import build_agent, build_environment, stages_of
 
@@ -55,16 +55,19 @@ def told(run_configs: Iterable[dict[str, Any]], together: int) -> str | None:
 
 
 def prepare(agent: LightningModule, run_config: dict[str, Any], checkpoint: Path, anew: bool) -> None:
-    """Say where a run's rollouts go before it is trained."""
+    """Say where a run's rollouts go before it is trained; each of its processes has its own."""
     if not isinstance(agent, PPG):
         return
-    folder = checkpoint.parent / FOLDER
+    world = agent.ranks.world
+    folder = checkpoint.parent / FOLDER / f"rank-{agent.ranks.rank}"
+    runs = int(os.environ.get(RUNS_AT_ONCE, "1")) * world
+    size = store_size(run_config)
+    size = replace(size, copies=size.copies // world, runs=runs)
     if anew:
         shutil.rmtree(folder, ignore_errors=True)
-    size = replace(store_size(run_config), runs=int(os.environ.get(RUNS_AT_ONCE, "1")))
-    if size.spilled and anew:
-        require_room(folder, size.bytes)
-    agent.keep_rollouts(folder, size.spilled)
+        if size.spilled:
+            require_room(folder, size.bytes)
+    agent.store = RolloutStore(folder, size.spilled)
 
 
 def clear(checkpoint: Path) -> None:

@@ -115,7 +115,10 @@ def fraction(status: dict[str, Any]) -> float:
 
 def label(run_config: dict[str, Any]) -> str:
     """A run's condition as a reader names it."""
-    return f"{task_name(run_config)}  {run_config['view']}  p={run_config['reward_p']:g}"
+    parts = [task_name(run_config), run_config["view"], f"p={run_config['reward_p']:g}", run_config["agent"]["name"]]
+    usual = {"identity", "none"}
+    parts += [name for name in (run_config["frontend"]["name"], run_config["shaping"]) if name not in usual]
+    return "  ".join(parts)
 
 
 def clock(seconds: float) -> str:

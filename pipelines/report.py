@@ -2,15 +2,39 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from lcd.envs.errors import InputError
-from lcd.pipelines import store, track
+from lcd.envs.errors import InputError, nearest
+from lcd.pipelines import cost, stopping, store, track
+from lcd.pipelines.adaptive import recommended
+from lcd.pipelines.pictures import read_pictures
 from lcd.schemas import ReportConfig
+
+if TYPE_CHECKING:
+    from lcd.analyses import Analysis
+    from lcd.diagnosis import Diagnosis
+    from lcd.transfer import Transfer
+
+
+@dataclass(frozen=True)
+class Telling:
+    """How a diagnosis is told.
+
+    definition: of the headline's φ and ψ.
+    threshold: from where on a scaled score counts as hard.
+    formats: what tables are written in besides CSV.
+    first: the key of the analysis that is told before all else: an ablation's.
+    """
+
+    definition: str = "paper"
+    threshold: float = 0.5
+    formats: Sequence[str] = ()
+    first: str | None = None
 
 
 def run(cfg: ReportConfig) -> int:
@@ -20,8 +44,25 @@ def run(cfg: ReportConfig) -> int:
     source = Path(cfg.path).expanduser()
     console = Console()
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
-    publish(source, output_folder(cfg, source), console, study=study)
+    formats = _formats(cfg.tables)
+    if cfg.against is not None:
+        from lcd.pipelines.against import compare
+
+        return compare(cfg, source, Path(cfg.against).expanduser(), console, formats)
+    how = Telling(cfg.definition, cfg.threshold, formats)
+    if study is not None and _show_pretraining(study, console):
+        return 0
+    publish(source, output_folder(cfg, source), console, study=study, how=how)
     return 0
+
+
+def _formats(wanted: list[str]) -> list[str]:
+    from lcd.tables import FORMATS
+
+    for name in wanted:
+        if name not in FORMATS:
+            raise InputError(f"tables: '{name}' is no format; {nearest(name, FORMATS)}")
+    return wanted
 
 
 def output_folder(cfg: ReportConfig, source: Path) -> Path:
@@ -40,47 +81,118 @@ def publish(
     console: Console,
     study: store.Study | None = None,
     tracker: Mapping[str, Any] | None = None,
+    how: Telling | None = None,
 ) -> None:
     """Diagnose the curves at `source`, write everything into `folder`, print the table and where things are.
 
     study: the study that the curves belong to, if they do.
     tracker: the config of what mirrors the diagnosis; None mirrors nothing.
+    how: what is told, and how.
     """
-    from lcd.diagnosis import Diagnosis, diagnose_curves
-    from lcd.report import provenance, terminal_table, transfer_table, write_report
-    from lcd.transfer import save_transfers, split_phases, transfers
+    from lcd.analyses import analyse
+    from lcd.transfer import split_phases, transfers
 
-    plain, phased = split_phases(_curves(source, study, console))
+    how = how or Telling()
+    plain, phased = split_phases(finished_curves(source, study, console))
     curricula = transfers(phased) if len(phased) else []
-    diagnosis = diagnose_curves(plain) if len(plain) or not curricula else Diagnosis.empty()
-    how = {"source": source.name} if study is None else {"study": study.name, "asked_for": _asked(study)}
+    diagnosis = _diagnosed(plain, bool(curricula), study, how)
+    analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else recommended(study)))
+    diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
     try:
-        # Figures of tasks that are gone would be taken for figures of this diagnosis.
-        shutil.rmtree(folder / "figures", ignore_errors=True)
-        files = diagnosis.save(folder)
-        if curricula:
-            files["transfer"] = folder / "transfer.json"
-            save_transfers(files["transfer"], curricula)
-        page = write_report(folder, diagnosis, provenance=how | provenance(), transfers=curricula)
+        places = _write(source, folder, diagnosis, curricula, analyses, study, how)
     except OSError as error:
         raise InputError(f"out={folder} cannot be written ({error.strerror}): give a writable folder.") from None
-    if len(diagnosis.table):
-        console.print(terminal_table(diagnosis, console.width))
-    for transfer in curricula:
-        console.print(transfer_table(transfer))
-    for note in diagnosis.notes:
-        console.print(f"Note: {note}", highlight=False, soft_wrap=True, markup=False)
+    _tell(console, diagnosis, curricula, analyses, how)
     if study is not None and tracker is not None:
-        track.log_diagnosis(tracker, study, diagnosis, sorted((folder / "figures").glob("*.png")))
-    places = {"report": page, "scores": files["csv"], "diagnosis": files["json"], "transfer": files.get("transfer")}
+        figures = sorted((folder / "figures").glob("*.png"))
+        track.log_diagnosis(tracker, study, diagnosis, figures, analyses, read_pictures(study))
     for name, path in places.items():
-        if path is not None:
-            _place(console, name, path)
+        _place(console, name, path)
     if study is not None:
         _places_of_mirror(console, study)
 
 
-def _curves(source: Path, study: store.Study | None, console: Console) -> Any:
+def _diagnosed(plain: Any, curricula: bool, study: store.Study | None, how: Telling) -> "Diagnosis":
+    from lcd.diagnosis import Diagnosis, diagnose_curves
+
+    diagnosis = Diagnosis.empty()
+    if len(plain) or not curricula:
+        levels = {} if study is None else stopping.levels(study)
+        diagnosis = diagnose_curves(plain, definition=how.definition, levels=levels)
+    return diagnosis if study is None else replace(diagnosis, cost=cost.spent(study.runs()))
+
+
+def _write(
+    source: Path,
+    folder: Path,
+    diagnosis: "Diagnosis",
+    curricula: "list[Transfer]",
+    analyses: "list[Analysis]",
+    study: store.Study | None,
+    how: Telling,
+) -> dict[str, Path]:
+    """Write scores, tables, figures and the page; where they are."""
+    from lcd.provenance import provenance
+    from lcd.report import write_report
+    from lcd.tables import save_tables
+    from lcd.transfer import save_transfers
+
+    # Figures and tables of tasks that are gone would be taken for those of this diagnosis.
+    for made in ("figures", "tables"):
+        shutil.rmtree(folder / made, ignore_errors=True)
+    files = diagnosis.save(folder)
+    places = {"report": folder / "report.html", "scores": files["csv"], "diagnosis": files["json"]}
+    if curricula:
+        places["transfer"] = folder / "transfer.json"
+        save_transfers(places["transfer"], curricula)
+    if analyses or how.formats:
+        save_tables(folder / "tables", diagnosis, analyses, how.formats)
+        places["tables"] = folder / "tables"
+    origin = {"source": source.name} if study is None else {"study": study.name, "asked_for": _asked(study)}
+    if diagnosis.cost:
+        origin = {"cost": cost.told(diagnosis.cost)} | origin
+    if study is not None and (levels := stopping.levels(study)):
+        origin = {"stopped_early": f"{len(levels)} tasks were looked at repeatedly; intervals allow for that"} | origin
+    write_report(
+        folder,
+        diagnosis,
+        provenance=origin | provenance(),
+        transfers=curricula,
+        analyses=analyses,
+        pictures={} if study is None else read_pictures(study),
+        threshold=how.threshold,
+        first=how.first,
+    )
+    return places
+
+
+def _tell(
+    console: Console,
+    diagnosis: "Diagnosis",
+    curricula: "list[Transfer]",
+    analyses: "list[Analysis]",
+    how: Telling,
+) -> None:
+    """Print the tables: an ablation's own, or the scores."""
+    from lcd.calibration_figures import calibration_table
+    from lcd.terminal import analysis_table, terminal_table, transfer_table
+
+    leading = [analysis for analysis in analyses if how.first and analysis.key.startswith(how.first)]
+    for analysis in leading or [analysis for analysis in analyses if analysis.key == "adaptive"]:
+        console.print(analysis_table(analysis, console.width))
+    if len(diagnosis.table) and not leading:
+        console.print(terminal_table(diagnosis, console.width))
+    for transfer in curricula:
+        console.print(transfer_table(transfer))
+    if diagnosis.calibration:
+        console.print(calibration_table(diagnosis))
+    if diagnosis.cost:
+        console.print(f"It cost {cost.told(diagnosis.cost)}.", highlight=False, soft_wrap=True)
+    for note in diagnosis.notes:
+        console.print(f"Note: {note}", highlight=False, soft_wrap=True, markup=False)
+
+
+def finished_curves(source: Path, study: store.Study | None, console: Console) -> Any:
     """The curves at `source`; of a study those of its finished runs, because half a curve has another area."""
     import pandas as pd
 
@@ -93,6 +205,23 @@ def _curves(source: Path, study: store.Study | None, console: Console) -> Any:
     if len(done) < len(made):
         console.print(f"{len(made) - len(done)} of {len(made)} runs are not done and left out.", highlight=False)
     return pd.concat([read_curves(run.path / "curve.csv") for run in done], ignore_index=True)
+
+
+def _show_pretraining(study: store.Study, console: Console) -> bool:
+    """How well the front-ends that a study pretrained show objects; whether there is nothing else to report."""
+    from lcd.pipelines.objectness import latest, shown, verdict
+    from lcd.pipelines.pretrain import summary
+
+    pretrained = [run for run in study.runs() if "videos" in run.config]
+    for run in (run for run in pretrained if run.done):
+        console.print(summary(run), highlight=False)
+        if (measured := latest(run.path)) is not None:
+            console.print(shown(measured))
+            console.print(*verdict(measured), sep="\n", highlight=False)
+        for name, path in {"pictures": "pictures", "objectness": "objectness.csv", "front-end": "flow.pt"}.items():
+            if (run.path / path).exists():
+                _place(console, name, run.path / path)
+    return bool(pretrained) and len(pretrained) == len(study.runs())
 
 
 def _asked(study: store.Study) -> Any:

@@ -1,8 +1,11 @@
 """From configs to runs: which runs a study needs, and what happens around the training of one."""
 
+import contextlib
+import errno
+import os
 import traceback
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,49 +16,39 @@ from lcd.config import seed_list, show
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files import write_atomic
-from lcd.pipelines import store
+from lcd.pipelines import adaptive, store
+from lcd.pipelines.parts import known, parts_of, steps_for
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
+from lcd.stopping import Stopped
 
-SEMANTIC = "semantic"
 CURRICULUM = "curriculum"
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 ERROR_FILE = "error.txt"
 
 
-class Stopped(BaseException):
-    """Training was told to stop; what its checkpoint holds is continued by the next start."""
-
-
 def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
-    """The run configs of a study: each view at p = 1, and the semantic view at each smaller p, for every task."""
+    """The run configs of a study: those of all its parts, each once.
+
+    A part has each view at p = 1, and the semantic view at each smaller p, for every task.
+    """
     from lcd.envs.benchmarks import get_benchmark
 
-    study = cfg.study
+    study, chosen = cfg.study, adaptive.recommend(cfg)
     benchmark = get_benchmark(cfg.benchmark.name)
-    tasks = list(benchmark.tasks) if study.tasks is None else study.tasks
-    known("study.tasks", tasks, benchmark.tasks, cfg.benchmark.name)
-    known("study.views", study.views, benchmark.views, cfg.benchmark.name)
-    known("study.shaping", [study.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
-    thinned = sorted((p for p in study.reward_p if p < 1), reverse=True)
-    if 1 not in study.reward_p:
-        raise InputError(f"study.reward_p={show(study.reward_p)} must contain 1: every score compares with it.")
-    if thinned and SEMANTIC not in study.views:
-        raise InputError(
-            f"study.reward_p={show(study.reward_p)} needs the semantic view: add semantic to study.views, "
-            "or give study.reward_p=[1]."
-        )
+    parts = parts_of(cfg, benchmark) if chosen is None else adaptive.parts_of(cfg, chosen)
     shared = {
         "seeds": seed_list("study.seeds", study.seeds),
-        "steps": study.steps,
         "evaluation": study.evaluation,
-        "shaping": study.shaping,
     }
-    conditions = [(view, 1.0) for view in study.views] + [(SEMANTIC, p) for p in thinned]
-    parts = _parts(cfg)
-    return [
-        _run_config(parts, task=task, knobs={}, view=view, reward_p=p, **shared)
-        for task in tasks
-        for view, p in conditions
-    ]
+    found: dict[str, dict[str, Any]] = {}
+    for part in parts:
+        agents = [_agent(given) for given in part.agents]
+        frontends = [_frontend(given) for given in part.frontends]
+        for condition in replace(part, agents=agents, frontends=frontends).crossed():
+            steps = steps_for(cfg, condition["agent"]["name"])
+            made = _run_config(cfg.benchmark.name, knobs={}, steps=steps, **condition, **shared)
+            found.setdefault(store.run_id(made), made)
+    return list(found.values())
 
 
 def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
@@ -75,7 +68,9 @@ def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
     for stage in stages or [{"task": cfg.task.name, "knobs": cfg.task.knobs}]:
         reward_range(benchmark, stage["task"], seeds[0], stage["knobs"])
     run_config = _run_config(
-        _parts(cfg),
+        cfg.benchmark.name,
+        agent=_agent(cfg.agent),
+        frontend=_frontend(cfg.frontend),
         task=cfg.task.name,
         knobs=cfg.task.knobs,
         view=cfg.view,
@@ -144,51 +139,71 @@ def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:
     return {"name": name, "task": task, "knobs": dict(knobs), "steps": steps}
 
 
-def known(key: str, names: Iterable[str], options: Collection[str], benchmark: str) -> None:
-    """Refuse names that a benchmark does not have, and names given twice.
+def _agent(given: Mapping[str, Any]) -> dict[str, Any]:
+    """An agent's whole config, validated by the agent."""
+    from lcd import agents
 
-    key: the config key, for the error's sentence.
-    """
-    names = list(names)
-    if not names:
-        raise InputError(f"{key}=[] is empty: {nearest('', options)}")
-    for name in names:
-        if name not in options:
-            raise InputError(f"{key}: '{name}' is not in the benchmark '{benchmark}': {nearest(name, options)}")
-        if names.count(name) > 1:
-            raise InputError(f"{key}={show(names)} names '{name}' twice: give each once.")
-
-
-def _parts(cfg: DiagnoseConfig | TrainConfig) -> dict[str, Any]:
-    """The parts that all runs of a command share, validated by those they belong to."""
-    from lcd import agents, frontends
-
-    agent, frontend = dict(cfg.agent), dict(cfg.frontend)
-    agent_name, frontend_name = str(agent.pop("name")), str(frontend.pop("name"))
-    frontends.make(frontend_name, **frontend)
+    params = dict(given)
+    name = str(params.pop("name"))
     # Defaults are written down too: a run must not become another one when a default changes.
-    agent = asdict(agents.validate(agent_name, agent))
-    return {
-        "benchmark": cfg.benchmark.name,
-        "agent": {"name": agent_name} | agent,
-        "frontend": {"name": frontend_name} | frontend,
-    }
+    return {"name": name} | asdict(agents.validate(name, params))
 
 
-def _run_config(parts: Mapping[str, Any], evaluation: EvaluationConfig, **fields: Any) -> dict[str, Any]:
+def _frontend(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run writes down of its front-end, validated by making it."""
+    from lcd.frontends.record import record
+
+    knobs = dict(given)
+    return record(str(knobs.pop("name")), **knobs)
+
+
+def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> dict[str, Any]:
     return {
-        "benchmark": parts["benchmark"],
+        "benchmark": benchmark,
         "task": fields["task"],
         "knobs": dict(fields["knobs"]),
         "view": fields["view"],
-        "frontend": parts["frontend"],
+        "frontend": fields["frontend"],
         "reward_p": float(fields["reward_p"]),
         "shaping": fields["shaping"],
-        "agent": parts["agent"],
+        "agent": fields["agent"],
         "seeds": list(fields["seeds"]),
         "steps": fields["steps"],
         "evaluation": {"every": evaluation.every, "copies": evaluation.copies, "episodes": evaluation.episodes},
     }
+
+
+def agent_of(run_config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The agent's name and its hyper-parameters."""
+    params = dict(run_config["agent"])
+    return params.pop("name"), params
+
+
+def check_share(name: str, params: Mapping[str, Any], device: Mapping[str, Any]) -> None:
+    """Refuse what several processes cannot train together, each with its share of the agent's copies.
+
+    name, params: the agent and its hyper-parameters.
+    device: `accelerator`, `devices` and `num_nodes`.
+    """
+    from lcd import agents
+
+    world = int(device.get("devices", 1)) * int(device.get("num_nodes", 1))
+    if world == 1:
+        return
+    how = f"devices={device.get('devices', 1)}" + (f" num_nodes={n}" if (n := device.get("num_nodes", 1)) > 1 else "")
+    if not hasattr(agents.agents.resolve(name), "ranks"):
+        raise InputError(f"{how}: agent={name} cannot be trained by several processes: give devices=1.")
+    if device.get("accelerator") == "mps":
+        raise InputError(f"{how}: device=mps is a single one: give devices=1, or device=cpu.")
+    copies = agents.validate(name, params).copies
+    if copies % world:
+        raise InputError(
+            f"agent.copies={copies} must be divisible by the {world} processes of {how}, among which they are shared."
+        )
+    try:
+        agents.validate(name, {**params, "copies": copies // world})
+    except InputError as error:
+        raise InputError(f"{how} gives each process {copies // world} of agent.copies={copies}: {error}") from None
 
 
 def resolve(target: str) -> Any:
@@ -207,19 +222,32 @@ def perform(
     with store.run_lock(run_dir):
         if store.Run(run_dir, run_config).done:
             return
-        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"])
+        where = {"threads": int(os.environ.get("OMP_NUM_THREADS") or 1), "device": _device(device["accelerator"])}
+        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"], **where)
         try:
             resolve(train)(run_config, run_dir, tracker, device)
         except (Stopped, KeyboardInterrupt, SystemExit):
-            store.update_status(run_dir, state=store.QUEUED)
+            with contextlib.suppress(OSError):
+                store.update_status(run_dir, state=store.QUEUED)
             raise
         except Exception as error:
-            store.update_status(run_dir, state=store.FAILED, error=describe(error))
-            write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
+            # On a full disk neither may fit; what went wrong is told all the same.
+            with contextlib.suppress(OSError):
+                store.update_status(run_dir, state=store.FAILED, error=describe(error))
+                write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
             raise
         if not store.Run(run_dir, run_config).done:
             _refuse_unfinished(train, run_dir)
         (Path(run_dir) / ERROR_FILE).unlink(missing_ok=True)
+
+
+def _device(accelerator: str) -> str:
+    """What Lightning will train on."""
+    if accelerator != "auto":
+        return accelerator
+    import torch
+
+    return next((name for name in ("cuda", "mps") if getattr(torch, name).is_available()), "cpu")
 
 
 def _refuse_unfinished(train: str, run_dir: str) -> None:
@@ -231,4 +259,6 @@ def _refuse_unfinished(train: str, run_dir: str) -> None:
 def describe(error: BaseException) -> str:
     """An error in one line."""
     text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.errno in FULL:
+        return f"{text}. What was written before is whole: make room, and the same command continues."
     return text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"[:500]

@@ -34,6 +34,17 @@ def write_sheets(benchmark: Any, cfg: ViewConfig, views: Sequence[str], out: Pat
     return [out, moving]
 
 
+def labelled_moment(benchmark: Any, cfg: ViewConfig, views: Sequence[str]) -> dict[str, np.ndarray]:
+    """The last of `cfg.frames` moments of one level under each view, masks in a colour for each label."""
+    *_, last = _moments(benchmark, cfg, views)
+    shown = {}
+    for view in views:
+        colours = _colours(benchmark.label_names(cfg.task.name, view))
+        greys = benchmark.intensities(cfg.task.name, view) if len(colours) else ()
+        shown[view] = _tile(last[view][0], greys, colours)
+    return shown
+
+
 def _moments(benchmark: Any, cfg: ViewConfig, views: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
     env = benchmark.make_pairs(
         cfg.task.name, split=cfg.split, num_envs=cfg.levels, seed=cfg.seed, views=tuple(views), **cfg.task.knobs

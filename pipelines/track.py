@@ -17,7 +17,7 @@ from lcd.envs.registry import Registry
 from lcd.pipelines import store
 
 STEP = "env_step"
-STATISTICS = ("return_mean", "return_std", "length_mean", "episodes")
+STATISTICS = ("return_mean", "return_std", "length_mean", "episodes", "loss", "static_loss", "speed", "outside")
 INIT_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 3.0
 HEADER, BLOCK = 7, 32768
@@ -71,6 +71,12 @@ class Tracker:
 
     def log_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Mirror rows of the run's curve. Call it only with rows that a checkpoint holds; repeated ones are skipped."""
+
+    def log_pictures(self, step: int, pictures: Mapping[str, Path]) -> None:
+        """Mirror PNG files of one step, after its rows."""
+
+    def log_table(self, step: int, name: str, table: Any) -> None:
+        """Mirror a data frame of one step, after its rows."""
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """End the run's mirror with its final numbers."""
@@ -143,6 +149,19 @@ class WandbTracker(Tracker):
         if by_step:
             self.mirrored_step = max(by_step)
             store.update_status(self.run_dir, mirrored_step=self.mirrored_step)
+
+    @_harmless
+    def log_pictures(self, step: int, pictures: Mapping[str, Path]) -> None:
+        import wandb
+
+        images = {f"pictures/{name}": wandb.Image(str(path)) for name, path in pictures.items()}
+        self.logger.experiment.log({STEP: step} | images)
+
+    @_harmless
+    def log_table(self, step: int, name: str, table: Any) -> None:
+        import wandb
+
+        self.logger.experiment.log({STEP: step, f"tables/{name}": wandb.Table(dataframe=table)})
 
     @_harmless
     def finish(self, summary: Mapping[str, Any]) -> None:
@@ -241,7 +260,15 @@ class _Mirror:
     broken = False
 
     @_harmless
-    def log(self, settings: Mapping[str, Any], study: store.Study, diagnosis: Any, figures: Sequence[Path]) -> None:
+    def log(
+        self,
+        settings: Mapping[str, Any],
+        study: store.Study,
+        diagnosis: Any,
+        figures: Sequence[Path],
+        analyses: Sequence[Any],
+        pictures: Mapping[str, Mapping[str, bytes]],
+    ) -> None:
         import wandb
 
         run_id = study.record.get("wandb_id") or new_id()
@@ -258,16 +285,85 @@ class _Mirror:
             job_type="diagnosis",
             config={"requests": study.record["requests"]},
         )
-        table = diagnosis.table.astype(object).where(diagnosis.table.notna(), None)
+        tables = {"challenge": wandb.Table(dataframe=_holding_none(diagnosis.table))}
+        tables |= {
+            f"tables/{analysis.key}": wandb.Table(dataframe=_holding_none(analysis.table)) for analysis in analyses
+        }
+        if not diagnosis.curves.empty:
+            tables["curves"] = wandb.Table(dataframe=_holding_none(mean_curves(diagnosis.curves)))
         images = {f"figures/{path.stem}": wandb.Image(str(path)) for path in figures}
-        run.log({"challenge": wandb.Table(dataframe=table)} | images)
-        for row in table.to_dict("records"):
-            scores = {f"{row['task']}/{name}": row[name] for name in ("phi", "psi", "status")}
-            run.summary.update(scores)
+        images |= _views(pictures)
+        run.log(tables | images | _charts(diagnosis.table))
+        run.summary.update(summary_of(diagnosis, analyses))
         finish(run, folder)
 
 
-def log_diagnosis(tracker: Mapping[str, Any], study: store.Study, diagnosis: Any, figures: Sequence[Path]) -> None:
-    """Mirror a study's diagnosis: its table and its PNG figures, as a run of the study's group."""
+def _holding_none(table: Any) -> Any:
+    """A table whose missing numbers are None, which W&B shows as empty."""
+    return table.astype(object).where(table.notna(), None)
+
+
+def mean_curves(curves: Any) -> Any:
+    """Mean over seeds at every evaluation of a condition: what W&B's own line charts are drawn from."""
+    from lcd.curves import CONDITION
+
+    keys = [*CONDITION, "split", "step"]
+    found = curves.groupby(keys, sort=True)["normalised"].agg(["mean", "min", "max", "count"]).reset_index()
+    return found.rename(columns={"mean": "return_normalised", "min": "lowest_seed", "max": "highest_seed"})
+
+
+def _charts(table: Any) -> dict[str, Any]:
+    """Custom charts with their data: the plane of challenges, and both scores as bars."""
+    import wandb
+
+    placed = table[table["phi"].notna() & table["psi"].notna()]
+    if placed.empty:
+        return {}
+    data = wandb.Table(dataframe=_holding_none(placed[["task", "phi", "psi"]]))
+    return {
+        "charts/plane": wandb.plot.scatter(data, "phi", "psi", title="What makes each task hard"),
+        "charts/phi": wandb.plot.bar(data, "task", "phi", title="Perceptual challenge"),
+        "charts/psi": wandb.plot.bar(data, "task", "psi", title="Reinforcement-learning challenge"),
+    }
+
+
+def _views(pictures: Mapping[str, Mapping[str, bytes]]) -> dict[str, Any]:
+    import io
+
+    import wandb
+    from PIL import Image
+
+    return {
+        f"views/{task}/{view}": wandb.Image(Image.open(io.BytesIO(content)), caption=f"{task}, {view}")
+        for task, by_view in pictures.items()
+        for view, content in by_view.items()
+    }
+
+
+def summary_of(diagnosis: Any, analyses: Sequence[Any]) -> dict[str, Any]:
+    """What a study's one summary run says: scores by task (and agent, where several), outcomes, cost."""
+    table = _holding_none(diagnosis.table)
+    several = "agent" in table and len(table[["task"]].drop_duplicates()) < len(table)
+    found: dict[str, Any] = {}
+    for row in table.to_dict("records"):
+        name = "/".join(row[key] for key in ("task", "agent", "frontend", "shaping")) if several else row["task"]
+        found |= {f"{name}/{score}": row[score] for score in ("phi", "psi", "status")}
+    found |= {f"says/{analysis.key}": " ".join(analysis.says) for analysis in analyses if analysis.says}
+    return found | {f"cost/{key}": value for key, value in getattr(diagnosis, "cost", {}).items()}
+
+
+def log_diagnosis(
+    tracker: Mapping[str, Any],
+    study: store.Study,
+    diagnosis: Any,
+    figures: Sequence[Path],
+    analyses: Sequence[Any] = (),
+    pictures: Mapping[str, Mapping[str, bytes]] | None = None,
+) -> None:
+    """Mirror a study's diagnosis as one summary run of the study's group.
+
+    It has every table, the PNG figures, the pictures of the views, and custom charts with their data: what a W&B report
+    is made of.
+    """
     if tracker["name"] == "wandb" and tracker.get("mode") != "disabled":
-        _Mirror().log(tracker, study, diagnosis, figures)
+        _Mirror().log(tracker, study, diagnosis, figures, analyses, pictures or {})

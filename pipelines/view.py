@@ -13,7 +13,7 @@ from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.pipelines.graph import draw_graph
-from lcd.pipelines.runs import known
+from lcd.pipelines.parts import known
 from lcd.schemas import VIEWS, ViewConfig
 
 TILE_INCHES = 1.1

@@ -11,10 +11,10 @@ from lcd.envs.errors import InputError, nearest
 from lcd.envs.hardness.mdp import DiscreteMDP
 
 MOST_MARKOV_STATES = 2_000_000
-POLICIES = ("optimal", "random")
+POLICIES = ("optimal", "random", "blind")
 
 
-def expected_return(mdp: DiscreteMDP, policy: Literal["optimal", "random"] = "optimal") -> float:
+def expected_return(mdp: DiscreteMDP, policy: Literal["optimal", "random", "blind"] = "optimal") -> float:
     """The expected undiscounted return of an episode, without the reward noise (taken to have mean zero).
 
     Backward induction over the horizon. The Markov state is what the reward can depend on of the past (the last
@@ -24,10 +24,18 @@ def expected_return(mdp: DiscreteMDP, policy: Literal["optimal", "random"] = "op
 
     Args:
         mdp: the toy.
-        policy: "optimal" (over all policies, those with memory included) or "random" (uniform actions).
+        policy: "optimal" (over all policies, those with memory included), "random" (uniform actions) or "blind"
+            (the best of those that take one action always, and so need not look).
     """
     if policy not in POLICIES:
         raise InputError(f"policy is {policy!r}, which is none of its values; {nearest(policy, POLICIES)}")
+    if policy == "blind":
+        return max(_return_of(mdp, action) for action in range(mdp.knobs.action_space_size))
+    return _return_of(mdp, policy)
+
+
+def _return_of(mdp: DiscreteMDP, policy: str | int) -> float:
+    """The expected return of the optimal or the random policy, or of always taking one action."""
     knobs = mdp.knobs
     past = _past_of_function(mdp) if mdp.window else _past_of_sequences(mdp)
     values = np.unique(np.concatenate([np.zeros(1), *(each.ravel() for each in past.earned)]))
@@ -145,7 +153,7 @@ def _outcomes(
     return due * knobs.reward_scale + extra + going_on
 
 
-def _choose(outcome: np.ndarray, mdp: DiscreteMDP, past: _Past, noise: np.ndarray, policy: str) -> np.ndarray:
+def _choose(outcome: np.ndarray, mdp: DiscreteMDP, past: _Past, noise: np.ndarray, policy: str | int) -> np.ndarray:
     """(pasts, pending): the value of the policy's choice among the actions."""
     local = mdp.true_local()[past.state]
     chance = noise[past.state]
@@ -159,4 +167,6 @@ def _choose(outcome: np.ndarray, mdp: DiscreteMDP, past: _Past, noise: np.ndarra
         true = np.take_along_axis(outcome, local[:, :, None, None], axis=3)[..., 0]
         astray = (outcome.sum(axis=3) - true) / others
         of_actions = ((1 - chance[:, :, None]) * true + chance[:, :, None] * astray).transpose(0, 2, 1)
+    if isinstance(policy, int):
+        return of_actions[:, :, policy]
     return of_actions.max(axis=2) if policy == "optimal" else of_actions.mean(axis=2)

@@ -14,6 +14,7 @@ VIEWS = ("pixels", *MASKS)
 LABELS = "labels"
 SPLITS = ("train", "eval")
 SHAPINGS = ("none", "subgoals")
+SHAPED = ("heist", "leaper", "maze")
 
 # Procgen's number of each mode, and the games that have it ("easy" and "hard" are for all).
 MODES = {"easy": 0, "hard": 1, "extreme": 2, "memory": 10, "exploration": 1}
@@ -133,8 +134,10 @@ class ProcgenKnobs:
             )
 
     def _check_masks(self) -> None:
-        if self.shaping != "none" and self.game not in ("heist", "leaper", "maze"):
-            raise InputError(f"shaping is {self.shaping!r}, but only heist, leaper and maze have sub-goals.")
+        if self.shaping != "none" and self.game not in SHAPED:
+            raise InputError(
+                f"shaping is {self.shaping!r}, but only {', '.join(SHAPED[:-1])} and {SHAPED[-1]} have sub-goals."
+            )
         if self.use_generated_assets and self.shaping != "none":
             raise InputError("shaping reads the game's state, which Procgen cannot give for use_generated_assets=True.")
         if self.view == "pixels":

@@ -5,15 +5,15 @@ phase's rollouts, in which the policy's network learns to predict values, too, w
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import Tensor, nn
 
 from lcd.agents.networks import ActorCritic
-from lcd.agents.ppo import PPO, PPOConfig, average, check, mean_of
+from lcd.agents.ppo import PPO, PPOConfig, average, check
 from lcd.agents.store import RolloutStore, StoreSize
+from lcd.envs.errors import InputError
 
 VARIANTS = ("dual", "shared", "detached")
 
@@ -105,7 +105,6 @@ class PPG(PPO):
     def __init__(self, *arguments, **named):
         super().__init__(*arguments, **named)
         self.store = RolloutStore()
-        self._kept_in: tuple[Path, bool] | None = None
         self._learning = ("policy", "value")
 
     def network(self, shape: tuple[int, ...]) -> nn.Module:
@@ -127,6 +126,11 @@ class PPG(PPO):
         return StoreSize(*sizes, shape, itemsize, self.policy.outputs + self.policy.deviations, mask)
 
     # Learning
+
+    def on_fit_start(self) -> None:
+        """Refuse what would only be noticed at the end of a phase."""
+        super().on_fit_start()
+        _ = self._auxiliary_rollouts
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """One optimiser for each kind of phase: their moments differ."""
@@ -162,7 +166,7 @@ class PPG(PPO):
         """Several passes over the phase's rollouts; returns the mean losses, (seeds,)."""
         config = self.config
         rollouts = len(self.store) * config.copies
-        minibatches = rollouts // config.auxiliary_rollouts
+        minibatches = rollouts // self._auxiliary_rollouts
         cloned = self._cloned(rollouts)
         order = self.shuffles(rollouts, config.auxiliary_epochs, minibatches, "auxiliary", index)
         seed = torch.arange(len(self.seeds), device=self.device)[:, None]
@@ -171,15 +175,25 @@ class PPG(PPO):
             batch = self.store.take(chosen.cpu().numpy(), self.device)
             batch["cloned"] = cloned[seed, chosen].flatten(1, 2)
             updates.append(self._update(batch))
-        return {f"auxiliary_{name}": loss for name, loss in mean_of(updates).items()}
+        return {f"auxiliary_{name}": loss for name, loss in self.mean_of(updates).items()}
+
+    @property
+    def _auxiliary_rollouts(self) -> int:
+        """This rank's share of an auxiliary minibatch."""
+        number, world = self.config.auxiliary_rollouts, self.ranks.world
+        if number % world:
+            raise InputError(
+                f"agent.auxiliary_rollouts={number} must be divisible by the {world} processes of the run."
+            )
+        return number // world
 
     @torch.no_grad()
     def _cloned(self, rollouts: int) -> Tensor:
         """What the policy says, before it changes, about all that is stored, (seeds, rollouts, time, outputs)."""
-        config, seeds = self.config, len(self.seeds)
+        seeds = len(self.seeds)
         numbers = torch.arange(rollouts).expand(seeds, -1)
         outputs = []
-        for chosen in numbers.split(config.auxiliary_rollouts, dim=1):
+        for chosen in numbers.split(self._auxiliary_rollouts, dim=1):
             batch = self.store.take(chosen.numpy(), self.device)
             said = self.networks(self.features_of(batch["inputs"]))[0]
             outputs.append(said.float().unflatten(1, (chosen.shape[1], -1)))
@@ -210,16 +224,6 @@ class PPG(PPO):
         return losses | {"total": losses["policy"] - self.config.entropy * losses["entropy"]}
 
     # Checkpoints
-
-    def keep_rollouts(self, folder: Path, spilled: bool) -> None:
-        """Keep the phase's rollouts in files: those that checkpoints need, or, `spilled`, all."""
-        self._kept_in = (folder, spilled)
-
-    def setup(self, stage: str) -> None:
-        """Each of several processes has rollouts, and so files, of its own."""
-        if self._kept_in is not None:
-            folder, spilled = self._kept_in
-            self.store = RolloutStore(folder / f"rank-{self.global_rank}", spilled)
 
     def on_save_checkpoint(self, checkpoint: dict) -> None:
         """A checkpoint in the middle of a phase needs the phase's rollouts so far."""

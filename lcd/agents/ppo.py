@@ -15,10 +15,12 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import Tensor, nn
 
+from lcd.agents.frozen import FrozenFrontend
 from lcd.agents.initialise import SCHEMES
 from lcd.agents.networks import ENCODERS, ActorCritic
 from lcd.agents.policies import policy_for
 from lcd.agents.population import EXECUTIONS, Population
+from lcd.agents.ranks import ALONE, Ranks
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 
@@ -118,10 +120,12 @@ class PPO(LightningModule):
         shape: shape of one feature that the front-end gives.
         actions: number of discrete actions, or the box of continuous ones.
         seeds: the run's seeds.
-        frontend: the frozen encoder between observations and networks.
+        frontend: the frozen encoder between observations and networks, as `lcd.agents.frozen.freeze` makes it.
     """
 
     Config = PPOConfig
+    ranks = ALONE
+    """The processes that train this agent together; `config.copies` are those of each."""
 
     def __init__(
         self,
@@ -134,7 +138,7 @@ class PPO(LightningModule):
         super().__init__()
         self.automatic_optimization = False
         self.config, self.seeds = config, list(seeds)
-        self.frontend = frontend.requires_grad_(False).eval()
+        self.frontend = frontend if isinstance(frontend, FrozenFrontend) else FrozenFrontend(frontend)
         self.policy = policy_for(actions)
         self.networks = Population(lambda: self.network(shape), self.seeds, config.execution, config.compile)
         self.losses: dict[str, Tensor] = {}
@@ -148,11 +152,16 @@ class PPO(LightningModule):
 
     # Acting
 
-    @torch.no_grad()
+    def see(self, observations: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Observations of all copies → features, and what a rollout keeps to have them again, (seeds, copies, …)."""
+        seen = torch.from_numpy(observations).to(self.device)
+        features = self.frontend(seen)
+        kept = self.frontend.kept(seen, features)
+        return features.unflatten(0, (len(self.seeds), -1)), kept.unflatten(0, (len(self.seeds), -1))
+
     def encode(self, observations: np.ndarray) -> Tensor:
         """Observations of all copies → features (seeds, copies, …)."""
-        features = self.frontend(torch.from_numpy(observations).to(self.device))
-        return features.unflatten(0, (len(self.seeds), -1))
+        return self.see(observations)[0]
 
     @torch.no_grad()
     def act(self, features: Tensor, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -184,7 +193,7 @@ class PPO(LightningModule):
 
     def features_of(self, inputs: Tensor) -> Tensor:
         """What the networks see, made of what a rollout keeps."""
-        return inputs
+        return self.frontend.features_of(inputs)
 
     def on_fit_start(self) -> None:
         """Refuse what Lightning would only warn of."""
@@ -205,7 +214,7 @@ class PPO(LightningModule):
         rollout["advantages"] = advantages(rollout, config.gamma, config.gae_lambda)
         rollout["targets"] = rollout["advantages"] + rollout["values"]
         if config.normalise_advantages == "rollout":
-            rollout["advantages"] = standardise(rollout["advantages"], rollout["weights"], axes=(1, 2))
+            rollout["advantages"] = standardise(rollout["advantages"], rollout["weights"], (1, 2), self.ranks)
         return self.samples(rollout)
 
     def learn(self, samples: dict[str, Tensor], epochs: int, *stream: str | int) -> dict[str, Tensor]:
@@ -215,7 +224,13 @@ class PPO(LightningModule):
         updates = []
         for chosen in order.unbind(1):
             updates.append(self._update({name: value[seed, chosen] for name, value in samples.items()}))
-        return mean_of(updates)
+        return self.mean_of(updates)
+
+    def mean_of(self, updates: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+        """The mean of each loss over updates, (seeds,)."""
+        means = {name: torch.stack([losses[name] for losses in updates]).mean(0) for name in updates[0]}
+        # Losses are each rank's share of a mean; the norm is of the gradient that is already summed.
+        return {name: mean if name == "grad_norm" else self.ranks.sum(mean) for name, mean in means.items()}
 
     def samples(self, rollout: dict[str, Tensor]) -> dict[str, Tensor]:
         """What minibatches are drawn from, (seeds, samples, …): here every step on its own."""
@@ -225,7 +240,7 @@ class PPO(LightningModule):
         """Every seed's minibatches of that many samples, (seeds, epochs x minibatches, minibatch)."""
         orders = []
         for seed in self.seeds:
-            generator = np.random.default_rng(seed_sequence(seed, *stream))
+            generator = np.random.default_rng(seed_sequence(seed, *stream, *self.ranks.branch))
             orders.append(generator.permuted(np.tile(np.arange(samples), (epochs, 1)), axis=1))
         order = torch.from_numpy(np.stack(orders)).reshape(len(self.seeds), epochs * minibatches, -1)
         return order.to(self.device)
@@ -240,6 +255,7 @@ class PPO(LightningModule):
             self.manual_backward(losses["total"].sum())
             parts.append({name: loss.detach() for name, loss in losses.items()})
         losses = {name: torch.stack([part[name] for part in parts]).sum(0) for name in parts[0]}
+        self.ranks.sum_gradients(self.networks.parameters())
         self._unscale(optimizer)
         if self.config.max_grad_norm > 0:
             losses["grad_norm"] = self.networks.clip_gradients(self.config.max_grad_norm)
@@ -263,10 +279,10 @@ class PPO(LightningModule):
     def prepare(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """What has to be known of a whole minibatch before it is split: normalised advantages, the weight of all."""
         weights = batch["weights"].flatten(1)
-        batch["number"] = weights.sum(-1)
+        batch["number"] = self.ranks.sum(weights.sum(-1))
         if self.config.normalise_advantages == "minibatch" and "advantages" in batch:
             gains = batch["advantages"]
-            batch["advantages"] = standardise(gains.flatten(1), weights, axes=(1,)).view_as(gains)
+            batch["advantages"] = standardise(gains.flatten(1), weights, (1,), self.ranks).view_as(gains)
         return batch
 
     def optimizer_of(self, batch: dict[str, Tensor]) -> LightningOptimizer:
@@ -312,13 +328,8 @@ def advantages(rollout: dict[str, Tensor], gamma: float, gae_lambda: float) -> T
     return result
 
 
-def mean_of(updates: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of each loss over updates."""
-    return {name: torch.stack([losses[name] for losses in updates]).mean(0) for name in updates[0]}
-
-
 def average(values: Tensor, weights: Tensor, number: Tensor) -> Tensor:
-    """Weighted mean over a seed's samples; `number` is the weight of all of them, so that means of parts add up."""
+    """Weighted mean of a seed's samples; `number` is the weight of all, on all ranks, so that means of parts add up."""
     return (values * weights).sum(-1) / number.clamp(min=1)
 
 
@@ -330,9 +341,9 @@ def split(batch: dict[str, Tensor], size: int) -> Iterator[dict[str, Tensor]]:
         yield {name: x if name == "number" else x[:, start : start + size] for name, x in batch.items()}
 
 
-def standardise(values: Tensor, weights: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Zero mean and unit deviation over `axes`, counting weighted samples only."""
-    number = weights.sum(axes, keepdim=True).clamp(min=2)
-    mean = (values * weights).sum(axes, keepdim=True) / number
-    variance = ((values - mean).square() * weights).sum(axes, keepdim=True) / (number - 1)
+def standardise(values: Tensor, weights: Tensor, axes: tuple[int, ...], ranks: Ranks = ALONE) -> Tensor:
+    """Zero mean and unit deviation over `axes` and ranks, counting weighted samples only."""
+    number = ranks.sum(weights.sum(axes, keepdim=True)).clamp(min=2)
+    mean = ranks.sum((values * weights).sum(axes, keepdim=True)) / number
+    variance = ranks.sum(((values - mean).square() * weights).sum(axes, keepdim=True)) / (number - 1)
     return (values - mean) / (variance.sqrt() + 1e-8)

@@ -18,6 +18,7 @@ def runs(tmp_path, monkeypatch):
         "d": {"state": "failed", "step": 0},
     }.items():
         config = {"task": f"toy/{name}", "knobs": {}, "view": "pixels", "reward_p": 0.5, "seeds": [0, 1], "steps": 100}
+        config |= {"agent": {"name": "ppo"}, "frontend": {"name": "identity"}, "shaping": "none"}
         (tmp_path / name).mkdir()
         made.append(store.Run(tmp_path / name, config))
         made[-1].update(steps=100, **status)

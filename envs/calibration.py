@@ -1,0 +1,130 @@
+"""The benchmarks `calibration` and `calibration-heldout`: toys whose two kinds of hardness are turned by known amounts.
+
+Both are full grids: every level of perceptual hardness meets every level of RL hardness. Perceptual levels change what
+`pixels` show; those of `calibration` leave the other two views untouched. RL levels change rewards alone, and with
+them nothing that is seen. The grid `calibration-heldout` turns other knobs. It was fixed before any score was fitted
+to the grid `calibration`, so that a score can be validated on it.
+
+Every task draws its own toys: the same seed of two tasks is two different MDPs with different episodes, so that
+equal levels give scores that agree no better than they would in unrelated tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from gymnasium.vector import VectorEnv
+
+from lcd.envs.benchmarks import NativeBenchmark
+from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
+from lcd.envs.hardness.mdp import HardnessKnobs, build_mdp
+from lcd.envs.hardness.solve import expected_return
+from lcd.envs.native import IMAGE_VIEWS
+from lcd.envs.streams import seed_sequence
+from lcd.envs.toy import COMMON
+
+
+@dataclass(frozen=True)
+class Truth:
+    """How hard a task was made, as ranks from 0."""
+
+    perception: int
+    reward: int
+
+
+@dataclass(frozen=True)
+class CalibrationBenchmark(NativeBenchmark):
+    """A grid of toys with the ground truth of each."""
+
+    name: str
+    sights: Sequence[Mapping[str, Any]]
+    """The knobs of each perceptual level, the easiest first."""
+    rewards: Sequence[Mapping[str, Any]]
+    """The knobs of each RL level, the easiest first."""
+    stream: int
+    """Keeps this benchmark's toys apart from others'."""
+    views: Sequence[str] = IMAGE_VIEWS
+    truth: Mapping[str, Truth] = field(init=False)
+    """Task -> how hard it was made: what a diagnosis should recover."""
+
+    def __post_init__(self) -> None:
+        truth = {
+            f"{self.name}/perception-{perception}-reward-{reward}": Truth(perception, reward)
+            for perception in range(len(self.sights))
+            for reward in range(len(self.rewards))
+        }
+        object.__setattr__(self, "truth", truth)
+
+    @property
+    def tasks(self) -> Sequence[str]:  # type: ignore[override]
+        """The grid's tasks, row by row."""
+        return tuple(self.truth)
+
+    def knobs(self, task: str) -> dict[str, Any]:
+        """A task's own knobs of the toy."""
+        truth = self.truth[task]
+        return {**COMMON, **self.sights[truth.perception], **self.rewards[truth.reward]}
+
+    def toy_seed(self, task: str, seed: int) -> int:
+        """The seed of the toy that a task plays for one seed of a run."""
+        place = self.tasks.index(task)
+        return int(seed_sequence(seed, "calibration", self.stream, place).generate_state(1)[0])
+
+    def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
+        """The exact mean returns of a random and of an optimal agent."""
+        return _exact_range(HardnessKnobs.from_dict({**self.knobs(task), **knobs}), self.toy_seed(task, seed))
+
+    def make_population(
+        self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any
+    ) -> VectorEnv:
+        """Copies of a task for several seeds, in one environment."""
+        own = [self.toy_seed(task, int(seed)) for seed in seeds]
+        return HardnessDiscreteVectorEnv(
+            len(seeds) * copies, view=view, split=split, seed=own, **{**self.knobs(task), **knobs}
+        )
+
+
+@lru_cache(maxsize=4096)
+def _exact_range(knobs: HardnessKnobs, seed: int) -> tuple[float, float]:
+    mdp = build_mdp(knobs, seed)
+    return expected_return(mdp, "random"), expected_return(mdp, "optimal")
+
+
+CALIBRATION = CalibrationBenchmark(
+    name="calibration",
+    sights=(
+        {},
+        {"texture": 0.6, "contrast": 0.5, "distractors": 2},
+        {"texture": 1.0, "contrast": 0.35, "distractors": 3},
+        {"texture": 1.0, "contrast": 0.15, "distractors": 4},
+    ),
+    rewards=(
+        {},
+        {"reward_every_n_steps": 2},
+        {"reward_every_n_steps": 4},
+        {"reward_every_n_steps": 10},
+    ),
+    stream=0,
+)
+"""Perception by texture, contrast and distractors; RL by how seldom the rewarding state pays."""
+
+HELD_OUT = CalibrationBenchmark(
+    name="calibration-heldout",
+    sights=(
+        {},
+        {"image_transforms": "shift", "image_sh_quant": 3},
+        {"image_transforms": "shift"},
+        {"image_transforms": "shift,scale", "lookalikes": 1},
+    ),
+    rewards=(
+        {},
+        {"delay": 1},
+        {"delay": 2},
+        {"delay": 4},
+    ),
+    stream=1,
+)
+"""Perception by geometry and look-alike states, which figure-ground masks keep; RL by delay."""

@@ -1,0 +1,59 @@
+"""Whether learning each task with what a diagnosis recommends is better than one size for all."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from lcd.analyses.analysis import Analysis
+from lcd.analyses.areas import seed_areas, tasks_of, with_interval
+
+Choice = Mapping[str, str]
+"""agent and frontend of a task."""
+
+
+def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: bool = False) -> Analysis | None:
+    """The mean AUC of the recommended choices less that of each choice made for all tasks.
+
+    Parameters
+    ----------
+    curves
+        Curves with the column `normalised`, on pixels at p = 1.
+    chosen
+        Task to what is recommended for it.
+    shared_seeds
+        Whether the diagnosis was made from the same seeds, which favours what it recommends.
+
+    Returns
+    -------
+    Analysis or None
+        None where not all of what is recommended was trained.
+    """
+    plain = curves[(curves["shaping"] == "none") & (curves["view"] == "pixels") & np.isclose(curves["reward_p"], 1)]
+    sizes = sorted(set(zip(plain["agent"], plain["frontend"], strict=True)))
+    rows = []
+    for benchmark, mine in plain.groupby("benchmark", sort=True):
+        tasks = {key[1]: found for key, found in tasks_of(mine) if key[1] in chosen}
+        for agent, frontend in sizes:
+            samples: dict[str, pd.Series] = {}
+            for task, found in tasks.items():
+                pair = {"one": {"agent": agent, "frontend": frontend}, "own": dict(chosen[task])}
+                areas = seed_areas(found, pair)
+                samples |= {} if areas is None else {f"{task} {name}": areas[name] for name in areas}
+            if len(samples) == 2 * len(tasks) and samples:
+                named = {"benchmark": benchmark, "one size": f"{agent} + {frontend}", "tasks": float(len(tasks))}
+                rows.append(named | with_interval(("AUC adaptive", "AUC one size", "gain"), samples, _means))
+    if not rows:
+        return None
+    table = pd.DataFrame(rows)
+    better = (table["gain_low"] > 0).sum()
+    says = [f"Adapting to the diagnosis is better for sure than {better} of {len(table)} choices made for all tasks."]
+    note = "Mean AUC over tasks, on pixels at p = 1; intervals over seeds. Where both choose the same, the gain is 0."
+    if shared_seeds:
+        note += " The diagnosis was made from the same seeds, which favours what it recommends."
+    return Analysis("adaptive", "Adapting to each task against one size for all", table, says, note)
+
+
+def _means(averages: np.ndarray) -> np.ndarray:
+    one, own = averages[..., 0::2].mean(-1), averages[..., 1::2].mean(-1)
+    return np.stack([own, one, own - one], axis=-1)

@@ -1,0 +1,73 @@
+"""Whether two agents find the same tasks hard (figure 4)."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from lcd.analyses.analysis import Analysis
+from lcd.diagnosis import GROUP, Diagnosis
+from lcd.hypotheses import adjust, correlation
+from lcd.statistics import BOOTSTRAP_SEED
+
+KEPT = [name for name in GROUP if name != "agent"]
+DRAWS = 2000
+MOST = 0.999
+SIGN = {"phi": "φ", "psi": "ψ"}
+
+
+def agreement(diagnosis: Diagnosis) -> Analysis | None:
+    """Correlation over tasks of each raw score between every two agents; None with one agent."""
+    rows = []
+    for key, group in diagnosis.table.groupby(KEPT, sort=False):
+        by_agent = {agent: found.set_index("task") for agent, found in group.groupby("agent")}
+        for first, second in combinations(by_agent, 2):
+            shared = by_agent[first].index.intersection(by_agent[second].index)
+            for score in ("phi", "psi"):
+                pair = [by_agent[agent].loc[shared] for agent in (first, second)]
+                found = _correlated(*pair, f"{score}_raw")
+                if found["n"] >= 3:
+                    rows.append(
+                        dict(zip(KEPT, key, strict=True)) | {"agents": f"{first}, {second}", "score": score} | found
+                    )
+    if not rows:
+        return None
+    table = pd.DataFrame(rows)
+    table["p (Holm)"] = adjust(table["p (Spearman)"].to_numpy())
+    says = [
+        f"{row['agents']}: {SIGN[row['score']]} of {row['n']:.0f} tasks has the rank correlation {row['Spearman']:.2f} "
+        f"(p = {row['p (Holm)']:.2g} after Holm)."
+        for _, row in table.iterrows()
+    ]
+    note = "Correlations over tasks of raw scores; intervals from scores drawn with their errors over seeds."
+    return Analysis("agreement", "Do agents find the same tasks hard?", table, says, note)
+
+
+def _correlated(first: pd.DataFrame, second: pd.DataFrame, score: str) -> dict[str, float]:
+    both = np.isfinite(first[score].to_numpy(float)) & np.isfinite(second[score].to_numpy(float))
+    first, second = first[both], second[both]
+    x, y = first[score].to_numpy(float), second[score].to_numpy(float)
+    linear, ranked = correlation(x, y, kind="pearson"), correlation(x, y)
+    found = {"n": float(len(x)), "Pearson": linear.statistic, "p (Pearson)": linear.p}
+    found |= {"Spearman": ranked.statistic, "p (Spearman)": ranked.p, "Spearman_low": np.nan, "Spearman_high": np.nan}
+    if len(x) >= 3:
+        rng = np.random.default_rng(BOOTSTRAP_SEED)
+        drawn = np.array([spearman_fast(_drawn(first, score, rng), _drawn(second, score, rng)) for _ in range(DRAWS)])
+        if np.isfinite(drawn).all():
+            # Noise lowers a correlation, so that quantiles of noisier scores would lie below the estimate.
+            centre, *others = np.arctanh(np.clip([ranked.statistic, *drawn], -MOST, MOST))
+            spread = np.std(others)
+            found["Spearman_low"], found["Spearman_high"] = np.tanh(centre + np.array([-1.96, 1.96]) * spread)
+    return found
+
+
+def spearman_fast(x: np.ndarray, y: np.ndarray) -> float:
+    """Rank correlation of values without ties."""
+    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (x, y)]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def _drawn(rows: pd.DataFrame, score: str, rng: np.random.Generator) -> np.ndarray:
+    """Scores as they might have come out with other seeds."""
+    half = ((rows[f"{score}_high"] - rows[f"{score}_low"]) / 2).to_numpy(float)
+    return rows[score].to_numpy(float) + rng.normal(size=len(rows)) * half / 1.96

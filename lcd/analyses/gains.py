@@ -1,0 +1,164 @@
+"""What changing one thing alone gains: a front-end (figure 3, A.7), or reward for sub-goals (figure 13)."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from lcd.analyses.analysis import Analysis
+from lcd.analyses.areas import final_returns, pick, seed_areas, tasks_of, with_interval
+from lcd.diagnosis import Diagnosis
+from lcd.hypotheses import adjust, correlation, t_test
+
+BASE = {"frontend": "identity", "shaping": "none"}
+VIEW = {"frontend": "pixels", "shaping": "semantic"}
+SCORE = {"frontend": "phi", "shaping": "psi"}
+SIGN = {"phi": "φ", "psi": "ψ"}
+LEAST = 0.01
+
+
+def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Analysis]:
+    """What each value of a factor gains over none: by task, and over easy, hard and all tasks.
+
+    Parameters
+    ----------
+    factor
+        frontend (on pixels) or shaping (on the semantic view), all else equal and p = 1.
+    threshold
+        From where on a scaled score counts as hard.
+
+    Returns
+    -------
+    list of Analysis
+        The gain of each task, and that of groups of tasks with tests; empty where the factor was not varied.
+    """
+    rows, samples = _by_task(diagnosis, factor)
+    if not rows:
+        return []
+    score, title = SCORE[factor], {"frontend": "front-ends", "shaping": "reward for sub-goals"}[factor]
+    table = pd.DataFrame(rows)
+    table["p (Holm)"] = adjust(table["p"].to_numpy())
+    note = (
+        f"AUC of held-out returns on {VIEW[factor]} at p = 1, with and without. The relative gain (the paper's A.7) "
+        f"divides by the AUC without, and means little where that is near 0 (left out below {LEAST}); t is Welch's "
+        "over seeds, one-tailed, with Holm's correction over all rows."
+    )
+    by_task = Analysis(factor, f"What {title} gain, task by task", table, _sentences(table, factor), note)
+    grouped = _by_hardness(table, samples, factor, score, threshold)
+    return [by_task, grouped]
+
+
+def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
+    rows, samples = [], {}
+    other = "shaping" if factor == "frontend" else "frontend"
+    scores = diagnosis.table
+    scores = scores[(scores[factor] == BASE[factor]) & (scores[other] == BASE[other])]
+    held = diagnosis.curves
+    for (benchmark, task), curves in tasks_of(held[held[other] == BASE[other]]):
+        for agent, mine in curves.groupby("agent", sort=True):
+            fixed = {"agent": agent, other: BASE[other], "view": VIEW[factor], "reward_p": 1.0}
+            for value in sorted(set(mine[factor]) - {BASE[factor]}):
+                conditions = {name: fixed | {factor: name} for name in (BASE[factor], value)}
+                areas = seed_areas(mine, conditions)
+                if areas is None:
+                    continue
+                found = scores[
+                    (scores["benchmark"] == benchmark) & (scores["task"] == task) & (scores["agent"] == agent)
+                ]
+                placed = {name: float(found[name].iloc[0]) if len(found) else np.nan for name in ("phi", "psi")}
+                key = (benchmark, agent, value)
+                samples.setdefault(key, {})[task] = areas
+                rows.append(
+                    {"benchmark": benchmark, "task": task, "agent": agent, factor: value}
+                    | _row(list(areas.values()), [pick(mine, **wanted) for wanted in conditions.values()])
+                    | {SIGN[SCORE[factor]]: placed[SCORE[factor]]}
+                )
+    return rows, samples
+
+
+def _row(areas: list[pd.Series], curves: list[pd.DataFrame]) -> dict[str, float]:
+    def statistic(averages: np.ndarray) -> np.ndarray:
+        without, having = averages[..., 0], averages[..., 1]
+        return np.stack([without, having, having - without, relative(without, having)], axis=-1)
+
+    found = with_interval(
+        ("AUC without", "AUC with", "gain", "gain %"), dict(zip(("without", "with"), areas, strict=True)), statistic
+    )
+    if found["AUC without"] <= LEAST:
+        found |= {"gain %" + end: np.nan for end in ("", "_low", "_high")}
+    test = t_test(areas[1].to_numpy(), areas[0].to_numpy())
+    finals = [final_returns(rows).mean() for rows in curves]
+    return found | {
+        "final gain": float(finals[1] - finals[0]),
+        "t": test.statistic,
+        "p": test.p,
+        "seeds": float(min(map(len, areas))),
+    }
+
+
+def relative(without: np.ndarray, having: np.ndarray) -> np.ndarray:
+    """Gain in per cent of what is had without."""
+    return 100 * (having - without) / np.maximum(np.abs(without), LEAST)
+
+
+def _by_hardness(table: pd.DataFrame, samples: Mapping, factor: str, score: str, threshold: float) -> Analysis:
+    """Gain over hard, easy and all tasks, and its rank correlation with the score."""
+    rows = []
+    for (benchmark, agent, value), by_task in samples.items():
+        mine = table[(table["benchmark"] == benchmark) & (table["agent"] == agent) & (table[factor] == value)]
+        placed = mine.set_index("task")[SIGN[score]]
+        groups = {
+            f"hard {SIGN[score]}": placed.index[placed >= threshold],
+            f"easy {SIGN[score]}": placed.index[placed < threshold],
+            "all": placed.index,
+        }
+        ranked = correlation(placed.to_numpy(), mine.set_index("task")["gain"].to_numpy())
+        for name, tasks in groups.items():
+            if len(tasks):
+                mean = {"benchmark": benchmark, "agent": agent, factor: value, "tasks of": name}
+                rows.append(mean | _of_group({task: by_task[task] for task in tasks}))
+                correlated = name == "all"
+                rows[-1] |= {
+                    f"Spearman with {SIGN[score]}": ranked.statistic if correlated else np.nan,
+                    "p (Spearman)": ranked.p if correlated else np.nan,
+                }
+    grouped = pd.DataFrame(rows)
+    grouped["p (Holm)"] = adjust(grouped["p"].to_numpy())
+    says = []
+    for _, row in grouped[grouped["tasks of"] == "all"].iterrows():
+        rho, p = row[f"Spearman with {SIGN[score]}"], row["p (Spearman)"]
+        if np.isfinite(rho):
+            says.append(f"{row[factor]}: the gain's rank correlation with {SIGN[score]} is {rho:.2f} (p = {p:.3f}).")
+    note = (
+        "Gain is the mean over the group's tasks; its interval resamples seeds within each task. t is one-tailed over "
+        "tasks (would it help on other tasks of the kind?). Rank correlations over few tasks take few values: with "
+        "three tasks only ±1 and ±0.5, and p is never below 1/3."
+    )
+    words = {
+        "frontend": "Do front-ends help where it is hard to see?",
+        "shaping": "Does shaping help where reward is hard?",
+    }
+    return Analysis(f"{factor}-by-hardness", words[factor], grouped, says, note)
+
+
+def _of_group(by_task: Mapping[str, Mapping[str, pd.Series]]) -> dict[str, float]:
+    flat = {f"{task} {name}": sample for task, areas in by_task.items() for name, sample in areas.items()}
+
+    def statistic(averages: np.ndarray) -> np.ndarray:
+        return (averages[..., 1::2] - averages[..., 0::2]).mean(-1, keepdims=True)
+
+    found = with_interval(("gain",), flat, statistic)
+    each = [areas[1].mean() - areas[0].mean() for areas in (list(pair.values()) for pair in by_task.values())]
+    test = t_test(np.array(each))
+    return {"n": float(len(each)), **found, "t": test.statistic, "p": test.p}
+
+
+def _sentences(table: pd.DataFrame, factor: str) -> list[str]:
+    says = []
+    for value, rows in table.groupby(factor, sort=True):
+        better, worse = rows["gain_low"] > 0, rows["gain_high"] < 0
+        says.append(
+            f"{value} gains on {better.sum()} of {len(rows)} tasks for sure, loses on {worse.sum()} for sure; the rest "
+            "is within what seeds differ by."
+        )
+    return says

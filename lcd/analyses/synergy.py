@@ -1,0 +1,75 @@
+"""Whether learning to see and to act together is more than the sum of both (figure 5)."""
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+
+from lcd.analyses.analysis import Analysis, listed
+from lcd.analyses.areas import seed_areas, tasks_of, with_interval
+
+BASE_AGENT = "ppo"
+NAMES = ("baseline", "both", "sum of parts", "synergy")
+
+
+def synergy(curves: pd.DataFrame) -> Analysis | None:
+    """Both improvements at once against the sum of one at a time, in AUC over the baseline, by task.
+
+    The baseline is the simpler agent on pixels; the improvements are the better agent, and the semantic view.
+
+    Parameters
+    ----------
+    curves
+        Curves with the column `normalised`, of front-end identity and no shaping where they have others, too.
+
+    Returns
+    -------
+    Analysis or None
+        None with one agent alone.
+    """
+    plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]
+    rows = []
+    for base, better in _pairs(sorted(set(plain["agent"]))):
+        for (benchmark, task), mine in tasks_of(plain):
+            areas = seed_areas(
+                mine,
+                {
+                    f"{agent} {view}": {"agent": agent, "view": view, "reward_p": 1.0}
+                    for agent in (base, better)
+                    for view in ("pixels", "semantic")
+                },
+            )
+            if areas is not None:
+                named = {"benchmark": benchmark, "task": task, "agents": f"{base}, {better}"}
+                rows.append(named | with_interval(NAMES, areas, differentials))
+    if not rows:
+        return None
+    table = pd.DataFrame(rows)
+    table["helps"] = np.where(table["synergy"] > 0, "more than the sum", "no more than the sum")
+    table["sure"] = np.where((table["synergy_low"] > 0) | (table["synergy_high"] < 0), "yes", "no")
+    says = []
+    for agents, rows_of in table.groupby("agents"):
+        more = rows_of.loc[rows_of["synergy"] > 0, "task"]
+        says.append(
+            f"{agents}: learning to see and to act together is more than the sum of its parts on {len(more)} of "
+            f"{len(rows_of)} tasks ({listed(more.tolist())}); "
+            f"{(rows_of['sure'] == 'yes').sum()} of the outcomes are sure."
+        )
+    note = (
+        "Baseline: AUC of the simpler agent on pixels. both = AUC(better agent, semantic) − baseline; sum of parts = "
+        "[AUC(better agent, pixels) − baseline] + [AUC(simpler agent, semantic) − baseline]; synergy = both − sum."
+    )
+    return Analysis("synergy", "Learning to see and to act: together, or one at a time?", table, says, note)
+
+
+def differentials(averages: np.ndarray) -> np.ndarray:
+    """Mean AUCs (base pixels, base semantic, better pixels, better semantic) to `NAMES`."""
+    base, seeing, acting, together = (averages[..., place] for place in range(4))
+    both, parts = together - base, (acting - base) + (seeing - base)
+    return np.stack([base, both, parts, both - parts], axis=-1)
+
+
+def _pairs(agents: list[str]) -> list[tuple[str, str]]:
+    if BASE_AGENT in agents:
+        return [(BASE_AGENT, other) for other in agents if other != BASE_AGENT]
+    return [pair for pair in permutations(agents, 2) if pair[0] < pair[1]]

@@ -1,0 +1,129 @@
+"""Which of the two challenges each task poses (figure 1d), how likely that is, and what to do about it."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from lcd.analyses.analysis import Analysis, listed
+from lcd.diagnosis import GROUP, Diagnosis
+from lcd.statistics import BOOTSTRAP_SEED
+
+CLASSES = {
+    (True, True): "both",
+    (True, False): "perception",
+    (False, True): "reward",
+    (False, False): "neither",
+}
+MEANINGS = {
+    "both": "Hard to see and hard to learn from reward",
+    "perception": "Hard to see",
+    "reward": "Hard to learn from reward",
+    "neither": "Easy in both ways",
+}
+SUITS = {
+    "both": "methods that learn to see and to explore together",
+    "perception": "testing perception: visual front-ends, representation learning",
+    "reward": "testing exploration and credit assignment",
+    "neither": "a check that an agent works; progress will not show here",
+}
+SURE = 0.9
+DRAWS = 4000
+
+
+def taxonomy(diagnosis: Diagnosis, threshold: float = 0.5) -> Analysis:
+    """The class of every task that has both scores, with the probability of each class over resampled seeds.
+
+    Parameters
+    ----------
+    diagnosis
+        Its scaled scores are compared with the threshold.
+    threshold
+        A scaled score of at least this is hard.
+    """
+    rows = []
+    for _, group in diagnosis.table.groupby(list(GROUP), sort=False):
+        for _, row in group[group["phi"].notna() & group["psi"].notna()].iterrows():
+            kind = CLASSES[row["phi"] >= threshold, row["psi"] >= threshold]
+            chances = class_probabilities(row, threshold)
+            named = {f"P({name})": chances.get(name, np.nan) for name in CLASSES.values()}
+            rows.append(
+                {name: row[name] for name in (*GROUP, "task")}
+                | {"class": kind, "sure": chances.get(kind, np.nan)}
+                | named
+            )
+    columns = [*GROUP, "task", "class", "sure", *(f"P({name})" for name in CLASSES.values())]
+    table = pd.DataFrame(rows, columns=columns)
+    sure = int((table["sure"] >= SURE).sum())
+    says = (
+        [f"{sure} of {len(table)} tasks keep their class in at least {SURE:.0%} of resampled studies."]
+        if len(table)
+        else []
+    )
+    note = (
+        f"Hard means a scaled score of at least {threshold:g}. Probabilities are shares of scores drawn from their "
+        "distribution over resampled seeds."
+    )
+    return Analysis("taxonomy", "Classes of tasks", table, says, note)
+
+
+def class_probabilities(row: pd.Series, threshold: float, draws: int = DRAWS) -> Mapping[str, float]:
+    """Class to its probability: t-distributed draws of φ and ψ with the bootstrap's standard errors.
+
+    Empty where the intervals are unknown.
+    """
+    seeds, rng = int(row["seeds"]), np.random.default_rng(BOOTSTRAP_SEED)
+    spread = {}
+    for score in ("phi", "psi"):
+        half = (row[f"{score}_high"] - row[f"{score}_low"]) / 2
+        if not np.isfinite(half) or seeds < 2:
+            return {}
+        spread[score] = half
+    from scipy.special import stdtrit
+
+    width = stdtrit(seeds - 1, 0.975)
+    hard = {
+        score: row[score] + spread[score] / width * rng.standard_t(seeds - 1, draws) >= threshold for score in spread
+    }
+    return {name: float(((hard["phi"] == phi) & (hard["psi"] == psi)).mean()) for (phi, psi), name in CLASSES.items()}
+
+
+def recommendations(
+    diagnosis: Diagnosis,
+    classes: Analysis,
+    frontend: str = "flow",
+    agent: str = "ppg",
+    shaped: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """What each task of a diagnosis is good for, and what to learn it with: from its class.
+
+    Parameters
+    ----------
+    frontend, agent
+        What is recommended where perception, or learning from reward, is hard.
+    """
+    found = {(*(row[name] for name in GROUP), row["task"]): row["class"] for _, row in classes.table.iterrows()}
+    rows = []
+    for _, row in diagnosis.table.iterrows():
+        kind = found.get((*(row[name] for name in GROUP), row["task"]))
+        if kind is None and row["status"] == "no_pixels_signal":
+            kind = "perception"
+        rows.append(
+            {name: row[name] for name in (*GROUP, "task")}
+            | {
+                "class": kind or "",
+                "suits": SUITS.get(kind or "", "nothing yet: train longer, or add what is missing"),
+                "use agent": agent if kind in ("reward", "both") else row["agent"],
+                "use front-end": frontend if kind in ("perception", "both") else row["frontend"],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def classes_in_words(rows: pd.DataFrame) -> list[str]:
+    """One sentence a class that has tasks."""
+    return [
+        f"{MEANINGS[name]}: {listed(rows.loc[rows['class'] == name, 'task'].tolist())}."
+        for name in CLASSES.values()
+        if (rows["class"] == name).any()
+    ]

@@ -1,0 +1,147 @@
+"""Figures of the analyses: outcomes with intervals, two agents' scores against each other, curves of all tasks."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from lcd.analyses.analysis import Analysis
+from lcd.diagnosis import CONDITIONS, REWARDS, VIEWS, Diagnosis
+from lcd.figures import INK, MUTED, STYLES, mean_curve, new_figure, short, styled_figure
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
+MARKERS = ("o", "s", "^", "D")
+LINES = {"views": VIEWS, "rewards": REWARDS}
+# Analysis to the columns drawn, the column that tells series apart, and what the axis shows.
+DOTS: dict[str, tuple[tuple[str, ...], str | None, str]] = {
+    "synergy": (("sum of parts", "both"), None, "AUC over the baseline"),
+    "frontend": (("gain",), "frontend", "AUC gained over pixels"),
+    "shaping": (("gain",), "shaping", "AUC gained by shaping"),
+}
+
+
+def analysis_figures(
+    diagnosis: Diagnosis, analyses: Sequence[Analysis], narrow: bool = False
+) -> Iterator[tuple[str, Figure]]:
+    """Every figure of the analyses by the analysis' key, then the curves of all tasks by agent, split and condition."""
+    for analysis in analyses:
+        if analysis.key in DOTS:
+            yield analysis.key, outcomes(analysis, narrow)
+        elif analysis.key == "agreement":
+            yield analysis.key, scatter(diagnosis, analysis, narrow)
+    curves = diagnosis.curves
+    if curves.empty or not (curves["split"] == "train").any():
+        return
+    plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none") & (curves["split"] == "train")]
+    for agent, mine in plain.groupby("agent", sort=True):
+        for name in LINES:
+            if mine["task"].nunique() and _has(mine, LINES[name][1:]):
+                yield f"training-{name}-{_safe(agent)}", curve_grid(mine, name, narrow)
+
+
+@styled_figure
+def outcomes(analysis: Analysis, narrow: bool = False) -> Figure:
+    """One row a task, a point with its 95 % interval for each series."""
+    values, split, words = DOTS[analysis.key]
+    table = analysis.table
+    tasks = list(dict.fromkeys(table["task"]))
+    figure = new_figure(4.4 if narrow else 8.4, 1.3 + 0.3 * len(tasks))
+    axes = figure.subplots()
+    axes.axvline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
+    series = _series(table, values, split)
+    for place, (label, rows, name) in enumerate(series):
+        shift = 0.26 * (place - (len(series) - 1) / 2)
+        at = np.array([tasks.index(task) for task in rows["task"]]) + shift
+        style = {"color": COLOURS[place % 4], "linewidth": 1.6}
+        axes.hlines(at, rows[f"{name}_low"], rows[f"{name}_high"], alpha=0.6, **style)
+        axes.plot(rows[name], at, MARKERS[place % 4], color=COLOURS[place % 4], markersize=5.5, label=label)
+    axes.set_yticks(range(len(tasks)), [short(task, 26 if narrow else 40) for task in tasks], fontsize=8.5)
+    axes.set_ylim(len(tasks) - 0.5, -0.5)
+    axes.set_xlabel(words, loc="right")
+    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    if len(series) > 1:
+        axes.legend(ncols=3, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    return figure
+
+
+def _series(table: pd.DataFrame, values: Sequence[str], split: str | None) -> list[tuple[str, pd.DataFrame, str]]:
+    if split is None:
+        return [(name, table, name) for name in values]
+    return [(str(label), rows, values[0]) for label, rows in table.groupby(split, sort=True)]
+
+
+@styled_figure
+def differences(analysis: Analysis, narrow: bool = False) -> Figure:
+    """What two studies differ by: a panel a score, a row a task."""
+    table = analysis.table[~analysis.table["measure"].str.startswith("AUC")]
+    measures = list(dict.fromkeys(table["measure"])) or [""]
+    tasks = list(dict.fromkeys(table["task"]))
+    height = 1.2 + 0.3 * len(tasks)
+    figure = new_figure(*((4.4, height * len(measures)) if narrow else (9.6, height)))
+    panels = figure.subplots(*((len(measures), 1) if narrow else (1, len(measures))), sharey=True, squeeze=False)
+    for place, (axes, measure) in enumerate(zip(panels.ravel(), measures, strict=True)):
+        rows = table[table["measure"] == measure]
+        at = [tasks.index(task) for task in rows["task"]]
+        axes.axvline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
+        axes.hlines(at, rows["difference_low"], rows["difference_high"], color=COLOURS[place], alpha=0.6, linewidth=1.6)
+        axes.plot(rows["difference"], at, MARKERS[place], color=COLOURS[place], markersize=5.5)
+        axes.set_title(measure, loc="left", fontsize=9)
+        axes.set_yticks(range(len(tasks)), [short(task, 26) for task in tasks], fontsize=8.5)
+        axes.set_ylim(len(tasks) - 0.5, -0.5)
+        axes.tick_params(axis="y", length=0, labelcolor=INK)
+    return figure
+
+
+@styled_figure
+def scatter(diagnosis: Diagnosis, analysis: Analysis, narrow: bool = False) -> Figure:
+    """The raw scores of two agents' diagnoses against each other (figure 4), of the first pair."""
+    first, second = str(analysis.table["agents"].iloc[0]).split(", ", 1)
+    figure = new_figure(*((4.4, 8.2) if narrow else (9.0, 4.4)))
+    panels = figure.subplots(*((2, 1) if narrow else (1, 2)))
+    for axes, score, sign in zip(panels, ("phi", "psi"), ("φ", "ψ"), strict=True):
+        table = diagnosis.table[(diagnosis.table["frontend"] == "identity") & (diagnosis.table["shaping"] == "none")]
+        pair = [table[table["agent"] == agent].set_index("task")[f"{score}_raw"] for agent in (first, second)]
+        both = pd.concat(pair, axis=1, join="inner").dropna().to_numpy(float)
+        axes.plot(both[:, 0], both[:, 1], "o", color=COLOURS[0], markersize=6)
+        if len(both):
+            ends = [both.min(), both.max()]
+            axes.plot(ends, ends, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        axes.set_xlabel(f"raw {sign}, {short(first, 24)}")
+        axes.set_ylabel(f"raw {sign}, {short(second, 24)}")
+    return figure
+
+
+@styled_figure
+def curve_grid(curves: pd.DataFrame, lines: str, narrow: bool = False) -> Figure:
+    """A small panel a task: returns over training steps by view, or by reward p (figures 6 to 11)."""
+    tasks = list(curves.groupby("task", sort=True))
+    columns = min(2 if narrow else 4, len(tasks))
+    rows = -(-len(tasks) // columns)
+    figure = new_figure(4.4 if narrow else 9.6, 0.8 + 1.7 * rows)
+    panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+    for axes, (task, mine) in zip(panels, tasks, strict=False):
+        for condition in LINES[lines]:
+            name = "p1" if lines == "rewards" and condition == "semantic" else condition
+            label = name.replace("_", " ") if lines == "views" else f"p = {name[1:]}"
+            mean_curve(axes, mine, condition, label, STYLES[name])
+        axes.set_title(short(str(task).rpartition("/")[2], 20), loc="left", fontsize=8.5)
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.tick_params(labelsize=7.5)
+    for axes in panels[len(tasks) :]:
+        axes.set_axis_off()
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=4, fontsize=8.5)
+    figure.supxlabel("environment steps", fontsize=9)
+    figure.supylabel("return on training levels, normalised", fontsize=9)
+    return figure
+
+
+def _has(curves: pd.DataFrame, conditions: Sequence[str]) -> bool:
+    wanted = [CONDITIONS[name] for name in conditions]
+    return any(((curves["view"] == view) & np.isclose(curves["reward_p"], p)).any() for view, p in wanted)
+
+
+def _safe(name: object) -> str:
+    """A name as a part of a file's."""
+    return "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(name))[:40]

@@ -1,0 +1,45 @@
+"""The page of a comparison of two studies."""
+
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from lcd.analyses.analysis import Analysis, told
+from lcd.analysis_figures import differences
+from lcd.figures import data_uri, draw_svg, save_figure
+from lcd.files import write_atomic
+
+
+def write_comparison(folder: str | Path, found: Analysis, names: tuple[str, str]) -> Path:
+    """Write `comparison.html`, which needs no other file, and its figure (PNG and SVG) into `figures/` beside it.
+
+    Parameters
+    ----------
+    folder
+        Where to write.
+    found
+        What `lcd.analyses.against` found.
+    names
+        What the two studies are called.
+
+    Returns
+    -------
+    Path
+        The page's.
+    """
+    folder = Path(folder)
+    _, drawing = save_figure(differences(found), folder / "figures", found.key)
+    environment = Environment(loader=PackageLoader("lcd"), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters |= {"cell": told}
+    scores = found.table[~found.table["measure"].str.startswith("AUC")]
+    areas = found.table[found.table["measure"].str.startswith("AUC")]
+    page = environment.get_template("comparison.html.j2").render(
+        found=found,
+        names=names,
+        columns=found.columns(),
+        parts=[("Scores", [row for _, row in scores.iterrows()]), ("Areas", [row for _, row in areas.iterrows()])],
+        wide=data_uri(drawing.read_bytes()),
+        narrow=data_uri(draw_svg(differences(found, narrow=True))),
+    )
+    write_atomic(folder / "comparison.html", page)
+    return folder / "comparison.html"

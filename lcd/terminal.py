@@ -1,0 +1,107 @@
+"""Scores and analyses as tables for a terminal."""
+
+import math
+import textwrap
+
+import numpy as np
+import pandas as pd
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from lcd.analyses.analysis import Analysis, told
+from lcd.diagnosis import CONDITIONS, GROUP, Diagnosis
+from lcd.transfer import Transfer
+
+NARROW_NAME = 22
+MOST_ROWS = 24
+WIDE = (
+    "AUC without",
+    "AUC with",
+    "final gain",
+    "seeds",
+    "benchmark",
+    "P(both)",
+    "P(perception)",
+    "P(reward)",
+    "P(neither)",
+)
+
+
+def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
+    """The scores as a table for a terminal of that many columns; under 118, intervals go below their scores."""
+    narrow = width < 118
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    # The status has spaces to be wrapped at, a name has none.
+    longest = max(map(len, diagnosis.table["task"]))
+    table.add_column("task", overflow="fold", min_width=min(longest, NARROW_NAME if narrow else 32))
+    for sign in ("φ", "ψ"):
+        table.add_column(Text(f"{sign} [95 %]"), no_wrap=True)
+    for head in ("AUC by view*\np .75 .5 .25",) if narrow else ("AUC by view*", "p .75 .5 .25"):
+        table.add_column(head, no_wrap=True)
+    table.add_column("status", max_width=9)
+    table.caption = Text("* pixels, figure-ground, semantic; 95 % intervals over seeds", style="dim")
+    groups = list(diagnosis.table.groupby(list(GROUP), sort=False))
+    for key, rows in groups:
+        if len(groups) > 1:
+            table.add_section()
+            table.add_row(Text(" · ".join(key), style="bold"))
+        for _, row in rows.iterrows():
+            table.add_row(*_terminal_row(row, narrow))
+    return table
+
+
+def transfer_table(transfer: Transfer) -> Table:
+    """A curriculum's matrix and measures as a table for a terminal."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("after the stage")
+    for task in transfer.tasks:
+        table.add_column(Text(task), overflow="fold")
+    for name, returns in zip(("before training", *transfer.stages), transfer.matrix, strict=True):
+        table.add_row(Text(name), *(two(value) for value in returns))
+    found = (f"{name} {two(values[0])}" for name, values in transfer.measures.items() if math.isfinite(values[0]))
+    table.caption = Text(f"{', '.join(found)}; means over {len(transfer.returns)} seeds", style="dim")
+    return table
+
+
+def analysis_table(analysis: Analysis, width: int = 120) -> Table:
+    """An analysis as a table for a terminal; its longest ones are cut, because the report has them whole."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title=Text(analysis.title))
+    table.title_justify = "left"
+    shown = [name for name in analysis.columns() if name not in WIDE or name in ("n",)]
+    shown = [name for name in shown if len(shown) < 8 or analysis.table[name].nunique() > 1 or name == "task"]
+    for name in shown:
+        table.add_column(Text(name), overflow="fold")
+    for _, row in analysis.table.head(MOST_ROWS).iterrows():
+        table.add_row(*(Text(told(row, name)) for name in shown))
+    left = len(analysis.table) - MOST_ROWS
+    lines = [*analysis.says, *([f"{left} more rows are in the report."] if left > 0 else [])]
+    table.caption = Text("\n".join(lines), style="dim") if lines else None
+    table.caption_justify = "left"
+    return table
+
+
+def two(value: float) -> str:
+    """Two decimals, and no minus before what rounds to zero."""
+    return f"{round(float(value), 2) + 0.0:.2f}"
+
+
+def _terminal_row(row: pd.Series, narrow: bool) -> list[Text]:
+    def score(name: str) -> Text:
+        if not np.isfinite(row[name]):
+            return Text("–")
+        if not np.isfinite(row[f"{name}_low"]):
+            return Text(two(row[name]))
+        bounds = f"[{two(row[f'{name}_low'])}, {two(row[f'{name}_high'])}]"
+        return Text(f"{two(row[name])}{chr(10) if narrow else ' '}{bounds}")
+
+    def areas(names: list[str]) -> Text:
+        values = [row[f"auc_{name}"] for name in names]
+        return Text(" ".join("  – " if math.isnan(value) else two(value) for value in values))
+
+    names = list(CONDITIONS)
+    views, ps = areas(names[:3]), areas(names[3:])
+    both = [Text("\n").join([views, ps])] if narrow else [views, ps]
+    # From Text, not markup, because names come from files.
+    name = "\n".join(textwrap.wrap(row["task"], NARROW_NAME)) if narrow else row["task"]
+    return [Text(name), score("phi"), score("psi"), *both, Text(row["status"].replace("_", " "))]

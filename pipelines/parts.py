@@ -1,0 +1,198 @@
+"""The parts of a study: each a cross of tasks, agents, front-ends and shapings with views and reward probabilities."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from lcd import budgets
+from lcd.config import check_probabilities, compose, show
+from lcd.envs.benchmarks import Benchmark
+from lcd.envs.errors import InputError, nearest
+from lcd.schemas import DiagnoseConfig, StudyConfig
+
+SEMANTIC = "semantic"
+NONE = "none"
+NEWER = ("agents", "frontends", "shapings", "agent_params", "frontend_params", "parts", "source", "threshold")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One cross of conditions; every name in it is one that the benchmark has.
+
+    agents, frontends: their configs.
+    conditions: (view, reward p).
+    """
+
+    tasks: list[str]
+    agents: list[dict[str, Any]]
+    frontends: list[dict[str, Any]]
+    shapings: list[str]
+    conditions: list[tuple[str, float]]
+
+    def crossed(self) -> Iterator[dict[str, Any]]:
+        """What tells its runs apart, one mapping a run."""
+        for agent in self.agents:
+            for frontend in self.frontends:
+                for shaping in self.shapings:
+                    for task in self.tasks:
+                        for view, p in self.conditions:
+                            yield {
+                                "task": task,
+                                "agent": agent,
+                                "frontend": frontend,
+                                "shaping": shaping,
+                                "view": view,
+                                "reward_p": p,
+                            }
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A part as it is written; what it leaves out is the study's own."""
+
+    tasks: list[str]
+    agents: list[str]
+    frontends: list[str]
+    shapings: list[str]
+    views: list[str]
+    reward_p: list[float]
+    optional: bool = False
+
+
+KEYS = tuple(entry.name for entry in fields(_Asked))
+
+
+def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
+    """The parts of the study that a config asks for, validated; those that are optional and impossible are left out."""
+    study = cfg.study
+    own = {
+        "tasks": list(benchmark.tasks) if study.tasks is None else study.tasks,
+        "agents": [str(cfg.agent["name"])] if study.agents is None else study.agents,
+        "frontends": [str(cfg.frontend["name"])] if study.frontends is None else study.frontends,
+        "shapings": [study.shaping] if study.shapings is None else study.shapings,
+        "views": study.views,
+        "reward_p": study.reward_p,
+    }
+    known("study.tasks", own["tasks"], benchmark.tasks, benchmark.name)
+    whole = study.parts is None
+    made = []
+    for place, given in enumerate([{}] if whole else study.parts):
+        where = "study." if whole else f"study.parts[{place}]."
+        asked = _asked(own, given, where)
+        part = _part(cfg, benchmark, asked, where)
+        if part is not None:
+            made.append(part)
+    if not any(next(part.crossed(), None) for part in made):
+        raise InputError(f"study={study.name} has no runs on the benchmark '{benchmark.name}': none of its parts fits.")
+    return made
+
+
+def _asked(own: Mapping[str, Any], given: Any, where: str) -> _Asked:
+    if not isinstance(given, Mapping):
+        raise InputError(f"{where[:-1]}={show(given)} must be a set of keys: {', '.join(KEYS)}.")
+    for key, value in given.items():
+        if key not in KEYS:
+            raise InputError(f"{where}{key} is no key of a part: {nearest(str(key), KEYS)}")
+        kinds = {"optional": bool, "reward_p": list}
+        names = key not in kinds and not (isinstance(value, list) and all(isinstance(name, str) for name in value))
+        if names or not isinstance(value, kinds.get(key, list)):
+            kind = "true or false" if key == "optional" else "a list of names ([a,b])"
+            raise InputError(f"{where}{key}={show(value)} must be {'a list ([1,0.5])' if key == 'reward_p' else kind}.")
+    if "reward_p" in given:
+        check_probabilities(f"{where}reward_p", given["reward_p"])
+    return _Asked(**{**own, **given})
+
+
+def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _Asked, where: str) -> Part | None:
+    """The part, or None where it is optional and the benchmark has no such shaping or view."""
+    offered = getattr(benchmark, "shapings", (NONE,))
+    if asked.optional and not ({*asked.shapings} <= {*offered} and {*asked.views} <= {*benchmark.views}):
+        return None
+    known(f"{where}tasks", asked.tasks, benchmark.tasks, benchmark.name)
+    known(f"{where}views", asked.views, benchmark.views, benchmark.name)
+    known(f"{where}shapings" if where != "study." else "study.shaping", asked.shapings, offered, benchmark.name)
+    _once(f"{where}agents", asked.agents)
+    _once(f"{where}frontends", asked.frontends)
+    return Part(
+        tasks=_tasks_shaped(benchmark, asked, where),
+        agents=[_named(cfg, "agent", name) for name in asked.agents],
+        frontends=[_named(cfg, "frontend", name) for name in asked.frontends],
+        shapings=list(asked.shapings),
+        conditions=_conditions(asked, where),
+    )
+
+
+def _conditions(asked: _Asked, where: str) -> list[tuple[str, float]]:
+    """Each view at p = 1, and the semantic view at each smaller p."""
+    thinned = sorted((p for p in asked.reward_p if p < 1), reverse=True)
+    if 1 not in asked.reward_p:
+        raise InputError(f"{where}reward_p={show(asked.reward_p)} must contain 1: every score compares with it.")
+    if thinned and SEMANTIC not in asked.views:
+        raise InputError(
+            f"{where}reward_p={show(asked.reward_p)} needs the semantic view: add semantic to {where}views, "
+            f"or give {where}reward_p=[1]."
+        )
+    return [(view, 1.0) for view in asked.views] + [(SEMANTIC, p) for p in thinned]
+
+
+def _tasks_shaped(benchmark: Benchmark, asked: _Asked, where: str) -> list[str]:
+    """The tasks that have all of the part's shapings, where the benchmark says which do."""
+    having: Mapping[str, Collection[str]] = getattr(benchmark, "shaped_tasks", {})
+    tasks = [task for task in asked.tasks if all(task in having.get(name, asked.tasks) for name in asked.shapings)]
+    if not tasks and not asked.optional:
+        options = sorted({task for name in asked.shapings for task in having.get(name, ())})
+        raise InputError(
+            f"{where}shapings={show(asked.shapings)}: none of the study's tasks has it; {nearest('', options)}"
+        )
+    return tasks
+
+
+def _named(cfg: DiagnoseConfig, group: str, name: str) -> dict[str, Any]:
+    """The config of an agent or front-end by name: the study's own if it is called so, else its defaults."""
+    own = getattr(cfg, group)
+    if name in (str(own["name"]), "own"):
+        found = own
+    else:
+        setting = [f"benchmark={cfg.benchmark.name}", f"budget={cfg.budget}"]
+        found = getattr(compose("diagnose", [*setting, f"{group}={name}"]), group)
+    changed = getattr(cfg.study, f"{group}_params").get(name, {})
+    if not isinstance(changed, Mapping):
+        raise InputError(f"study.{group}_params.{name}={show(changed)} must be a set of keys.")
+    return {**found, **changed}
+
+
+def steps_for(cfg: DiagnoseConfig, agent: str) -> int:
+    """The steps of an agent: the study's, or, where the budget set those for the study's own agent, this one's."""
+    usual, own = (
+        dict(budgets.protocol(cfg.budget, cfg.benchmark.name, name))["steps"] for name in (cfg.agent["name"], agent)
+    )
+    return own if cfg.study.steps == usual else cfg.study.steps
+
+
+def _once(key: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{key}={show(names)} names '{name}' twice: give each once.")
+
+
+def known(key: str, names: Iterable[str], options: Collection[str], benchmark: str) -> None:
+    """Refuse names that a benchmark does not have, and names given twice.
+
+    key: the config key, for the error's sentence.
+    """
+    names = list(names)
+    if not names:
+        raise InputError(f"{key}=[] is empty: {nearest('', options)}")
+    for name in names:
+        if name not in options:
+            raise InputError(f"{key}: '{name}' is not in the benchmark '{benchmark}': {nearest(name, options)}")
+    _once(key, names)
+
+
+def asked_for(study: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request writes down of a study: nothing of the keys that came with parts, unless they are used.
+
+    So a request made before there were parts stays the same request.
+    """
+    usual = asdict(StudyConfig())
+    return {key: value for key, value in study.items() if key not in NEWER or value != usual[key]}

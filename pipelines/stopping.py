@@ -1,0 +1,110 @@
+"""`stopping=auto`: seeds in rounds, and no more of them for a task whose scores are certain enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+
+from lcd.config import seed_list
+from lcd.diagnosis import diagnose_curves
+from lcd.envs.errors import InputError
+from lcd.pipelines import store
+from lcd.schemas import DiagnoseConfig, StoppingConfig
+from lcd.sequential import looks, nominal_levels
+
+RECORD = "stopping"
+"""Where study.yaml keeps which task stopped after how many seeds, and at what nominal level its intervals are."""
+
+
+def check(cfg: DiagnoseConfig) -> None:
+    """Refuse what rounds cannot be made of."""
+    rule = cfg.stopping
+    for key in ("phi", "psi"):
+        value = getattr(rule, key)
+        if not (math.isfinite(value) and value > 0):
+            raise InputError(f"stopping.{key}={value} must be above 0: half the width of an interval.")
+    if not 0 < rule.alpha < 1:
+        raise InputError(f"stopping.alpha={rule.alpha} must lie between 0 and 1.")
+    if len(seed_list("study.seeds", cfg.study.seeds)) < rule.first:
+        raise InputError(
+            f"study.seeds={cfg.study.seeds} is less than stopping.first={rule.first}: give more seeds, or a smaller "
+            "first round."
+        )
+
+
+def rounds(
+    cfg: DiagnoseConfig,
+    study: store.Study,
+    tasks: list[str],
+    train: Callable[[DiagnoseConfig], bool],
+    console: Console,
+) -> bool:
+    """Train the study's seeds in rounds until every task has stopped; whether all went well.
+
+    Every decision follows from the curves alone, so that a study that was interrupted decides the same again.
+
+    tasks: those of the study.
+    train: trains a config's runs that are not done yet and says whether they are.
+    """
+    seeds = seed_list("study.seeds", cfg.study.seeds)
+    counts = looks(cfg.stopping.first, cfg.stopping.every, len(seeds))
+    levels = nominal_levels(counts, len(seeds), cfg.stopping.alpha, cfg.stopping.spending)
+    active, stopped, begun = list(tasks), {}, 0
+    for count, level in zip(counts, levels, strict=True):
+        part = replace(cfg.study, seeds=seeds[begun:count], tasks=active)
+        if not train(replace(cfg, study=part)):
+            return False
+        certain = decide(_curves(study, active, seeds[:count]), cfg.stopping, cfg.definition, float(level))
+        ended = [task for task in active if certain[task] or count == len(seeds)]
+        stopped |= {task: {"seeds": count, "level": round(float(level), 6)} for task in ended}
+        active, begun = [task for task in active if task not in ended], count
+        console.print(_told(count, len(seeds), ended, active), highlight=False, soft_wrap=True, markup=False)
+        if not active:
+            break
+    study.note(**{RECORD: {"most": len(seeds), "tasks": stopped}})
+    return True
+
+
+def decide(curves: pd.DataFrame, rule: StoppingConfig, definition: str, level: float) -> dict[str, bool]:
+    """Task → whether the intervals of both raw scores, at this nominal level, are narrow enough.
+
+    A score that a task does not have (because the task is unsolved, say) keeps nobody waiting.
+    """
+    tasks = curves["task"].unique()
+    table = diagnose_curves(curves, definition=definition, levels=dict.fromkeys(tasks, level)).table.set_index("task")
+    return {task: narrow(table.loc[task], rule) for task in tasks}
+
+
+def narrow(row: pd.Series, rule: StoppingConfig) -> bool:
+    """Whether a task's intervals are as narrow as the rule asks."""
+    half = {score: (row[f"{score}_raw_high"] - row[f"{score}_raw_low"]) / 2 for score in ("phi", "psi")}
+    return all(np.isnan(half[score]) or half[score] <= getattr(rule, score) for score in half)
+
+
+def levels(study: store.Study) -> dict[str, float]:
+    """Task → the nominal level of its intervals; empty where nothing was stopped."""
+    record: Any = study.record.get(RECORD)
+    tasks = record.get("tasks") if isinstance(record, dict) else None
+    if not isinstance(tasks, dict):
+        return {}
+    found = {task: entry.get("level") for task, entry in tasks.items() if isinstance(entry, dict)}
+    return {task: float(level) for task, level in found.items() if isinstance(level, float) and 0 < level < 1}
+
+
+def _curves(study: store.Study, tasks: list[str], seeds: list[int]) -> pd.DataFrame:
+    from lcd.curves import read_curves
+
+    wanted = [run for run in study.runs() if run.config["task"] in tasks and set(run.config["seeds"]) <= set(seeds)]
+    return pd.concat([read_curves(run.path / "curve.csv") for run in wanted if run.done], ignore_index=True)
+
+
+def _told(count: int, most: int, ended: list[str], active: list[str]) -> str:
+    certain = f"certain enough: {', '.join(ended)}" if ended else "none is certain enough"
+    left = f"; {len(active)} go on" if active else ""
+    return f"After {count} of at most {most} seeds {certain}{left}."

@@ -1,0 +1,104 @@
+"""Recovery and cross-talk of curves whose hardness is known by construction."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from lcd.calibration import MEASURES, ground_truth, spearman
+from lcd.calibration_figures import calibration_figures, calibration_table
+from lcd.diagnosis import Diagnosis, diagnose_curves
+from lcd.envs.calibration import CALIBRATION
+
+MOST = math.sqrt(1 - 4 * (4**3 - 4) / (16**3 - 16))
+"""The greatest Spearman correlation with four levels of four tasks each: .970."""
+
+
+def grid(make_study, seeds=5, noise=0.0, **columns):
+    """Pixels lose with the perceptual level, thinned rewards with the RL level; nothing else happens."""
+    tasks = {}
+    for task, truth in CALIBRATION.truth.items():
+        by_p = [0.9 - 0.1 * truth.reward * stretch for stretch in (1.0, 1.3, 1.7, 2.2)]
+        solved = by_p[0]
+        tasks[task] = (solved * (1 - 0.2 * truth.perception), solved, solved, *by_p[1:])
+    return make_study(tasks, seeds, noise, benchmark="calibration", **columns).drop(columns=["r_min", "r_max"])
+
+
+@pytest.fixture
+def ranged(monkeypatch):
+    """Curves of returns from 0 to 1, whatever the toys' own range."""
+    monkeypatch.setattr(type(CALIBRATION), "reward_range", lambda self, task, seed, **knobs: (0.0, 1.0))
+
+
+def test_spearman_is_scipys():
+    rng = np.random.default_rng(0)
+    levels = np.repeat(np.arange(4.0), 4)
+    scores = rng.normal(size=(5, 16)).round(1)
+    expected = [stats.spearmanr(row, levels).statistic for row in scores]
+    np.testing.assert_allclose(spearman(scores, levels), expected)
+    assert math.isnan(spearman(np.ones(16), levels))
+
+
+def test_a_perfect_grid_is_recovered_as_far_as_ties_allow(make_study, ranged):
+    rng = np.random.default_rng(0)
+    curves = grid(make_study)
+    # What breaks the ties must not follow the other dial.
+    jitter = {task: rng.normal(0, 1e-4) for task in CALIBRATION.tasks}
+    curves["return_mean"] += curves["task"].map(jitter)
+    found = diagnose_curves(curves).calibration
+    assert set(found) == {"paper", "calibrated"}
+    for measures in found.values():
+        assert list(measures) == list(MEASURES)
+        assert measures["phi_recovery"]["value"] == pytest.approx(MOST, abs=0.02)
+        assert abs(measures["phi_crosstalk"]["value"]) < 0.25
+    assert found["calibrated"]["psi_recovery"]["value"] == pytest.approx(MOST, abs=1e-3)
+    assert abs(found["calibrated"]["psi_crosstalk"]["value"]) < 0.25
+
+
+def test_noise_of_seeds_widens_the_intervals(make_study, ranged):
+    def width(noise):
+        found = diagnose_curves(grid(make_study, noise=noise)).calibration["calibrated"]["psi_recovery"]
+        assert -1 <= found["low"] <= found["value"] <= found["high"] <= 1
+        return found["high"] - found["low"]
+
+    assert width(0.15) > width(0.02)
+
+
+def test_tasks_without_a_score_are_left_out_and_counted(make_study, ranged):
+    curves = grid(make_study)
+    lost = curves["task"] == CALIBRATION.tasks[-1]
+    curves.loc[lost, "return_mean"] = 0.0
+    found = diagnose_curves(curves).calibration
+    assert found["paper"]["psi_recovery"]["tasks"] == 15
+    assert found["calibrated"]["psi_recovery"]["tasks"] == 16
+    assert found["calibrated"]["phi_recovery"]["tasks"] == 15
+
+
+def test_the_truth_and_the_outcome_are_in_the_json_and_come_back(make_study, ranged, tmp_path):
+    diagnosis = diagnose_curves(grid(make_study, noise=0.05))
+    content = json.loads(diagnosis.to_json())
+    for definition in ("paper", "calibrated"):
+        for measure in ("phi_recovery", "psi_recovery", "phi_crosstalk", "psi_crosstalk"):
+            assert {"value", "low", "high"} <= set(content["calibration"][definition][measure])
+    levels = {row["task"]: (row["perception_level"], row["reward_level"]) for row in content["tasks"]}
+    assert levels == {task: (truth.perception, truth.reward) for task, truth in CALIBRATION.truth.items()}
+    back = Diagnosis.from_json(diagnosis.to_json())
+    assert back.calibration == diagnosis.calibration
+    assert [name for name, _ in calibration_figures(back)] == ["calibration-paper", "calibration-calibrated"]
+    assert calibration_table(back).row_count == 2
+
+
+def test_each_group_is_calibrated_for_itself(make_study, ranged):
+    both = pd.concat([grid(make_study, agent="ppo"), grid(make_study, agent="ppg")])
+    found = diagnose_curves(both).calibration
+    assert [entry["group"]["agent"] for entry in found["groups"]] == ["ppg", "ppo"]
+    assert found["paper"] == found["groups"][0]["paper"]
+
+
+def test_other_benchmarks_have_no_calibration_and_no_name_is_imported(curves):
+    assert diagnose_curves(curves).calibration == {}
+    assert math.isnan(ground_truth("os:system", "x")["perception_level"])
+    assert math.isnan(ground_truth("calibration", "calibration/other")["perception_level"])
