@@ -10,8 +10,8 @@ PY is the interpreter of an environment of its own, for they need the unmaintain
 
 Without them our own figures are printed alone. All is run on the same cores in the same run, in turns: CleanRL as
 shipped; tuned, which is the same script with glibc told to keep large blocks; and ours. Use an idle machine: two rounds
-of everything take half an hour on two cores. `--parts` and `--cases` choose; `--rollout 64` is a quick look, at a quarter
-of the steps in minibatches of a quarter.
+of everything take half an hour on two cores. `--parts` and `--cases` choose. On a
+machine that is not idle, `--cpu-time` compares processor time on one thread; `--rollout 64` is a quick look.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def theirs(args: argparse.Namespace, agent: str, case: str) -> dict[str, Any]:
             rollouts = str(AUXILIARY_BATCH // args.rollout)
             own += ["--n-iteration", "1", "--e-auxiliary", "1", "--num-aux-rollouts", rollouts]
         bf16 = ["--bf16"] if case.endswith("bf16") else []
+        bf16 += ["--cpu-time"] if args.cpu_time else []
         command = [args.cleanrl_python, "-W", "ignore", str(HERE / "cleanrl.py"), str(script), str(file), *bf16, "--"]
+        own += ["--num-minibatches", str(args.minibatches)]
         env = os.environ | (TUNED if case.startswith("tuned") else {})
         subprocess.run([*command, *own], check=True, env=env, cwd=folder, stdout=subprocess.DEVNULL, stderr=sys.stderr)
         return spans(json.loads(file.read_text()), args.rollout)
@@ -94,7 +96,7 @@ def compare(args: argparse.Namespace, agent: str) -> None:
     cases = [case for case in args.cases if peer or case.startswith("ours")]
     rates: dict[str, list[float]] = {case: [] for case in cases}
     steps = COPIES * args.rollout * (PHASE if agent == "ppg" else 1)
-    knobs = {"rollout": args.rollout}
+    knobs = {"rollout": args.rollout, "minibatches": args.minibatches, "cpu_time": args.cpu_time}
     knobs |= {"auxiliary_rollouts": AUXILIARY_BATCH // args.rollout} if agent == "ppg" else {}
     print(f"== {agent.upper()} on starpilot easy, {COPIES} x {args.rollout}, IMPALA, environment steps/s", flush=True)
     if agent == "ppg":
@@ -149,10 +151,14 @@ def main() -> None:
     parser.add_argument("--cleanrl", help="folder with CleanRL's Procgen scripts")
     parser.add_argument("--cleanrl-python", help="an interpreter that runs them")
     parser.add_argument("--rollout", type=int, default=ROLLOUT)
+    parser.add_argument("--minibatches", type=int, default=8)
+    parser.add_argument("--cpu-time", action="store_true")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     args = parser.parse_args()
+    if args.cpu_time:
+        os.environ["OMP_NUM_THREADS"] = "1"
     for part in args.parts:
         PARTS[part](args)
 
