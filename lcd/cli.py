@@ -76,7 +76,7 @@ COMMANDS = {
     "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
 }
 OK, FAILED, MISTAKE, STOPPED = 0, 1, 2, 130
-TRAINING = ("diagnose", "train", "sweep")
+TRAINING = ("diagnose", "ablate", "train", "pretrain", "sweep")
 OWN_CODE = re.compile(r"(benchmark|agent|frontend)(\.name)?=['\"]?[\w.]+:\w")
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 

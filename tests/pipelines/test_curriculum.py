@@ -76,6 +76,7 @@ class Stop(Exception):
 @pytest.mark.parametrize("stopped_at", [128, 192, 320])
 def test_a_stopped_curriculum_goes_on_to_the_same_last_bit(trained, tmp_path, monkeypatch, stopped_at):
     monkeypatch.setattr(record, "CHECKPOINT_EVERY_S", 0)
+    monkeypatch.setattr(record, "CHECKPOINT_SHARE", 1)
     save = record.Recorder._save
 
     def stopping(self, trainer):

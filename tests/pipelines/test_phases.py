@@ -24,7 +24,7 @@ import os, signal, sys, yaml
 import torch
 from lcd.agents import store
 from lcd.agents.rollout import Rollouts
-from lcd.pipelines import record
+from lcd.pipelines import checkpoint, record
 from lcd.pipelines.train import train_run
 
 torch.set_num_threads(1)
@@ -46,7 +46,7 @@ Rollouts.collect = killing(Rollouts.collect)
 store.Stored.write = killing(store.Stored.write)
 store.RolloutStore.clear = killing(store.RolloutStore.clear)
 store.RolloutStore._drop = killing(store.RolloutStore._drop)
-record.AtomicCheckpoints.save_checkpoint = killing(record.AtomicCheckpoints.save_checkpoint)
+checkpoint.AtomicCheckpoints.save_checkpoint = killing(checkpoint.AtomicCheckpoints.save_checkpoint)
 train_run(config, folder, {"name": "none"}, {"accelerator": "cpu"})
 """
 
