@@ -17,7 +17,9 @@ Bound = float | Callable[[int], float]
 
 @runtime_checkable
 class Benchmark(Protocol):
-    """What a benchmark has to have. (`make_population` and `reward_range` are optional: see the functions.)"""
+    """What a benchmark has to have. (`make_population` and `reward_range` are optional: see the functions.
+
+    So is `moving_tasks`: those whose videos a front-end can learn motion from.)"""
 
     name: str
     tasks: Sequence[str]

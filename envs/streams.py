@@ -25,6 +25,9 @@ KEYS: dict[str, int] = {
     "shuffle": 7,
     "environment": 8,
     "stage": 9,
+    "rank": 10,
+    "auxiliary": 11,
+    "videos": 14,
     "injection": 40,
     "calibration": 50,
 }

@@ -16,8 +16,12 @@ from lcd.envs.registry import Registry
 if TYPE_CHECKING:
     from torch import nn
 
+INITIALISATION = 0
 frontends = Registry("front-end", "lcd.frontends")
 frontends.add("identity", "lcd.frontends.identity:Identity")
+frontends.add("clip", "lcd.frontends.backbone:Clip")
+frontends.add("backbone", "lcd.frontends.backbone:Backbone")
+frontends.add("flow", "lcd.frontends.flow.frontend:Flow")
 
 
 def make(name: str, **knobs: Any) -> nn.Module:
@@ -32,4 +36,9 @@ def make(name: str, **knobs: Any) -> nn.Module:
         for knob, value in knobs.items():
             if knob not in parameters:
                 raise InputError(f"frontend.{knob}={value} is no knob of '{name}': {nearest(knob, parameters)}")
-    return build(**knobs).requires_grad_(False).eval()
+    import torch
+
+    # What a front-end draws when it is made without weights is the same wherever it is made.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(INITIALISATION)
+        return build(**knobs).requires_grad_(False).eval()

@@ -56,6 +56,8 @@ def _figure(diagnosis: Diagnosis, name: str) -> Figure:
         found = diagnosis.calibration[name][measure]
         axes.set_title(f"ρ = {found['value']:.2f} [{found['low']:.2f}, {found['high']:.2f}]", fontsize=9)
         axes.set_ylabel(f"{SIGNS[score]}, {name}")
+        if measure.endswith("recovery"):  # there points leave a corner free; the panel across has the same colours
+            axes.legend(fontsize=7, frameon=False, loc="upper left")
     return figure
 
 
@@ -77,4 +79,3 @@ def _panel(axes, diagnosis: Diagnosis, score: str, kind: str) -> None:
         )
     axes.set_xlabel(NAMES[kind])
     axes.set_xticks(sorted(diagnosis.table[LEVELS[kind]].dropna().unique()))
-    axes.legend(fontsize=7, frameon=False)

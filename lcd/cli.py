@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from lcd import __version__
+from lcd import __version__, stopping
 
 
 class Command(NamedTuple):
@@ -27,7 +27,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "diagnose": Command(
         "lcd.pipelines.diagnose:run",
-        "benchmark=toy [study=smoke] [out=my/study] [--dry-run]",
+        "benchmark=toy [budget=smoke] [out=my/study] [--dry-run]",
         "train what a diagnosis needs and say what makes each task hard; continues a study that was stopped",
     ),
     "ablate": Command(
@@ -37,8 +37,13 @@ COMMANDS = {
     ),
     "train": Command(
         "lcd.pipelines.train:run",
-        "task=toy/… [view=semantic] [reward_p=0.5] [--dry-run]",
+        "task=toy/… [view=semantic] [reward_p=0.5] [budget=smoke] [--dry-run]",
         "train one task under one condition for several seeds",
+    ),
+    "pretrain": Command(
+        "lcd.pipelines.pretrain:run",
+        "frontend=flow benchmark=procgen [pretraining=paper]",
+        "film a benchmark and pretrain a front-end on the videos, without rewards",
     ),
     "sweep": Command(
         "lcd.pipelines.sweep:run",
@@ -62,8 +67,8 @@ COMMANDS = {
     ),
     "measure": Command(
         "lcd.pipelines.measure:run",
-        "procgen ['tasks=[procgen/heist]'] [episodes=1000]",
-        "measure a random agent's returns, beside the R_min that a benchmark states",
+        "procgen ['tasks=[procgen/heist]'] [episodes=1000 | frontend=flow frontend.weights=…]",
+        "measure a random agent's returns, beside the stated R_min; or how well a front-end's maps show objects",
     ),
     "list": Command(
         "lcd.pipelines.listing:run", "[benchmarks|tasks|agents|…]", "list what can be chosen, yours included"
@@ -71,6 +76,7 @@ COMMANDS = {
     "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
 }
 OK, FAILED, MISTAKE, STOPPED = 0, 1, 2, 130
+TRAINING = ("diagnose", "train", "sweep")
 OWN_CODE = re.compile(r"(benchmark|agent|frontend)(\.name)?=['\"]?[\w.]+:\w")
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
@@ -79,7 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line.
 
     argv: the arguments without the program's name; None takes the process's own.
-    Returns the exit code: 0 fine, 1 something failed, 2 a user's mistake, 130 stopped by Ctrl-C.
+    Returns the exit code: 0 fine, 1 something failed, 2 a user's mistake, 75 stopped by SIGTERM or SIGUSR1, 130 stopped
+    by Ctrl-C.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -89,13 +96,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"lcd {__version__}")
         return OK
     name, *overrides = arguments
+    if name in TRAINING:
+        stopping.listen()
     overrides = ["dry_run=true" if override == "--dry-run" else override for override in overrides]
     try:
         return _run(name, overrides)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, stopping.Stopped) as told:
         line = shlex.join(["lcd", *arguments])
         print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
-        return STOPPED
+        return STOPPED if isinstance(told, KeyboardInterrupt) else stopping.CONTINUE_ME
     except BrokenPipeError:
         # What reads our output went away (lcd list | head); the interpreter must not complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

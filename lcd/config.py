@@ -9,11 +9,24 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from lcd import budgets
 from lcd.envs.errors import InputError, nearest
 from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
-GROUPS = ("benchmark", "task", "agent", "frontend", "launcher", "tracker", "study", "stopping", "experiment")
+GROUPS = (
+    "benchmark",
+    "task",
+    "agent",
+    "frontend",
+    "launcher",
+    "tracker",
+    "study",
+    "budget",
+    "stopping",
+    "experiment",
+    "pretraining",
+)
 POSITIONAL = {
     "report": ("path", "against"),
     "power": ("path",),
@@ -21,7 +34,7 @@ POSITIONAL = {
     "view": ("task",),
     "measure": ("benchmark",),
 }
-TEXT_KEYS = ("out", "path", "against")
+TEXT_KEYS = ("out", "path", "against", "policy")
 PATH_OR_LIST = "curriculum"
 
 
@@ -67,7 +80,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
 
     lines = [line for override in _named(command, overrides) for line in _override(command, override)]
     lines += _benchmark_of_task(command, lines)
-    plain = _composed(command, lines)
+    plain = _composed(command, _budgeted(command, lines))
     _refuse_target(plain)
     _refuse_missing(command, plain)
     if plain.get("curriculum") and plain.get("task") is None:
@@ -79,7 +92,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
 
 def defaults(command: str) -> dict[str, Any]:
     """The composed config of a command without overrides, as nested dictionaries."""
-    return _composed(command, [])
+    return _composed(command, _budgeted(command, []))
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -162,6 +175,36 @@ def _benchmark_of_task(command: str, lines: Sequence[str]) -> list[str]:
     tasks = [line.partition("=")[2].strip("'") for line in lines if line.startswith(("task=", "++task.name="))]
     heads = [name.partition("/")[0] for name in tasks]
     return [f"benchmark={head}" for head in heads if head in choices("benchmark")][-1:]
+
+
+def _budgeted(command: str, lines: Sequence[str]) -> list[str]:
+    """The overrides behind those of the budget, so that what a user says wins, and with the agent that is meant.
+
+    A budget that nobody chose leaves alone what the study's file says.
+    """
+    if budgets.GROUP not in groups(command):
+        return list(lines)
+    plain = _composed(command, lines)
+    benchmark, given = plain["benchmark"]["name"], _last_choice(budgets.GROUP, lines)
+    budget = given or budgets.own(benchmark, choices(budgets.GROUP))
+    agent = _last_choice("agent", lines) or plain["agent"]["name"]
+    chosen, name = [f"budget={budget}", f"agent={agent}"], plain["agent"]["name"]
+    if agent != "custom":
+        agent = budgets.agent_file(budget, benchmark, agent)
+        chosen[1], name = f"agent={agent}", budgets.read("agent", agent)["name"]
+    section = "study." if "study" in groups(command) else ""
+    said = {} if given else flatten(plain)
+    for key, value in budgets.protocol(budget, benchmark, name):
+        if section + key not in said:
+            chosen.append(f"++{section}{key}={value}")
+    chosen += [f"++agent.{key}={value}" for key, value in budgets.settings(budget, benchmark, name).items()]
+    return chosen + [line for line in lines if not line.startswith(("budget=", "agent="))]
+
+
+def _last_choice(group: str, lines: Sequence[str]) -> str | None:
+    """The file of a group that was chosen last, if any was."""
+    files = [line.partition("=")[2] for line in lines if line.startswith(f"{group}=")]
+    return files[-1] if files else None
 
 
 def _spelled_out(command: str, text: str) -> str:
@@ -258,9 +301,12 @@ def _composed(command: str, overrides: Sequence[str]) -> dict[str, Any]:
     try:
         with initialize_config_module("lcd.configs", version_base=HYDRA_VERSION):
             config = hydra_compose(command, overrides=list(overrides))
-            return OmegaConf.to_container(config, resolve=True)
+            plain = OmegaConf.to_container(config, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise InputError(f"{' '.join(overrides)} cannot be composed: {str(error).splitlines()[0]}") from None
+    if budgets.GROUP in plain:
+        plain[budgets.GROUP] = plain[budgets.GROUP]["name"]
+    return plain
 
 
 def _refuse_target(config: Any, path: str = "") -> None:

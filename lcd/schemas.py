@@ -6,6 +6,7 @@ from typing import Any
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SHAPINGS = ("none", "subgoals")
+PROCESSES = "GPUs (without one: processes) that train each run together, sharing its copies"
 VIEWS = ("pixels", "figure_ground", "semantic")
 DEFINITION_NAMES = ("paper", "calibrated")
 SPENDINGS = ("pocock", "obrien_fleming")
@@ -43,6 +44,7 @@ class LauncherConfig:
     name: str = field(default="local", metadata=_doc("the launcher"))
     workers: Any = field(default="auto", metadata=_doc("runs at the same time; auto: one a usable core", least=1))
     threads: int = field(default=1, metadata=_doc("threads of each worker", least=1))
+    grace: int = field(default=60, metadata=_doc("seconds to keep what is trained after SIGTERM or SIGUSR1", least=0))
 
 
 @dataclass
@@ -97,6 +99,9 @@ class StudyConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
 
+BUDGET = _doc("how much is trained, and what an agent's name means there; else the benchmark's own")
+
+
 @dataclass
 class StoppingConfig:
     """When a study has seen enough seeds of a task."""
@@ -107,8 +112,8 @@ class StoppingConfig:
     )
     first: int = field(default=4, metadata=_doc("seeds of the first round", least=2))
     every: int = field(default=2, metadata=_doc("seeds of each further round, up to study.seeds", least=1))
-    phi: float = field(default=0.15, metadata=_doc("certain enough: half the width of the raw φ's interval"))
-    psi: float = field(default=0.05, metadata=_doc("certain enough: half the width of the raw ψ's interval"))
+    phi: float = field(default=0.2, metadata=_doc("certain enough: half the width of the raw φ's interval"))
+    psi: float = field(default=0.1, metadata=_doc("certain enough: half the width of the raw ψ's interval"))
     alpha: float = field(default=0.05, metadata=_doc("error of a task's intervals over all looks together"))
     spending: str = field(default="pocock", metadata=_doc("how the looks share the error", SPENDINGS))
 
@@ -126,12 +131,14 @@ class DiagnoseConfig:
     agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
     study: StudyConfig = field(default_factory=StudyConfig)
+    budget: str = field(default="cpu", metadata=BUDGET)
     stopping: StoppingConfig = field(default_factory=StoppingConfig)
     definition: str = field(default="paper", metadata=DEFINITION)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
     dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
 
 
@@ -148,6 +155,7 @@ class TrainConfig:
     task: TaskConfig = field(default_factory=TaskConfig)
     agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    budget: str = field(default="cpu", metadata=BUDGET)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     curriculum: Any = field(
@@ -161,6 +169,8 @@ class TrainConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     out: str | None = field(default=None, metadata=_doc("the folder of the run's study; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
+    num_nodes: int = field(default=1, metadata=_doc("machines that train the run, each with `devices`", least=1))
     dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
 
 
@@ -207,14 +217,72 @@ class ViewConfig:
 
 @dataclass
 class MeasureConfig:
-    """Measure a random agent's mean return on tasks, beside the R_min that the benchmark states."""
+    """Measure a random agent's mean return on tasks, beside the stated R_min; or how well a front-end shows objects."""
 
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    frontend: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("identity: returns; another: its objectness, on paired views")
+    )
     tasks: list[str] | None = field(default=None, metadata=_doc("tasks of the benchmark; null: all of them"))
     episodes: int = field(default=256, metadata=_doc("episodes of each task", least=1))
     copies: int = field(default=64, metadata=_doc("environment copies, each of which plays as many", least=1))
     seed: int = field(default=0, metadata=_doc("seed of the environment and of the random actions", least=0))
     split: str = field(default="train", metadata=_doc("training or held-out copies", ("train", "eval")))
+    videos: int = field(
+        default=16, metadata=_doc("objectness: videos that choose maps, and as many that score", least=2)
+    )
+    out: str | None = field(default=None, metadata=_doc("objectness: folder of the table and the sheets; null: none"))
+
+
+@dataclass
+class VideosConfig:
+    """The videos that a front-end is pretrained on."""
+
+    count: int = field(default=64, metadata=_doc("videos of each task", least=1))
+    held_out: int = field(
+        default=16, metadata=_doc("further videos of each task, on which losses are measured", least=1)
+    )
+    length: int = field(default=20, metadata=_doc("most frames of a video; an episode's end ends it earlier", least=2))
+    gap: int = field(default=1, metadata=_doc("steps between the two frames of a pair", least=1))
+    copies: int = field(default=64, metadata=_doc("environment copies that are filmed at once", least=1))
+
+
+@dataclass
+class PretrainingConfig:
+    """How much is filmed and learned."""
+
+    name: str = field(default="cpu", metadata=_doc("names these settings"))
+    videos: VideosConfig = field(default_factory=VideosConfig)
+    batch: int = field(default=16, metadata=_doc("pairs of frames in a batch", least=1))
+    iterations: int = field(default=1500, metadata=_doc("batches that are learned from", least=1))
+    learning_rate: float = field(default=0.001, metadata=_doc("Adam's"))
+    loss: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("weights of mse, l1, ssim and smoothness; occlusion: true or false")
+    )
+    sizes: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("the networks' sizes where frontend.… leaves them open")
+    )
+    every: int = field(default=250, metadata=_doc("batches between two measurements on held-out videos", least=1))
+
+
+@dataclass
+class PretrainConfig:
+    """Film a benchmark's tasks and pretrain a front-end on the videos, without rewards."""
+
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
+    launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    tasks: list[str] | None = field(
+        default=None, metadata=_doc("tasks that are filmed; null: those that the benchmark calls moving, or all")
+    )
+    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("what is passed on to the environments"))
+    view: str = field(default="pixels", metadata=_doc("what is filmed"))
+    policy: str = field(default="random", metadata=_doc("who plays: random, or the folder of a run or of a study"))
+    seed: int = field(default=0, metadata=_doc("of the videos, the networks and the order of learning", least=0))
+    out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
+    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
 
 
 @dataclass
@@ -267,12 +335,14 @@ class SweepConfig:
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
 
 
 SCHEMAS: dict[str, type] = {
     "diagnose": DiagnoseConfig,
     "ablate": AblateConfig,
     "train": TrainConfig,
+    "pretrain": PretrainConfig,
     "sweep": SweepConfig,
     "report": ReportConfig,
     "power": PowerConfig,

@@ -49,10 +49,9 @@ def bootstrap(
     resample draws n - 1 of n seeds, which makes the squared standard error of a mean unbiased. A
     percentile bootstrap promises 95 % and keeps about 83 % with five seeds, and far less for a ψ near its
     boundary at zero, where resampling adds to the upward bias of absolute values. In simulations with
-    known truth (normal and skewed seeds; a part is in the tests) this one kept about 95-97 % for φ and ψ with
-    5, 10 and 20 seeds and 90-97 % for a ψ near zero; bootstrap-t kept 90-95 % with five seeds at up to
-    thrice the width. No interval of five seeds knows of a failure that none of them had: with one seed in
-    five failing, an AUC's kept 65-69 %, φ's and ψ's 95-98 %.
+    known truth (tests/benchmarks/bench_coverage.py; docs/calibration.md has the table) this one keeps 93-97 % for
+    AUC and the calibrated φ and ψ with 5, 10 and 20 seeds, where BCa is as far off as percentiles and bootstrap-t
+    falls short for ratios. No interval of five seeds knows of a failure that none of them had: see the same table.
 
     Parameters
     ----------

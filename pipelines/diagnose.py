@@ -10,14 +10,17 @@ from typing import Any
 
 from rich.console import Console
 
-from lcd.config import compose
+from lcd import budgets
+from lcd.config import choices, compose
+from lcd.envs.errors import InputError
 from lcd.pipelines import adaptive, dry_run, runs, stopping, store
-from lcd.pipelines.launch import Call, Outcome, launch
+from lcd.pipelines.launch import Call, Outcome, at_once, launch
 from lcd.pipelines.parts import asked_for
 from lcd.pipelines.pictures import take_pictures
 from lcd.pipelines.progress import Progress, label
 from lcd.pipelines.report import Telling, publish
-from lcd.schemas import DiagnoseConfig, TrainConfig
+from lcd.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
+from lcd.stopping import Stopped
 
 TRAIN = "lcd.pipelines.train:train_run"
 LOG_FILE = "log.txt"
@@ -86,35 +89,51 @@ def default_out(cfg: DiagnoseConfig) -> Path:
     """The study's folder: `out`, else a name that the same request always gets and another one does not."""
     if cfg.out is not None:
         return Path(cfg.out).expanduser()
-    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in f"{cfg.benchmark.name}-{cfg.study.name}")
-    usual = request(compose("diagnose", [f"study={cfg.study.name}"])) if cfg.study.name in _studies() else None
+    budget = "" if cfg.budget == budgets.own(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
+    name = f"{cfg.benchmark.name}-{cfg.study.name}{budget}"
+    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
     asked = request(cfg)
-    if usual is not None and asked == usual | {"benchmark": asked["benchmark"]}:
+    if asked == _usual(cfg):
         return Path("studies") / plain
     return Path("studies") / f"{plain}-{hashlib.sha256(store.canonical(asked).encode()).hexdigest()[:6]}"
 
 
-def _studies() -> list[str]:
-    from lcd.config import choices
-
-    return choices("study")
+def _usual(cfg: DiagnoseConfig) -> dict[str, Any] | None:
+    """What is asked for when a benchmark, a study and a budget are named and nothing else is said."""
+    if cfg.study.name not in choices("study"):
+        return None
+    with contextlib.suppress(InputError):
+        return request(
+            compose("diagnose", [f"benchmark={cfg.benchmark.name}", f"study={cfg.study.name}", f"budget={cfg.budget}"])
+        )
+    return None
 
 
 def train_missing(
-    cfg: DiagnoseConfig | TrainConfig, study: store.Study, wanted: list[store.Run], console: Console
+    cfg: DiagnoseConfig | SweepConfig | TrainConfig | PretrainConfig,
+    study: store.Study,
+    wanted: list[store.Run],
+    console: Console,
+    train: str = TRAIN,
 ) -> list[Outcome]:
     """Train the wanted runs that are not done, those that need most steps first, and tell which failed.
 
-    A stopped command leaves them queued.
+    A stopped command leaves them queued, and so does a worker that somebody else stopped.
+
+    train: `module:function` with the arguments of `lcd.pipelines.train.train_run`.
     """
     missing = [each for each in wanted if not each.done]
+    device, tracker = device_of(cfg), asdict(cfg.tracker)
+    for each in missing:
+        runs.check_share(*runs.agent_of(each.config), device)
     if missing and cfg.tracker.name == "wandb" and find_spec("wandb") is None:
         console.print("W&B is not installed (pip install wandb): the study is not mirrored.", highlight=False)
     for each in missing:
         each.update(state=store.QUEUED, error=None)
-    device, tracker = {"accelerator": cfg.device}, asdict(cfg.tracker)
+    if sentence := _told(cfg, missing):
+        console.print(sentence, highlight=False, soft_wrap=True)
     order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
-    calls = [Call((TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
+    calls = [Call((train, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
     with Progress(wanted, console) as progress, _requeued(missing):
         outcomes = launch(
             cfg.launcher.name,
@@ -123,14 +142,36 @@ def train_missing(
             watch=progress.update,
             workers=cfg.launcher.workers,
             threads=cfg.launcher.threads,
+            grace=cfg.launcher.grace,
+            **({"processes": device["devices"]} if device["devices"] > 1 else {}),
         )
     for each, outcome in zip(order, outcomes, strict=True):
         if outcome.error is not None:
-            # A worker that was killed could not say so itself.
-            each.update(state=store.FAILED, error=outcome.error)
+            # A worker that was killed could not say so itself; neither can this on a full disk.
+            with contextlib.suppress(OSError):
+                each.update(state=store.FAILED, error=outcome.error)
     if failed := [outcome for outcome in outcomes if outcome.error]:
         console.print(failure(study, failed, len(wanted)), highlight=False, soft_wrap=True, markup=False)
+    if stopped := sum(outcome.stopped for outcome in outcomes):
+        console.print(f"{stopped} of {len(wanted)} runs were stopped by a signal.", highlight=False)
+        raise Stopped
     return outcomes
+
+
+def _told(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, missing: list[store.Run]) -> str | None:
+    """What is to be said before training: of PPG's rollouts, how much room they take."""
+    # PPG's module takes seconds to import, where most agents have nothing to tell.
+    if not any("auxiliary_rollouts" in each.config["agent"] for each in missing):
+        return None
+    from lcd.pipelines import phases
+
+    together = at_once(cfg.launcher.workers, cfg.launcher.threads * device_of(cfg)["devices"], len(missing))
+    return phases.told((each.config for each in missing), together)
+
+
+def device_of(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig) -> dict[str, Any]:
+    """Where networks are trained and by how many processes; `num_nodes` only where one run is trained."""
+    return {"accelerator": cfg.device, "devices": getattr(cfg, "devices", 1), "num_nodes": getattr(cfg, "num_nodes", 1)}
 
 
 @contextlib.contextmanager

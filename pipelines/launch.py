@@ -14,6 +14,9 @@ from lcd.envs.registry import Registry
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 
+RUNS_AT_ONCE = "LCD_RUNS_AT_ONCE"
+"""The environment variable that tells a worker how many runs share its machine's memory."""
+
 launchers = Registry("launcher", "lcd.launchers")
 launchers.add("local", "lcd.pipelines.local:launch")
 
@@ -32,10 +35,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call ended: `error` is None when it ended well, else one line."""
+    """How a call ended: `error` is None when it ended well, else one line; `stopped` says that it may be continued."""
 
     call: Call
     error: str | None = None
+    stopped: bool = False
 
 
 def launch(
@@ -50,7 +54,7 @@ def launch(
     name: a registered launcher.
     function: `module:function`, imported where the calls are made.
     watch: called a few times a second by the launching process, to show progress.
-    knobs: the launcher's own settings (local: workers, threads).
+    knobs: the launcher's own settings (local: workers, threads, grace, processes).
     Returns the outcomes in the order of `calls`.
     """
     return launchers.resolve(name)(function, calls, watch=watch, **knobs)
@@ -64,6 +68,13 @@ def usable_cores() -> int:
         return max(1, min(cores, int(quota) // int(period)))
     except (OSError, ValueError):
         return cores
+
+
+def at_once(workers: int | str, threads: int, calls: int) -> int:
+    """How many of so many calls a machine makes at the same time; `auto` is one a usable core."""
+    if workers == "auto":
+        workers = max(1, usable_cores() // threads)
+    return max(1, min(int(workers), calls))
 
 
 def keep_freed_memory() -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 from rich.table import Table
 
+from lcd import budgets
 from lcd.config import choices, registered
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError, nearest
@@ -48,6 +49,14 @@ def _tasks() -> Rows:
             yield task, name
 
 
+def _budgets() -> Rows:
+    for name in choices(budgets.GROUP):
+        owners = [
+            "all others" if owner == budgets.OTHERS else owner for owner in budgets.read(budgets.GROUP, name)["own_of"]
+        ]
+        yield name, ", ".join(owners)
+
+
 def _names(group: str) -> Callable[[], Rows]:
     return lambda: ((name,) for name in sorted({*choices(group), *registered(group)}))
 
@@ -62,6 +71,7 @@ LISTS: dict[str, tuple[tuple[str, ...], Callable[[], Rows]]] = {
     "agents": (("agent",), _names("agent")),
     "frontends": (("frontend",), _names("frontend")),
     "studies": (("study",), _names("study")),
+    "budgets": (("budget", "own budget of"), _budgets),
     "launchers": (("launcher",), _registry(launchers.names)),
     "trackers": (("tracker",), _registry(trackers.names)),
 }

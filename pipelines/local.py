@@ -3,6 +3,10 @@
 A worker is a fresh interpreter with its own process group: Ctrl-C reaches only the launching process, which stops the
 workers. Each worker holds the end of a pipe whose other end only the launching process has: when that dies, by
 whatever, the pipe closes and the worker ends at once.
+
+A launching process that is told to stop by a signal (`lcd.stopping`) tells its workers, which have some time to finish
+what they are at and to keep it; Ctrl-C gives them less. A worker that is told so by anybody else ends with
+`CONTINUE_ME`: its call is stopped, which is no error.
 """
 
 from __future__ import annotations
@@ -20,13 +24,15 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
 
-from lcd.pipelines.launch import Call, Outcome, keep_freed_memory, usable_cores
-from lcd.pipelines.runs import Stopped, describe, resolve
+from lcd import stopping
+from lcd.pipelines.launch import RUNS_AT_ONCE, Call, Outcome, at_once, keep_freed_memory
+from lcd.pipelines.runs import describe, resolve
+from lcd.stopping import CONTINUE_ME, Stopped
 
 POLL_S = 0.25
 GRACE_S = 5.0
+"""Seconds that workers have after Ctrl-C, or when another part of the launching process fails."""
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
@@ -37,10 +43,15 @@ def launch(
     watch: Callable[[], None],
     workers: int | str = "auto",
     threads: int = 1,
+    grace: float = 60.0,
+    processes: int = 1,
 ) -> list[Outcome]:
-    """Make the calls on this machine, in their order, as many at a time as there are workers."""
-    if workers == "auto":
-        workers = max(1, usable_cores() // threads)
+    """Make the calls on this machine, in their order, as many at a time as there are workers.
+
+    grace: seconds that workers have to finish an iteration and keep it when this process is told to stop by a signal.
+    processes: those that one call starts, this one included; each has its threads.
+    """
+    workers = at_once(workers, threads * processes, len(calls))
     queue = deque(enumerate(calls))
     outcomes: dict[int, Outcome] = {}
     crew: list[_Worker] = []
@@ -48,14 +59,18 @@ def launch(
         while len(outcomes) < len(calls):
             crew = [worker for worker in crew if worker.alive]
             while queue and len(crew) < min(workers, len(calls) - len(outcomes)):
-                crew.append(_Worker(function, threads))
+                crew.append(_Worker(function, threads, workers))
             for worker in crew:
                 if worker.index is None and queue:
                     worker.give(*queue.popleft())
             for worker in _ready(crew):
                 index, call = worker.index, worker.call
-                outcomes[index] = Outcome(call, worker.take())
+                error = worker.take()
+                outcomes[index] = Outcome(call, error, stopped=worker.stopped)
             watch()
+    except Stopped:
+        _stop(crew, grace)
+        raise
     finally:
         _stop(crew)
     return [outcomes[index] for index in range(len(calls))]
@@ -69,12 +84,12 @@ def _ready(crew: list[_Worker]) -> list[_Worker]:
 class _Worker:
     """The launching process's side of one worker process."""
 
-    def __init__(self, function: str, threads: int) -> None:
+    def __init__(self, function: str, threads: int, together: int) -> None:
         self.pipe, far_end = Pipe()
         self.index: int | None = None
         self.call: Call | None = None
-        self.alive = True
-        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
+        self.alive, self.stopped = True, False
+        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | {RUNS_AT_ONCE: str(together)}
         self.process = subprocess.Popen(
             # -P: whatever lies in the working directory must not stand for a module of ours or of Python's.
             [sys.executable, "-P", "-c", f"from lcd.pipelines.local import work; work({far_end.fileno()})"],
@@ -98,11 +113,12 @@ class _Worker:
             error = self.pipe.recv()
         except (EOFError, ConnectionResetError):
             code = self.process.wait()
+            self.stopped = code == CONTINUE_ME
             how = f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
             memory = ", perhaps for want of memory" if code == -signal.SIGKILL else ""
-            error = f"the worker process died with {how}{memory}"
+            error = None if self.stopped else f"the worker process died with {how}{memory}"
         self.index = self.call = None
-        if error is not None:
+        if error is not None or self.stopped:
             self.alive = False
             _stop([self])
         return error
@@ -112,14 +128,14 @@ class _Worker:
             os.killpg(self.process.pid, number)
 
 
-def _stop(crew: list[_Worker]) -> None:
+def _stop(crew: list[_Worker], grace: float | None = None) -> None:
     """End workers: idle ones by closing their pipe, busy ones by SIGTERM, stubborn ones by SIGKILL."""
     for worker in crew:
         if worker.index is None:
             worker.pipe.close()
         elif worker.process.poll() is None:
             worker.process.terminate()
-    end = time.monotonic() + GRACE_S
+    end = time.monotonic() + (GRACE_S if grace is None else grace)
     try:
         for worker in crew:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -134,7 +150,7 @@ def _stop(crew: list[_Worker]) -> None:
 
 def work(descriptor: int) -> None:
     """A worker's life: take calls until the launching process closes the pipe or dies."""
-    signal.signal(signal.SIGTERM, _raise_stopped)
+    stopping.listen()
     pipe = Connection(descriptor)
     sys.path[:], function = pipe.recv()
     keep_freed_memory()
@@ -148,7 +164,7 @@ def work(descriptor: int) -> None:
             busy.clear()
             pipe.send(error)
     except (Stopped, BrokenPipeError):
-        sys.exit(128 + signal.SIGTERM)
+        sys.exit(CONTINUE_ME)
 
 
 def _receive(pipe: Connection, calls: SimpleQueue[Call | None], busy: threading.Event) -> None:
@@ -169,13 +185,11 @@ def _attempt(function: str, call: Call) -> str | None:
     try:
         resolve(function)(*call.arguments)
     except Exception as error:
-        traceback.print_exc()
+        # The disk on which the log lies may be full.
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
         return describe(error)
     return None
-
-
-def _raise_stopped(*_: Any) -> None:
-    raise Stopped
 
 
 @contextlib.contextmanager
@@ -187,6 +201,7 @@ def _printing_to(path: Path | None) -> Iterator[None]:
             os.dup2(target, stream)
         yield
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):
+                stream.flush()
         os.close(target)

@@ -1,6 +1,7 @@
-"""`lcd measure`: R_min anew, as the mean return of an agent that acts at random."""
+"""`lcd measure`: R_min anew, as a random agent's mean return; of a front-end, how well its maps show objects."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from rich.table import Table
 from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
+from lcd.files import write_atomic
 from lcd.pipelines.parts import known
 from lcd.schemas import MeasureConfig
 
@@ -20,6 +22,8 @@ def run(cfg: MeasureConfig, console: Console | None = None) -> int:
     tasks = list(benchmark.tasks) if cfg.tasks is None else cfg.tasks
     known("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
     console = console or Console()
+    if cfg.frontend["name"] != "identity":
+        return measure_frontend(benchmark, tasks if cfg.tasks else moving(benchmark), cfg, console)
     table = Table("task", "episodes", "mean return", "standard error", "stated R_min", box=None, pad_edge=False)
     with console.status("") as status:
         for task in tasks:
@@ -29,6 +33,37 @@ def run(cfg: MeasureConfig, console: Console | None = None) -> int:
             stated, _ = reward_range(benchmark, task, cfg.seed)
             table.add_row(task, str(len(returns)), f"{returns.mean():.3g}", f"{error:.2g}", f"{stated:.3g}")
     console.print(table)
+    return 0
+
+
+def moving(benchmark: Benchmark) -> list[str]:
+    """The tasks whose motion a front-end can learn from; all of them where a benchmark names none."""
+    return list(getattr(benchmark, "moving_tasks", benchmark.tasks))
+
+
+def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig, console: Console) -> int:
+    """Print a front-end's objectness beside the baselines'; keep table and sheets where `out` says."""
+    from lcd.frontends.record import build, record
+    from lcd.pipelines import objectness
+
+    recorded = record(**cfg.frontend)
+    frontend = build(recorded)
+    maps = objectness.maps_of(frontend)
+    with console.status("") as status:
+        status.update("filming")
+        measured = objectness.Objectness(benchmark, tasks, cfg.seed, cfg.videos)
+        ways = {objectness.OWN: lambda _: maps, **objectness.baselines(frontend)}
+        table = measured.measure(ways, tell=status.update)
+    console.print(objectness.shown(table))
+    for line in objectness.verdict(table):
+        console.print(line, highlight=False)
+    if cfg.out is not None:
+        folder = Path(cfg.out).expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomic(folder / objectness.KEPT, table.to_csv(index=False))
+        for task in tasks:
+            objectness.draw(measured, task, maps, folder / f"{task.replace('/', '-')}.png")
+        console.print(f"table and sheets: {folder}", highlight=False, soft_wrap=True)
     return 0
 
 

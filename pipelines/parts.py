@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from lcd import budgets
 from lcd.config import check_probabilities, compose, show
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
@@ -149,11 +150,23 @@ def _tasks_shaped(benchmark: Benchmark, asked: _Asked, where: str) -> list[str]:
 def _named(cfg: DiagnoseConfig, group: str, name: str) -> dict[str, Any]:
     """The config of an agent or front-end by name: the study's own if it is called so, else its defaults."""
     own = getattr(cfg, group)
-    found = own if name in (str(own["name"]), "own") else getattr(compose("diagnose", [f"{group}={name}"]), group)
+    if name in (str(own["name"]), "own"):
+        found = own
+    else:
+        setting = [f"benchmark={cfg.benchmark.name}", f"budget={cfg.budget}"]
+        found = getattr(compose("diagnose", [*setting, f"{group}={name}"]), group)
     changed = getattr(cfg.study, f"{group}_params").get(name, {})
     if not isinstance(changed, Mapping):
         raise InputError(f"study.{group}_params.{name}={show(changed)} must be a set of keys.")
     return {**found, **changed}
+
+
+def steps_for(cfg: DiagnoseConfig, agent: str) -> int:
+    """The steps of an agent: the study's, or, where the budget set those for the study's own agent, this one's."""
+    usual, own = (
+        dict(budgets.protocol(cfg.budget, cfg.benchmark.name, name))["steps"] for name in (cfg.agent["name"], agent)
+    )
+    return own if cfg.study.steps == usual else cfg.study.steps
 
 
 def _once(key: str, names: list[str]) -> None:

@@ -2,7 +2,9 @@
 
 At an evaluation the rows are appended and flushed first, then the checkpoint replaces the last one, then the tracker
 gets the rows. A run killed in between continues from its checkpoint; rows beyond that are cut off and come again,
-the same to the last bit.
+the same to the last bit. A run that is told to stop finishes its iteration, keeps a checkpoint of it and stops.
+
+Where several processes train the run, all of them bring their part of a checkpoint and the first one writes.
 """
 
 import csv
@@ -13,18 +15,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lightning.fabric.plugins import TorchCheckpointIO
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+from lcd import stopping
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.rollout import Rollouts
 from lcd.curves import COLUMNS
 from lcd.files import write_atomic
+from lcd.pipelines.checkpoint import STEP, WORLD
 
 STATUS_EVERY_S = 0.5
 CHECKPOINT_EVERY_S = 5.0
-STEP = "lcd_step"
-"""The checkpoint's key for the environment steps of a seed; Lightning's own count is of optimiser steps."""
+"""Least time between two checkpoints."""
+CHECKPOINT_SHARE = 0.05
+"""Largest share of a run's time that goes into writing checkpoints, where that takes long."""
 
 
 class CurveFile:
@@ -58,23 +62,13 @@ class CurveFile:
         return rows
 
 
-class AtomicCheckpoints(TorchCheckpointIO):
-    """Writes a checkpoint beside the last good one and then takes its place."""
-
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        partial = Path(f"{path}.partial")
-        super().save_checkpoint(checkpoint, partial, storage_options)
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-
-
 class Recorder(Callback):
     """Evaluates at step 0, every so many steps and at the end, and keeps curve, checkpoint and status.
 
     Args:
         rollouts: the run's training data; it knows the step.
-        evaluators: play the held-out copies; by the split that their rows get.
+        evaluators: play the held-out copies; by the split that their rows get. Only the first of several processes
+            plays.
         every: environment steps of a seed between two evaluations.
         row: the columns that all rows share, for each seed (and for each task that the evaluator plays).
         curve: the run's curve file.
@@ -97,8 +91,9 @@ class Recorder(Callback):
         self.rollouts, self.evaluators, self.every, self.row = rollouts, evaluators, every, row
         self.curve, self.checkpoint, self.report, self.mirror = curve, checkpoint, report, mirror
         self.pending: list[dict[str, Any]] = []
+        self.ranks = rollouts.ranks
         self.trained_s = 0.0
-        self._saved = self._reported = 0.0
+        self._saved = self._reported = self._save_took = 0.0
 
     @property
     def wall_s(self) -> float:
@@ -106,6 +101,8 @@ class Recorder(Callback):
         return self.trained_s + time.perf_counter() - self._started
 
     def on_fit_start(self, trainer: Trainer, agent: LightningModule) -> None:
+        # Lightning has put handlers of its own in the place of ours; it puts ours back at the end.
+        stopping.listen()
         self._started = self._saved = time.perf_counter()
         self._first_step = self.rollouts.step
 
@@ -118,22 +115,38 @@ class Recorder(Callback):
     def on_train_batch_end(self, trainer: Trainer, agent: LightningModule, *_: Any) -> None:
         rollouts, now = self.rollouts, time.perf_counter()
         last = rollouts.iteration >= rollouts.total
-        before = rollouts.step - rollouts.length * rollouts.copies
+        before = rollouts.step - rollouts.steps_each
         if last or rollouts.stage_ended or rollouts.step // self.every > before // self.every:
             self._record(trainer, agent)
-        if last or now - self._saved >= CHECKPOINT_EVERY_S:
+        due, stop = self._agreed(last or now - self._saved >= self._pause, stopping.asked())
+        if due or stop:
             self._save(trainer)
-        if last or now - self._reported >= STATUS_EVERY_S:
+        if self.ranks.rank == 0 and (last or now - self._reported >= STATUS_EVERY_S):
             self._reported = now
             steps = (rollouts.step - self._first_step) * len(rollouts.seeds)
             rate = steps / max(now - self._started, 1e-9)
             self.report(step=rollouts.step, steps_per_s=rate, wall_s=self.wall_s)
+        if stop and not last:
+            raise stopping.Stopped
+
+    @property
+    def _pause(self) -> float:
+        """Seconds between two checkpoints, long enough for the share of the time that may go into them."""
+        return max(CHECKPOINT_EVERY_S, self._save_took * (1 / CHECKPOINT_SHARE - 1))
+
+    def _agreed(self, due: bool, stop: bool) -> tuple[bool, bool]:
+        """The first process decides whether a checkpoint is due; one that is told to stop stops all."""
+        every = self.ranks.gather((due, stop))
+        return every[0][0], any(asked for _, asked in every)
 
     def _record(self, trainer: Trainer, agent: LightningModule) -> None:
         """One evaluation's rows."""
         step = self.rollouts.step
+        trained_episodes = self.rollouts.episodes.pop(self.ranks)
+        if self.ranks.rank > 0:
+            return
         found = {split: evaluator(agent, step) for split, evaluator in self.evaluators.items()}
-        found["train"] = self.rollouts.episodes.pop()
+        found["train"] = trained_episodes
         moment = {"step": step, "wall_s": round(self.wall_s, 3)}
         trained = self.row
         if (phase := self.rollouts.phase) is not None:
@@ -149,13 +162,16 @@ class Recorder(Callback):
         self.pending += rows
 
     def _save(self, trainer: Trainer) -> None:
+        begun = time.perf_counter()
         trainer.save_checkpoint(self.checkpoint, weights_only=False)
         self._saved = time.perf_counter()
+        self._save_took = self._saved - begun
         self.mirror(self.pending)
         self.pending = []
 
     def on_save_checkpoint(self, trainer: Trainer, agent: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint[STEP] = self.rollouts.step
+        checkpoint[WORLD] = self.ranks.world
 
     def state_dict(self) -> dict[str, float]:
         """What a checkpoint keeps."""

@@ -50,6 +50,8 @@ def run(cfg: ReportConfig) -> int:
 
         return compare(cfg, source, Path(cfg.against).expanduser(), console, formats)
     how = Telling(cfg.definition, cfg.threshold, formats)
+    if study is not None and _show_pretraining(study, console):
+        return 0
     publish(source, output_folder(cfg, source), console, study=study, how=how)
     return 0
 
@@ -203,6 +205,23 @@ def finished_curves(source: Path, study: store.Study | None, console: Console) -
     if len(done) < len(made):
         console.print(f"{len(made) - len(done)} of {len(made)} runs are not done and left out.", highlight=False)
     return pd.concat([read_curves(run.path / "curve.csv") for run in done], ignore_index=True)
+
+
+def _show_pretraining(study: store.Study, console: Console) -> bool:
+    """How well the front-ends that a study pretrained show objects; whether there is nothing else to report."""
+    from lcd.pipelines.objectness import latest, shown, verdict
+    from lcd.pipelines.pretrain import summary
+
+    pretrained = [run for run in study.runs() if "videos" in run.config]
+    for run in (run for run in pretrained if run.done):
+        console.print(summary(run), highlight=False)
+        if (measured := latest(run.path)) is not None:
+            console.print(shown(measured))
+            console.print(*verdict(measured), sep="\n", highlight=False)
+        for name, path in {"pictures": "pictures", "objectness": "objectness.csv", "front-end": "flow.pt"}.items():
+            if (run.path / path).exists():
+                _place(console, name, run.path / path)
+    return bool(pretrained) and len(pretrained) == len(study.runs())
 
 
 def _asked(study: store.Study) -> Any:

@@ -1,5 +1,7 @@
 """From configs to runs: which runs a study needs, and what happens around the training of one."""
 
+import contextlib
+import errno
 import os
 import traceback
 from collections.abc import Mapping, Sequence
@@ -15,15 +17,13 @@ from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files import write_atomic
 from lcd.pipelines import adaptive, store
-from lcd.pipelines.parts import known, parts_of
+from lcd.pipelines.parts import known, parts_of, steps_for
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
+from lcd.stopping import Stopped
 
 CURRICULUM = "curriculum"
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 ERROR_FILE = "error.txt"
-
-
-class Stopped(BaseException):
-    """Training was told to stop; what its checkpoint holds is continued by the next start."""
 
 
 def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
@@ -38,7 +38,6 @@ def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
     parts = parts_of(cfg, benchmark) if chosen is None else adaptive.parts_of(cfg, chosen)
     shared = {
         "seeds": seed_list("study.seeds", study.seeds),
-        "steps": study.steps,
         "evaluation": study.evaluation,
     }
     found: dict[str, dict[str, Any]] = {}
@@ -46,7 +45,8 @@ def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
         agents = [_agent(given) for given in part.agents]
         frontends = [_frontend(given) for given in part.frontends]
         for condition in replace(part, agents=agents, frontends=frontends).crossed():
-            made = _run_config(cfg.benchmark.name, knobs={}, **condition, **shared)
+            steps = steps_for(cfg, condition["agent"]["name"])
+            made = _run_config(cfg.benchmark.name, knobs={}, steps=steps, **condition, **shared)
             found.setdefault(store.run_id(made), made)
     return list(found.values())
 
@@ -150,13 +150,11 @@ def _agent(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _frontend(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A front-end's config, validated by making it."""
-    from lcd import frontends
+    """What a run writes down of its front-end, validated by making it."""
+    from lcd.frontends.record import record
 
     knobs = dict(given)
-    name = str(knobs.pop("name"))
-    frontends.make(name, **knobs)
-    return {"name": name} | knobs
+    return record(str(knobs.pop("name")), **knobs)
 
 
 def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> dict[str, Any]:
@@ -173,6 +171,39 @@ def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> 
         "steps": fields["steps"],
         "evaluation": {"every": evaluation.every, "copies": evaluation.copies, "episodes": evaluation.episodes},
     }
+
+
+def agent_of(run_config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The agent's name and its hyper-parameters."""
+    params = dict(run_config["agent"])
+    return params.pop("name"), params
+
+
+def check_share(name: str, params: Mapping[str, Any], device: Mapping[str, Any]) -> None:
+    """Refuse what several processes cannot train together, each with its share of the agent's copies.
+
+    name, params: the agent and its hyper-parameters.
+    device: `accelerator`, `devices` and `num_nodes`.
+    """
+    from lcd import agents
+
+    world = int(device.get("devices", 1)) * int(device.get("num_nodes", 1))
+    if world == 1:
+        return
+    how = f"devices={device.get('devices', 1)}" + (f" num_nodes={n}" if (n := device.get("num_nodes", 1)) > 1 else "")
+    if not hasattr(agents.agents.resolve(name), "ranks"):
+        raise InputError(f"{how}: agent={name} cannot be trained by several processes: give devices=1.")
+    if device.get("accelerator") == "mps":
+        raise InputError(f"{how}: device=mps is a single one: give devices=1, or device=cpu.")
+    copies = agents.validate(name, params).copies
+    if copies % world:
+        raise InputError(
+            f"agent.copies={copies} must be divisible by the {world} processes of {how}, among which they are shared."
+        )
+    try:
+        agents.validate(name, {**params, "copies": copies // world})
+    except InputError as error:
+        raise InputError(f"{how} gives each process {copies // world} of agent.copies={copies}: {error}") from None
 
 
 def resolve(target: str) -> Any:
@@ -196,11 +227,14 @@ def perform(
         try:
             resolve(train)(run_config, run_dir, tracker, device)
         except (Stopped, KeyboardInterrupt, SystemExit):
-            store.update_status(run_dir, state=store.QUEUED)
+            with contextlib.suppress(OSError):
+                store.update_status(run_dir, state=store.QUEUED)
             raise
         except Exception as error:
-            store.update_status(run_dir, state=store.FAILED, error=describe(error))
-            write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
+            # On a full disk neither may fit; what went wrong is told all the same.
+            with contextlib.suppress(OSError):
+                store.update_status(run_dir, state=store.FAILED, error=describe(error))
+                write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
             raise
         if not store.Run(run_dir, run_config).done:
             _refuse_unfinished(train, run_dir)
@@ -225,4 +259,6 @@ def _refuse_unfinished(train: str, run_dir: str) -> None:
 def describe(error: BaseException) -> str:
     """An error in one line."""
     text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.errno in FULL:
+        return f"{text}. What was written before is whole: make room, and the same command continues."
     return text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"[:500]

@@ -44,15 +44,26 @@ def canonical(value: Any) -> str:
 
 
 def run_id(run_config: Mapping[str, Any]) -> str:
-    """The name of a run's folder: the hash of its condition, protocol and seeds."""
+    """The name of a run's folder: the hash of its condition, protocol and seeds.
+
+    A file of weights counts by its content, wherever it lies.
+    """
+    frontend = run_config.get("frontend", {})
+    if isinstance(frontend.get("weights"), Mapping):
+        run_config = {**run_config, "frontend": {**frontend, "weights": frontend["weights"].get("sha256")}}
     return hashlib.sha256(canonical(run_config).encode()).hexdigest()[:12]
 
 
 def condition(run_config: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that tells two curves of one seed apart in `curve.csv`: task, view, front-end, p, shaping, agent."""
-    named = {key: run_config[key]["name"] for key in ("frontend", "agent")}
+    named = {"frontend": frontend_name(run_config), "agent": run_config["agent"]["name"]}
     plain = {key: run_config[key] for key in ("benchmark", "view", "reward_p", "shaping")}
     return {"task": task_name(run_config)} | plain | named
+
+
+def frontend_name(run_config: Mapping[str, Any]) -> str:
+    """What curves call a run's front-end: its name, or the label of one that may be many (any backbone, say)."""
+    return run_config["frontend"].get("label") or run_config["frontend"]["name"]
 
 
 def task_name(run_config: Mapping[str, Any]) -> str:
@@ -203,6 +214,8 @@ class Study:
             if run.path not in known:
                 run.path.mkdir(parents=True, exist_ok=True)
                 run.update(steps=int(run.config["steps"]))
+            # The same run may be asked for with its weights at another place.
+            if run.path not in known or known[run.path].config != run.config:
                 write_atomic(run.path / "config.yaml", yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True))
         if dict(request) not in self.record["requests"]:
             self.note(requests=[*self.record["requests"], dict(request)])

@@ -17,7 +17,7 @@ from lcd.envs.registry import Registry
 from lcd.pipelines import store
 
 STEP = "env_step"
-STATISTICS = ("return_mean", "return_std", "length_mean", "episodes")
+STATISTICS = ("return_mean", "return_std", "length_mean", "episodes", "loss", "static_loss", "speed", "outside")
 INIT_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 3.0
 HEADER, BLOCK = 7, 32768
@@ -71,6 +71,12 @@ class Tracker:
 
     def log_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Mirror rows of the run's curve. Call it only with rows that a checkpoint holds; repeated ones are skipped."""
+
+    def log_pictures(self, step: int, pictures: Mapping[str, Path]) -> None:
+        """Mirror PNG files of one step, after its rows."""
+
+    def log_table(self, step: int, name: str, table: Any) -> None:
+        """Mirror a data frame of one step, after its rows."""
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """End the run's mirror with its final numbers."""
@@ -143,6 +149,19 @@ class WandbTracker(Tracker):
         if by_step:
             self.mirrored_step = max(by_step)
             store.update_status(self.run_dir, mirrored_step=self.mirrored_step)
+
+    @_harmless
+    def log_pictures(self, step: int, pictures: Mapping[str, Path]) -> None:
+        import wandb
+
+        images = {f"pictures/{name}": wandb.Image(str(path)) for name, path in pictures.items()}
+        self.logger.experiment.log({STEP: step} | images)
+
+    @_harmless
+    def log_table(self, step: int, name: str, table: Any) -> None:
+        import wandb
+
+        self.logger.experiment.log({STEP: step, f"tables/{name}": wandb.Table(dataframe=table)})
 
     @_harmless
     def finish(self, summary: Mapping[str, Any]) -> None:

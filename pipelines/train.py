@@ -2,15 +2,16 @@
 
 import logging
 import math
+import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import VectorEnv
 from lightning.pytorch import LightningModule, Trainer
@@ -18,37 +19,52 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lcd import frontends
+from lcd import stopping
 from lcd.agents import agents, validate
 from lcd.agents.curriculum import CurriculumRollouts, Stage
 from lcd.agents.evaluate import Evaluator, EveryTask
+from lcd.agents.frozen import freeze
 from lcd.agents.learner import Learner, spaces_for
+from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts, loader
 from lcd.curves import COLUMNS, PHASE
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
+from lcd.frontends import record
 from lcd.pipelines import dry_run
-from lcd.pipelines.diagnose import opening, train_missing
+from lcd.pipelines.checkpoint import AtomicCheckpoints, reached_step
+from lcd.pipelines.diagnose import device_of, opening, train_missing
+from lcd.pipelines.launch import Call, launch
 from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
-from lcd.pipelines.record import STEP, AtomicCheckpoints, CurveFile, Recorder
-from lcd.pipelines.runs import run_config_from
-from lcd.pipelines.store import DONE, RUNNING, Study, read_status, run_id, task_name, update_status
+from lcd.pipelines.ranks import Place, RankEnvironment, RankStrategy, node_rank, together
+from lcd.pipelines.record import CurveFile, Recorder
+from lcd.pipelines.runs import agent_of, check_share, run_config_from
+from lcd.pipelines.store import (
+    DONE,
+    RUNNING,
+    Run,
+    Study,
+    frontend_name,
+    read_status,
+    run_id,
+    task_name,
+    update_status,
+)
 from lcd.pipelines.track import open_tracker
 from lcd.schemas import TrainConfig
-
-PARTS = {STEP, "state_dict", "optimizer_states", "loops", "callbacks", "pytorch-lightning_version"}
-"""What a checkpoint must hold to be continued."""
-
-logger = logging.getLogger(__name__)
+from lcd.statistics import iqm
 
 
 def run(cfg: TrainConfig) -> int:
     """`lcd train`: one run, in a study of its own unless `out` names another; returns the exit code."""
     console = Console()
     run_config = run_config_from(cfg)
+    check_share(*agent_of(run_config), device_of(cfg))
+    if cfg.num_nodes > 1 and node_rank() > 0:
+        return _join_in(cfg, run_config, console)
     if cfg.dry_run:
         return dry_run.tell([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
     study = Study(cfg.out or default_out(run_config), create=True)
@@ -63,6 +79,22 @@ def run(cfg: TrainConfig) -> int:
     return 0
 
 
+def _join_in(cfg: TrainConfig, run_config: dict[str, Any], console: Console) -> int:
+    """Train beside the first machine, whose the study is; returns the exit code."""
+    folder = Path(cfg.out or default_out(run_config)) / "runs" / run_id(run_config)
+    if Run(folder, run_config).done:
+        return 0
+    console.print(f"Training {folder} beside the first machine.", highlight=False, soft_wrap=True, markup=False)
+    call = Call((run_config, str(folder), {"name": "none"}, device_of(cfg)))
+    knobs = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace}
+    (outcome,) = launch("local", f"{__name__}:train_run", [call], workers=1, **knobs)
+    if outcome.stopped:
+        raise stopping.Stopped
+    if outcome.error:
+        console.print(f"This machine's part failed: {outcome.error}", highlight=False, soft_wrap=True, markup=False)
+    return int(outcome.error is not None)
+
+
 def default_out(run_config: dict[str, Any]) -> Path:
     """A folder that the same request always gets."""
     task = "".join(c if c.isalnum() or c in "-_." else "-" for c in run_config["task"])
@@ -70,7 +102,7 @@ def default_out(run_config: dict[str, Any]) -> Path:
 
 
 def _summary(run_config: dict[str, Any], folder: Path) -> Table:
-    """The held-out return of each seed before and after training, beside what there is to reach."""
+    """The held-out return of each seed, and the seeds' interquartile mean, before and after training."""
     curve = pd.read_csv(folder / "curve.csv")
     held_out = curve[curve.split == "eval"]
     table = Table(
@@ -83,10 +115,13 @@ def _summary(run_config: dict[str, Any], folder: Path) -> Table:
         title_justify="left",
         box=None,
     )
-    for (task, seed), rows in held_out.groupby(["task", "seed"], sort=False):
-        first, last = rows.return_mean.iloc[[0, -1]]
-        name = f"{task}, {seed}" if "curriculum" in run_config else str(seed)
-        table.add_row(name, *(f"{x:.3g}" for x in (first, last, rows.r_min.iloc[0], rows.r_max.iloc[0])))
+    for task, of_task in held_out.groupby("task", sort=False):
+        seeds = of_task.groupby("seed", sort=False)
+        ends = np.stack([seeds.return_mean.first(), seeds.return_mean.last(), seeds.r_min.first(), seeds.r_max.first()])
+        names = [*map(str, seeds.groups), "IQM"]
+        for name, numbers in zip(names, [*ends.T, iqm(ends)], strict=True):
+            whose = f"{task}, {name}" if "curriculum" in run_config else name
+            table.add_row(whose, *(f"{x:.3g}" for x in numbers), style="bold" if name == "IQM" else None)
     return table
 
 
@@ -97,26 +132,45 @@ def train_run(run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str
         run_config: the condition, the protocol and the seeds: what the run's id is the hash of.
         run_dir: the run's folder in its study.
         tracker: the tracker's configuration.
-        device: Lightning's `accelerator`.
+        device: Lightning's `accelerator`; `devices` (1) and `num_nodes` (1), which is how many processes train.
     """
-    folder = Path(run_dir)
-    name, params = _agent(run_config)
-    config, kind = validate(name, params), agents.resolve(name)
+    name, params = agent_of(run_config)
+    kind = agents.resolve(name)
+    check_share(name, params, device)
     if isinstance(kind, type) and issubclass(kind, Learner):
-        _learn(run_config, folder, kind, config, tracker)
+        _learn(run_config, Path(run_dir), kind, validate(name, params), tracker)
         return
-    training, held_out = _environments(run_config, config.copies)
+    arguments = (run_config, run_dir, tracker, device)
+    with together(f"{__name__}:train_rank", arguments, device) as (ranks, place):
+        train_rank(*arguments, ranks, place)
+
+
+def train_rank(
+    run_config: dict[str, Any],
+    run_dir: str | Path,
+    tracker: dict[str, Any],
+    device: dict[str, Any],
+    ranks: Ranks = ALONE,
+    place: Place | None = None,
+) -> None:
+    """What each of the processes that train a run does: it collects with its share of the copies, and learns from all.
+
+    The first one alone evaluates and writes.
+    """
+    name, params = agent_of(run_config)
+    kind, copies = agents.resolve(name), validate(name, params).copies
+    training, held_out = _environments(run_config, copies // ranks.world, ranks.rank == 0)
     training = [spaces_for(kind, env) for env in training]
     held_out = {split: [spaces_for(kind, env) for env in envs] for split, envs in held_out.items()}
     try:
-        agent = build_agent(run_config, training[0])
+        agent = build_agent(run_config, training[0], ranks)
         rollouts = build_rollouts(run_config, training, agent)
         episodes = run_config["evaluation"]["episodes"]
         evaluators = {
             split: EveryTask([Evaluator(env, rollouts.seeds, episodes) for env in envs])
             for split, envs in held_out.items()
         }
-        _fit(run_config, folder, agent, rollouts, evaluators, tracker, device)
+        _fit(run_config, Path(run_dir), agent, rollouts, evaluators, tracker, {**device, "place": place})
     finally:
         for env in (*training, *chain.from_iterable(held_out.values())):
             env.close()
@@ -142,29 +196,39 @@ def stages_of(run_config: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"name": task_name(run_config), **{key: run_config[key] for key in ("task", "knobs", "steps")}}]
 
 
-def build_agent(run_config: dict[str, Any], env: VectorEnv) -> LightningModule:
-    """The agent of a run, its front-end and networks shaped by the environment's spaces."""
-    name, params = _agent(run_config)
+def build_agent(run_config: dict[str, Any], env: VectorEnv, ranks: Ranks = ALONE) -> LightningModule:
+    """The agent of a run, its front-end and networks shaped by the environment's spaces; of several ranks, one's."""
+    name, params = agent_of(run_config)
     actions = env.single_action_space
     if not isinstance(actions, Discrete | Box):
         raise InputError(
             f"task={run_config['task']} has the action space {actions}: agent={name} needs a discrete one or a box."
         )
-    knobs = dict(run_config["frontend"])
-    frontend = frontends.make(knobs.pop("name"), **knobs)
-    space = env.single_observation_space
-    with torch.no_grad():
-        features = frontend(torch.from_numpy(np.zeros((1, *space.shape), space.dtype)))
+    config = validate(name, params)
+    frontend, shape = freeze(
+        record.build(run_config["frontend"]),
+        env.single_observation_space,
+        copies=env.num_envs,
+        # PPG keeps the rollouts of a whole phase.
+        steps=len(run_config["seeds"]) * config.copies * config.rollout * getattr(config, "phase", 1),
+        **record.use(run_config["frontend"]),
+    )
     actions = int(actions.n) if isinstance(actions, Discrete) else actions
-    return agents.resolve(name)(validate(name, params), features.shape[1:], actions, run_config["seeds"], frontend)
+    if ranks.world > 1:
+        config = replace(config, copies=config.copies // ranks.world)
+    agent = agents.resolve(name)(config, shape, actions, run_config["seeds"], frontend)
+    if ranks.world > 1:
+        agent.ranks = ranks
+    return agent
 
 
 def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], agent: LightningModule) -> Rollouts:
     """The run's training data: as many rollouts as its steps, or each stage's, need."""
     config, seeds = agent.config, run_config["seeds"]
     how = {"length": config.rollout, "gamma": config.gamma, "normalise": config.normalise_rewards}
+    steps_each = config.copies * config.rollout * getattr(agent, "ranks", ALONE).world
     stages = [
-        Stage(stage["name"], env, math.ceil(stage["steps"] / (config.copies * config.rollout)))
+        Stage(stage["name"], env, math.ceil(stage["steps"] / steps_each))
         for stage, env in zip(stages_of(run_config), training, strict=True)
     ]
     if "curriculum" in run_config:
@@ -172,23 +236,27 @@ def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], ag
     return Rollouts(stages[0].env, seeds, agent, total=stages[0].rollouts, **how)
 
 
-def _environments(run_config: dict[str, Any], copies: int) -> tuple[list[VectorEnv], dict[str, list[VectorEnv]]]:
+def _environments(
+    run_config: dict[str, Any], copies: int, evaluates: bool = True
+) -> tuple[list[VectorEnv], dict[str, list[VectorEnv]]]:
     """The training population of each stage (rewards thinned), and by their split those of each task held out."""
     stages, evaluation = stages_of(run_config), run_config["evaluation"]
-    training = [_environment(run_config, stage, "train", copies) for stage in stages]
+    training = [build_environment(run_config, stage, "train", copies) for stage in stages]
+    if not evaluates:
+        return training, {}
     tasks = list({stage["name"]: stage for stage in stages}.values())
     splits = {"eval": tasks}
     if evaluation.get("noise_free"):
         still = [quiet(stage["task"], stage["knobs"]) for stage in tasks]
         splits["noise_free"] = [{"task": task, "knobs": knobs} for task, knobs in still]
     held_out = {
-        split: [_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
+        split: [build_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
         for split, of_split in splits.items()
     }
     return training, held_out
 
 
-def _environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:
+def build_environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:
     """The population of one task: with rewards thinned to train in, or held out with rewards as they are."""
     knobs = dict(stage["knobs"])
     # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
@@ -216,9 +284,15 @@ def _fit(
     device: dict[str, Any],
 ) -> None:
     """Train from where the checkpoint stands, recording as it goes."""
+    from lcd.pipelines import phases
+
     checkpoint = folder / "checkpoints" / "last.ckpt"
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    reached = _reached(checkpoint)
+    reached = reached_step(checkpoint, rollouts.ranks.world)
+    phases.prepare(agent, run_config, checkpoint, anew=reached is None)
+    if rollouts.ranks.rank > 0:
+        _follow(run_config, agent, rollouts, checkpoint, reached, device)
+        return
     curve = CurveFile(folder / "curve.csv", (*COLUMNS, PHASE) if "curriculum" in run_config else COLUMNS)
     earlier = curve.cut(-1 if reached is None else reached)
     update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
@@ -234,46 +308,68 @@ def _fit(
         report=lambda **progress: update_status(folder, **progress),
         mirror=tracked.log_rows,
     )
-    if reached is None or reached < rollouts.steps:
-        precision = getattr(agent.config, "precision", "32-true")
-        trainer = _trainer(tracked.logger, recorder, {**device, "precision": precision})
-        resumed = None if reached is None else checkpoint
-        trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)
+    _train(agent, rollouts, recorder, tracked.logger, reached, device)
+    phases.clear(checkpoint)
     tracked.finish({"steps": rollouts.steps, "wall_s": read_status(folder)["wall_s"]})
     update_status(folder, state=DONE, step=rollouts.steps)
 
 
-def _trainer(logger: Any, recorder: Recorder, device: dict[str, Any]) -> Trainer:
+def _follow(
+    run_config: dict[str, Any],
+    agent: LightningModule,
+    rollouts: Rollouts,
+    checkpoint: Path,
+    reached: int | None,
+    device: dict[str, Any],
+) -> None:
+    """Train beside the first rank, which writes everything."""
+    every = run_config["evaluation"]["every"]
+    recorder = Recorder(rollouts, {}, every, [], CurveFile(Path(os.devnull)), checkpoint, dict, lambda rows: None)
+    _train(agent, rollouts, recorder, False, reached, device)
+
+
+def _train(
+    agent: LightningModule,
+    rollouts: Rollouts,
+    recorder: Recorder,
+    tracked: Any,
+    reached: int | None,
+    device: dict[str, Any],
+) -> None:
+    """Train what the checkpoint leaves to be trained; who is told to stop does so at the end of an iteration."""
+    if reached is not None and reached >= rollouts.steps:
+        return
+    precision = getattr(agent.config, "precision", "32-true")
+    trainer = _trainer(tracked, recorder, device["accelerator"], device.get("place"), precision)
+    resumed = None if reached is None else recorder.checkpoint
+    with stopping.patiently():
+        trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)
+
+
+def _trainer(logger: Any, recorder: Recorder, accelerator: str, place: Place | None, precision: str) -> Trainer:
     # Lightning's advice is for users of Lightning: about workers, eval mode and its own services.
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning.pytorch")
+    # Lightning must not ask the cluster who this process is: launchers start runs as they see fit.
+    plugins: list[Any] = [AtomicCheckpoints(), RankEnvironment(None)]
+    where: dict[str, Any] = {"accelerator": accelerator, "devices": 1}
+    if place is not None:
+        accelerator = "cuda" if place.cuda else "cpu"
+        where = {"accelerator": accelerator, "devices": place.world // place.nodes, "num_nodes": place.nodes}
+        where["strategy"] = RankStrategy(recorder.ranks, place)
+        plugins.pop()
     return Trainer(
         max_epochs=1,
         logger=logger,
         callbacks=[recorder],
-        plugins=[AtomicCheckpoints()],
+        plugins=plugins,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        devices=1,
-        **device,
+        use_distributed_sampler=False,
+        precision=precision,
+        **where,
     )
-
-
-def _reached(checkpoint: Path) -> int | None:
-    """The step of a run's checkpoint, None without one that can be read."""
-    try:
-        content = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        if set(content) >= PARTS:
-            return int(content[STEP])
-        error: Exception = KeyError(*PARTS - set(content))
-    except FileNotFoundError:
-        return None
-    except Exception as unreadable:
-        error = unreadable
-    warnings.warn(f"{checkpoint.name} of run {checkpoint.parts[-3]} is unreadable: training it anew.", stacklevel=2)
-    logger.debug("unreadable checkpoint", exc_info=error)
-    return None
 
 
 def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
@@ -282,7 +378,7 @@ def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
     shared = {
         "benchmark": benchmark.name,
         "view": run_config["view"],
-        "frontend": run_config["frontend"]["name"],
+        "frontend": frontend_name(run_config),
         "reward_p": run_config["reward_p"],
         "shaping": run_config["shaping"],
         "agent": run_config["agent"]["name"],

@@ -52,12 +52,17 @@ RANGES: Mapping[str, Mapping[str, tuple[float, float]]] = {
 }
 
 
+# The seven games with consistent motion: the paper's section 4.
+MOVING = ("chaser", "leaper", "dodgeball", "climber", "bossfight", "starpilot", "bigfish")
+
+
 class ProcgenBenchmark:
     """All 16 games under one mode and number of training levels; the rest of their levels are held out."""
 
     views: Sequence[str] = VIEWS
     tasks: Sequence[str] = tuple(f"procgen/{game}" for game in GAMES)
     shapings: Sequence[str] = SHAPINGS
+    moving_tasks: Sequence[str] = tuple(f"procgen/{game}" for game in MOVING)
     shaped_tasks: Mapping[str, Sequence[str]] = {"subgoals": tuple(f"procgen/{game}" for game in SHAPED)}
 
     def __init__(self, name: str, mode: str, num_levels: int) -> None:

@@ -19,6 +19,7 @@ from lcd.envs.registry import Registry
 agents = Registry("agent", "lcd.agents")
 agents.add("ppo", "lcd.agents.ppo:PPO")
 agents.add("recurrent_ppo", "lcd.agents.recurrent:RecurrentPPO")
+agents.add("ppg", "lcd.agents.ppg:PPG")
 for _name, _agent in {
     "dqn": "Dqn",
     "a2c": "A2c",

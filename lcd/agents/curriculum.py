@@ -10,7 +10,6 @@ from lcd.agents.memory import forget
 from lcd.agents.rollout import Rollouts
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
-from lcd.envs.streams import seed_sequence
 
 
 @dataclass
@@ -68,8 +67,7 @@ class CurriculumRollouts(Rollouts):
         place = self._place(self.iteration)
         if place != self.begun:
             self._enter(place)
-            seeds = [int(seed_sequence(s, "stage", place).generate_state(1)[0]) for s in self.seeds]
-            self.observations = self.stepper.reset(seed=seeds)
+            self.observations = self.stepper.reset(seed=self.ranks.seeds(self.seeds, "stage", place))
             forget(self.agent, self.copies)
             if self.normaliser:
                 self.normaliser.returns[:] = 0.0
@@ -90,11 +88,10 @@ class CurriculumRollouts(Rollouts):
         self.episodes = EpisodeLog(len(self.seeds), self.copies)
         self.episodes.finished = finished
 
-    def state_dict(self) -> dict:
-        """Everything that the next rollout depends on: of the environments, that of the present stage."""
-        return {**super().state_dict(), "stage": self.begun}
+    def _state(self) -> dict:
+        """Of the environments, the state of the present stage's."""
+        return {**super()._state(), "stage": self.begun}
 
-    def load_state_dict(self, state: dict) -> None:
-        """Continue from a checkpoint."""
+    def _restore(self, state: dict) -> None:
         self._enter(state["stage"])
-        super().load_state_dict(state)
+        super()._restore(state)

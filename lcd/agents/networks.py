@@ -7,6 +7,9 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
+
+from lcd.agents.initialise import initialise
 
 
 class Mlp(nn.Module):
@@ -15,15 +18,16 @@ class Mlp(nn.Module):
     Args:
         shape: shape of one observation, flattened.
         width: units of each hidden layer and of the output.
+        scheme: how the layers start, a name in `lcd.agents.initialise.SCHEMES`.
     """
 
-    def __init__(self, shape: tuple[int, ...], width: int = 64):
+    def __init__(self, shape: tuple[int, ...], width: int = 64, scheme: str = "orthogonal"):
         super().__init__()
         self.features = width
         self.layers = nn.Sequential(
-            orthogonal(nn.Linear(math.prod(shape), width)),
+            initialise(nn.Linear(math.prod(shape), width), scheme),
             nn.Tanh(),
-            orthogonal(nn.Linear(width, width)),
+            initialise(nn.Linear(width, width), scheme),
             nn.Tanh(),
         )
 
@@ -37,28 +41,135 @@ class SmallCnn(nn.Module):
     Args:
         shape: (channels, height, width) of one observation.
         width: units of the hidden layer, which is the output.
+        scheme: how the layers start, a name in `lcd.agents.initialise.SCHEMES`.
     """
 
-    def __init__(self, shape: tuple[int, ...], width: int = 64):
+    def __init__(self, shape: tuple[int, ...], width: int = 64, scheme: str = "orthogonal"):
         super().__init__()
         self.features = width
         self.convolutions = nn.Sequential(
             # A wide first stride: on a CPU it trains half as fast again as a stride of 2, and sees as well.
-            orthogonal(nn.Conv2d(shape[0], 16, kernel_size=5, stride=3, padding=1)),
+            initialise(nn.Conv2d(shape[0], 16, kernel_size=5, stride=3, padding=1), scheme),
             nn.ReLU(),
-            orthogonal(nn.Conv2d(16, 32, kernel_size=3, stride=2, padding=1)),
+            initialise(nn.Conv2d(16, 32, kernel_size=3, stride=2, padding=1), scheme),
             nn.ReLU(),
             nn.Flatten(),
         )
         with torch.no_grad():
             flat = self.convolutions(torch.zeros(1, *shape)).shape[1]
-        self.head = nn.Sequential(orthogonal(nn.Linear(flat, width)), nn.ReLU())
+        self.head = nn.Sequential(initialise(nn.Linear(flat, width), scheme), nn.ReLU())
 
     def forward(self, observations: Tensor) -> Tensor:
-        return self.head(self.convolutions(as_float(observations)))
+        # So few channels train faster plane by plane than pixel by pixel.
+        return self.head(self.convolutions(as_float(observations.contiguous())))
 
 
-ENCODERS = {"mlp": Mlp, "cnn": SmallCnn}
+class Convolution(nn.Conv2d):
+    """A convolution of 3 x 3 that keeps the image's size, in whichever layout the image comes.
+
+    Args:
+        given, channels: channels of the image before and after.
+    """
+
+    def __init__(self, given: int, channels: int):
+        super().__init__(given, channels, kernel_size=3, padding=1)
+
+    def forward(self, image: Tensor) -> Tensor:
+        if not image.is_mkldnn:
+            return super().forward(image)
+        weight, bias = self.weight.to(image.dtype), self.bias.to(image.dtype)
+        return torch.mkldnn_convolution(image, weight, bias, self.padding, self.stride, self.dilation, self.groups)
+
+
+class ResidualBlock(nn.Module):
+    """Adds to an image what two convolutions make of it.
+
+    Args:
+        channels: of the image.
+        scheme: how the layers start.
+    """
+
+    def __init__(self, channels: int, scheme: str):
+        super().__init__()
+        self.first = initialise(Convolution(channels, channels), scheme, "residual")
+        self.second = initialise(Convolution(channels, channels), scheme, "residual")
+
+    def forward(self, image: Tensor) -> Tensor:
+        change = functional.relu(self.first(functional.relu(image)), inplace=True)
+        return image + self.second(change)
+
+
+class Impala(nn.Module):
+    """Encodes an image (NCHW) with the deep residual network of IMPALA (Espeholt et al. 2018, Cobbe et al. 2020).
+
+    Three stacks of 16, 32 and 32 channels, each a convolution, a pooling by two and two residual blocks, and one hidden
+    layer. With 256 units, a policy of 15 actions and a value it has 626,256 parameters on 3 x 64 x 64.
+
+    Args:
+        shape: (channels, height, width) of one observation.
+        width: units of the hidden layer, which is the output.
+        scheme: how the layers start, a name in `lcd.agents.initialise.SCHEMES`.
+    """
+
+    channels = (16, 32, 32)
+
+    def __init__(self, shape: tuple[int, ...], width: int = 256, scheme: str = "orthogonal"):
+        super().__init__()
+        self.features = width
+        given, height, breadth = shape
+        stacks: list[nn.Module] = []
+        for channels in self.channels:
+            stacks += [
+                initialise(Convolution(given, channels), scheme, "stack"),
+                nn.MaxPool2d(kernel_size=3, stride=2, padding=1),
+                ResidualBlock(channels, scheme),
+                ResidualBlock(channels, scheme),
+            ]
+            given, height, breadth = channels, (height + 1) // 2, (breadth + 1) // 2
+        self.stacks = nn.Sequential(*stacks)
+        self.head = initialise(nn.Linear(given * height * breadth, width), scheme)
+
+    def forward(self, observations: Tensor) -> Tensor:
+        if in_blocks(observations):
+            images = as_float(observations).to(working_type()).to_mkldnn()
+            encoded = self.stacks(images).to_dense()
+        else:
+            # Pixel by pixel, as images mostly come.
+            images = as_float(observations.permute(0, 2, 3, 1).contiguous()).permute(0, 3, 1, 2)
+            encoded = self.stacks(images)
+        return functional.relu(self.head(functional.relu(encoded.flatten(1))), inplace=True)
+
+
+def in_blocks(images: Tensor) -> bool:
+    """Whether layers should hand each other images in oneDNN's own blocked layouts.
+
+    On x86 that spares reordering and gives oneDNN's pooling, which takes a fifth of PyTorch's time: IMPALA trains a
+    seventh faster in single precision and a quarter faster in bf16. Neither vmap nor torch.compile knows such tensors.
+    """
+    plain = torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(images)
+    x86 = torch.backends.cpu.get_cpu_capability().startswith("AVX")
+    return images.device.type == "cpu" and not plain and x86 and torch.backends.mkldnn.is_available()
+
+
+def working_type() -> torch.dtype:
+    """The type in which convolutions run on a CPU."""
+    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else torch.float32
+
+
+ENCODERS = {"mlp": Mlp, "cnn": SmallCnn, "impala": Impala}
+
+
+def make_encoder(shape: tuple[int, ...], encoder: str, width: int, scheme: str) -> nn.Module:
+    """The encoder of features of one shape.
+
+    Args:
+        shape: (channels, height, width) of an image, or the shape of a vector, which goes through the MLP anyway.
+        encoder: a name in `ENCODERS`, or `auto`: `cnn` for images.
+        width: units of its hidden layers.
+        scheme: how its layers start.
+    """
+    images = "cnn" if encoder == "auto" else encoder
+    return ENCODERS[images if len(shape) == 3 else "mlp"](shape, width, scheme)
 
 
 class ActorCritic(nn.Module):
@@ -67,30 +178,39 @@ class ActorCritic(nn.Module):
     Args:
         shape: shape of one feature (an image as channels, height, width, or a vector).
         actions: number of discrete actions, or of the dimensions of continuous ones.
-        encoder: a name in `ENCODERS`, or `auto`: `cnn` for images, `mlp` for vectors.
+        encoder: a name in `ENCODERS`, or `auto`: `cnn` for images; vectors go through the MLP.
         width: units of the encoder's hidden layers.
         deviations: number of log-deviations that are learned beside the policy's outputs; 0 for discrete actions.
+        scheme: how the layers start, a name in `lcd.agents.initialise.SCHEMES`.
     """
 
     def __init__(
-        self, shape: tuple[int, ...], actions: int, encoder: str = "auto", width: int = 64, deviations: int = 0
+        self,
+        shape: tuple[int, ...],
+        actions: int,
+        encoder: str = "auto",
+        width: int = 64,
+        deviations: int = 0,
+        scheme: str = "orthogonal",
     ):
         super().__init__()
-        if encoder == "auto":
-            encoder = "cnn" if len(shape) == 3 else "mlp"
-        self.encoder = ENCODERS[encoder](shape, width)
+        self.encoder = make_encoder(shape, encoder, width, scheme)
         # A nearly uniform first policy explores; a value head of unit gain starts at the scale of its targets.
-        self.policy = orthogonal(nn.Linear(self.encoder.features, actions), gain=0.01)
-        self.value = orthogonal(nn.Linear(self.encoder.features, 1), gain=1.0)
+        self.policy = initialise(nn.Linear(self.encoder.features, actions), scheme, "policy")
+        self.value = initialise(nn.Linear(self.encoder.features, 1), scheme, "value")
         self.log_deviation = nn.Parameter(torch.full((deviations,), -0.5)) if deviations else None
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """The policy's outputs (batch, actions or means and log-deviations) and values (batch,)."""
         features = self.encoder(observations)
+        return self.act_on(features), self.value(features).squeeze(-1)
+
+    def act_on(self, features: Tensor) -> Tensor:
+        """The policy's outputs, given what the encoder made of observations."""
         outputs = self.policy(features)
         if self.log_deviation is not None:
             outputs = torch.cat([outputs, self.log_deviation.expand_as(outputs)], -1)
-        return outputs, self.value(features).squeeze(-1)
+        return outputs
 
 
 def as_float(observations: Tensor) -> Tensor:
@@ -98,10 +218,3 @@ def as_float(observations: Tensor) -> Tensor:
     if observations.dtype == torch.uint8:
         return observations.float() / 255
     return observations.float() if observations.dtype == torch.float64 else observations
-
-
-def orthogonal(layer: nn.Linear | nn.Conv2d, gain: float = math.sqrt(2)) -> nn.Linear | nn.Conv2d:
-    """Initialise a layer's weights orthogonally and its biases with zero."""
-    nn.init.orthogonal_(layer.weight, gain)
-    nn.init.zeros_(layer.bias)
-    return layer

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from lcd.agents.ranks import ALONE, Ranks
+
 
 class RewardNormaliser:
     """Keeps a running variance of discounted returns and scales rewards by it.
@@ -14,10 +16,11 @@ class RewardNormaliser:
         copies: environment copies of each seed.
         gamma: the discount of the running returns.
         limit: normalised rewards are clipped to ± this.
+        ranks: the processes whose rewards count.
     """
 
-    def __init__(self, seeds: int, copies: int, gamma: float, limit: float = 10.0):
-        self.gamma, self.limit = gamma, limit
+    def __init__(self, seeds: int, copies: int, gamma: float, limit: float = 10.0, ranks: Ranks = ALONE):
+        self.gamma, self.limit, self.ranks = gamma, limit, ranks
         self.returns = np.zeros((seeds, copies))
         self.mean = np.zeros(seeds)
         self.variance = np.ones(seeds)
@@ -30,16 +33,17 @@ class RewardNormaliser:
             self.returns = self.returns * self.gamma + rewards[:, t]
             sums[:, t] = self.returns
             self.returns *= ~dones[:, t]
-        self._update(sums.reshape(len(sums), -1))
+        values = sums.reshape(len(sums), -1)
+        for number, mean, variance in self.ranks.gather((values.shape[1], values.mean(1), values.var(1))):
+            self._merge(number, mean, variance)
         scaled = rewards / np.sqrt(self.variance + 1e-8)[:, None, None]
         return scaled.clip(-self.limit, self.limit)
 
-    def _update(self, values: np.ndarray) -> None:
-        """Merge a batch's mean and variance into the running ones (Chan's parallel formula)."""
-        number = values.shape[1]
-        delta = values.mean(1) - self.mean
+    def _merge(self, number: int, mean: np.ndarray, variance: np.ndarray) -> None:
+        """Take a batch's mean and variance into the running ones (Chan's parallel formula)."""
+        delta = mean - self.mean
         total = self.count + number
-        squares = self.variance * self.count + values.var(1) * number
+        squares = self.variance * self.count + variance * number
         self.mean = self.mean + delta * number / total
         self.variance = (squares + delta**2 * self.count * number / total) / total
         self.count = total

@@ -39,6 +39,11 @@ class Categorical:
         log_probs = log_policy.gather(-1, actions[..., None]).squeeze(-1)
         return log_probs, -(log_policy.exp() * log_policy).sum(-1)
 
+    def divergence(self, outputs: Tensor, others: Tensor) -> Tensor:
+        """The Kullback-Leibler divergence of the policy with these outputs from that with the others."""
+        log_policy = outputs.float().log_softmax(-1)
+        return (log_policy.exp() * (log_policy - others.float().log_softmax(-1))).sum(-1)
+
     def commands(self, actions: Tensor) -> np.ndarray:
         """What the environment is told, a row a copy."""
         return actions.flatten().cpu().numpy()
@@ -74,6 +79,13 @@ class Gaussian:
         standard = (actions - mean) / log_deviation.exp()
         log_probs = -(0.5 * standard.square() + log_deviation + 0.5 * math.log(2 * math.pi)).sum(-1)
         return log_probs, (log_deviation + 0.5 * math.log(2 * math.pi * math.e)).sum(-1)
+
+    def divergence(self, outputs: Tensor, others: Tensor) -> Tensor:
+        """The Kullback-Leibler divergence of the policy with these outputs from that with the others."""
+        (mean, log_deviation), (other, log_other) = (given.float().chunk(2, -1) for given in (outputs, others))
+        ratio = (log_deviation - log_other).exp()
+        apart = (mean - other) / log_other.exp()
+        return (0.5 * (ratio.square() + apart.square() - 1) - (log_deviation - log_other)).sum(-1)
 
     def commands(self, actions: Tensor) -> np.ndarray:
         """What the environment is told, a row a copy."""

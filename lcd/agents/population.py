@@ -24,9 +24,12 @@ class Population(nn.Module):
         build: makes one network; called once a seed under that seed's initialisation stream.
         seeds: the run's seeds.
         execution: `vmap`, `loop`, or `auto` (`loop` for one seed and for convolutions, else `vmap`).
+        compiled: where no gradient is asked for, run what torch.compile makes of the network.
     """
 
-    def __init__(self, build: Callable[[], nn.Module], seeds: Sequence[int], execution: str = "auto"):
+    def __init__(
+        self, build: Callable[[], nn.Module], seeds: Sequence[int], execution: str = "auto", compiled: bool = False
+    ):
         super().__init__()
         networks = [_build_seeded(build, seed) for seed in seeds]
         stacked, buffers = stack_module_state(networks)
@@ -40,11 +43,24 @@ class Population(nn.Module):
         if execution == "auto":
             execution = "loop" if len(seeds) == 1 or _has_convolutions(networks[0]) else "vmap"
         self.execution = execution
+        self._compiled = torch.compile(self._call_one) if compiled else None
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """Apply each seed's network to its own batch: (seeds, batch, …) → outputs of (seeds, batch, …)."""
+        if self._compiled is not None and not torch.is_grad_enabled():
+            return self._call_compiled(*inputs)
         call = self._call_vmap if self.execution == "vmap" else self._call_loop
         return call(*inputs)
+
+    def _call_one(self, weights: dict[str, Tensor], *batch: Tensor) -> tuple[Tensor, ...]:
+        return functional_call(self._template[0], weights, batch)
+
+    def _call_compiled(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        outputs = []
+        for seed, batch in enumerate(zip(*(given.unbind(0) for given in inputs), strict=True)):
+            weights = {name: weight[seed] for name, weight in zip(self.names, self.weights, strict=True)}
+            outputs.append(self._compiled(weights, *batch))
+        return tuple(torch.stack(parts) for parts in zip(*outputs, strict=True))
 
     def _call_vmap(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         weights = dict(zip(self.names, self.weights, strict=True))

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lcd.agents.networks import ENCODERS, orthogonal
+from lcd.agents.initialise import initialise
+from lcd.agents.networks import make_encoder
 from lcd.agents.ppo import PPO, PPOConfig, check
 from lcd.envs.errors import InputError
 
@@ -38,20 +39,21 @@ class RecurrentActorCritic(nn.Module):
     Args:
         shape: shape of one feature (an image as channels, height, width, or a vector).
         actions: number of discrete actions.
-        encoder: a name in `ENCODERS`, or `auto`: `cnn` for images, `mlp` for vectors.
+        encoder: a name in `ENCODERS`, or `auto`: `cnn` for images; vectors go through the MLP.
         width: units of the encoder's hidden layers.
         memory: units of the memory.
+        scheme: how the layers start, a name in `lcd.agents.initialise.SCHEMES`.
     """
 
-    def __init__(self, shape: tuple[int, ...], actions: int, encoder: str, width: int, memory: int):
+    def __init__(
+        self, shape: tuple[int, ...], actions: int, encoder: str, width: int, memory: int, scheme: str = "orthogonal"
+    ):
         super().__init__()
-        if encoder == "auto":
-            encoder = "cnn" if len(shape) == 3 else "mlp"
-        self.encoder = ENCODERS[encoder](shape, width)
-        self.incoming = orthogonal(nn.Linear(self.encoder.features, 3 * memory), gain=1.0)
-        self.recurrent = orthogonal(nn.Linear(memory, 3 * memory), gain=1.0)
-        self.policy = orthogonal(nn.Linear(memory, actions), gain=0.01)
-        self.value = orthogonal(nn.Linear(memory, 1), gain=1.0)
+        self.encoder = make_encoder(shape, encoder, width, scheme)
+        self.incoming = initialise(nn.Linear(self.encoder.features, 3 * memory), scheme, "memory")
+        self.recurrent = initialise(nn.Linear(memory, 3 * memory), scheme, "memory")
+        self.policy = initialise(nn.Linear(memory, actions), scheme, "policy")
+        self.value = initialise(nn.Linear(memory, 1), scheme, "value")
 
     def forward(self, observations: Tensor, memory: Tensor, fresh: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Walk through (batch, time, …) observations.
@@ -92,7 +94,9 @@ class RecurrentPPO(PPO):
         config = self.config
         if self.policy.deviations:
             raise InputError("agent=recurrent_ppo needs discrete actions: agent=ppo takes continuous ones.")
-        return RecurrentActorCritic(shape, self.policy.outputs, config.encoder, config.width, config.memory)
+        return RecurrentActorCritic(
+            shape, self.policy.outputs, config.encoder, config.width, config.memory, config.initialisation
+        )
 
     # Remembering
 
@@ -148,5 +152,6 @@ class RecurrentPPO(PPO):
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """PPO's losses of one minibatch of each seed, all (seeds,)."""
         logits, values, _ = self.networks(self.features_of(batch["inputs"]), batch["memory"], batch["fresh"])
-        steps = {name: value.flatten(1, 2) for name, value in batch.items() if name not in ("inputs", "memory")}
-        return self.losses_of(logits.flatten(1, 2), values.flatten(1, 2), steps)
+        apart = ("inputs", "memory", "number")
+        steps = {name: value.flatten(1, 2) for name, value in batch.items() if name not in apart}
+        return self.losses_of(logits.flatten(1, 2), values.flatten(1, 2), steps | {"number": batch["number"]})

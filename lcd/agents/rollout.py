@@ -10,11 +10,16 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from lcd.agents.memory import begin_episodes, forget, recall, restore
 from lcd.agents.normalise import RewardNormaliser
+from lcd.agents.ranks import ALONE
 from lcd.agents.stepping import EpisodeLog, Stepper
+from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 
 # A policy: (observations of all copies, uniform draws (seeds, copies)) → actions, log-probabilities, values.
 Act = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+
+
+RANKS = "ranks"
 
 
 def uniforms(seeds: list[int], *stream: str | int, shape: tuple[int, ...]) -> Tensor:
@@ -40,9 +45,9 @@ class Rollouts(IterableDataset):
     also what that was before the first step.
 
     Args:
-        env: the training population, ordered seed by seed.
+        env: the training population, ordered seed by seed; of several ranks, this one's share.
         seeds: the run's seeds.
-        agent: gives `encode`, `act`, `value` and the device.
+        agent: gives `see`, `encode`, `act`, `value`, the device and, where several processes train it, `ranks`.
         length: steps of each copy in a rollout.
         total: rollouts of the whole run.
         gamma: discount, for the value of episodes that were cut off.
@@ -53,11 +58,13 @@ class Rollouts(IterableDataset):
         self.env, self.seeds, self.agent = env, list(seeds), agent
         self.length, self.total, self.gamma = length, total, gamma
         self.copies = env.num_envs // len(seeds)
+        self.ranks = getattr(agent, "ranks", ALONE)
         self.stepper = Stepper(env)
         self.episodes = EpisodeLog(len(seeds), self.copies)
-        self.normaliser = RewardNormaliser(len(seeds), self.copies, gamma) if normalise else None
+        self.normaliser = RewardNormaliser(len(seeds), self.copies, gamma, ranks=self.ranks) if normalise else None
         self.iteration = 0
         self.observations: np.ndarray | None = None
+        self._seen: tuple[np.ndarray, tuple[Tensor, Tensor]] | None = None
 
     phase: str | None = None
     """The task that is being trained, where that changes within a run."""
@@ -65,14 +72,19 @@ class Rollouts(IterableDataset):
     """Is the next rollout of another task than the last?"""
 
     @property
+    def steps_each(self) -> int:
+        """Environment steps of each seed in one rollout, on all ranks."""
+        return self.length * self.copies * self.ranks.world
+
+    @property
     def step(self) -> int:
         """Environment steps of each seed so far."""
-        return self.iteration * self.length * self.copies
+        return self.iteration * self.steps_each
 
     @property
     def steps(self) -> int:
         """Environment steps of each seed in the whole run."""
-        return self.total * self.length * self.copies
+        return self.total * self.steps_each
 
     def __len__(self) -> int:
         # A known length keeps Lightning from fetching the next rollout before the policy has learned from this one.
@@ -87,23 +99,24 @@ class Rollouts(IterableDataset):
     def collect(self) -> dict[str, Tensor]:
         """One rollout."""
         if self.observations is None:
-            self.observations = self.stepper.reset()
+            # The first rank's environments start as those of a process that is alone.
+            self.observations = self.stepper.reset(seed=self.ranks.seeds(self.seeds) if self.ranks.rank else None)
             forget(self.agent, self.copies)
         seeds, copies, device = len(self.seeds), self.copies, self.agent.device
         shape = (self.length, copies)
         each = (*shape, *getattr(self.agent, "draws", ()))
-        draws = uniforms(self.seeds, "exploration", self.iteration, shape=each).to(device)
+        draws = uniforms(self.seeds, "exploration", self.iteration, *self.ranks.branch, shape=each).to(device)
         host = {name: np.zeros((seeds, *shape)) for name in ("rewards", "bootstrap")}
         dones, valid = np.zeros((2, seeds, *shape), dtype=bool)
         stored: dict[str, list[Tensor]] = {"inputs": [], "actions": [], "log_probs": [], "values": []}
         memory = recall(self.agent)
 
         for t in range(self.length):
-            features = self.agent.encode(self.observations)
+            features, inputs = self.see()
             actions, log_probs, values = self.agent.act(features, draws[:, t])
             step = self.stepper.step(commands(self.agent, actions))
             self.episodes.add(step)
-            for name, value in zip(stored, (features, actions, log_probs, values), strict=True):
+            for name, value in zip(stored, (inputs, actions, log_probs, values), strict=True):
                 stored[name].append(value)
             host["rewards"][:, t] = step.rewards.reshape(seeds, copies)
             dones[:, t] = step.dones.reshape(seeds, copies)
@@ -116,15 +129,25 @@ class Rollouts(IterableDataset):
             begin_episodes(self.agent, step)
 
         rewards = self.normaliser(host["rewards"], dones) if self.normaliser else host["rewards"]
-        rollout = {name: torch.stack(values, dim=1) for name, values in stored.items()} | memory
+        rollout = {name: stack_in_time(values) for name, values in stored.items()} | memory
         rollout["rewards"] = torch.from_numpy(rewards + host["bootstrap"]).float()
         rollout["dones"] = torch.from_numpy(dones)
         rollout["weights"] = torch.from_numpy(valid).float()
-        rollout["last_value"] = self.agent.value(self.agent.encode(self.observations))
+        rollout["last_value"] = self.agent.value(self.see()[0])
         return rollout
 
+    def see(self) -> tuple[Tensor, Tensor]:
+        """What the agent sees now, and what of it is kept; the last look of a rollout is the first of the next."""
+        if self._seen is None or self._seen[0] is not self.observations:
+            self._seen = self.observations, self.agent.see(self.observations)
+        return self._seen[1]
+
     def state_dict(self) -> dict:
-        """Everything that the next rollout depends on, as tensors and numbers."""
+        """Everything that the next rollout depends on, as tensors and numbers; of all ranks, on the first of them."""
+        states = self.ranks.gather_first(self._state())
+        return states[0] if self.ranks.world == 1 else {RANKS: states or []}
+
+    def _state(self) -> dict:
         state = {
             "iteration": self.iteration,
             "observations": _tensors(self.observations),
@@ -140,6 +163,12 @@ class Rollouts(IterableDataset):
 
     def load_state_dict(self, state: dict) -> None:
         """Continue from a checkpoint; an environment without `set_state` starts new episodes instead."""
+        of_rank = state.get(RANKS, [state])
+        if len(of_rank) != self.ranks.world:
+            raise InputError(f"The checkpoint is of {len(of_rank)} processes, but this run has {self.ranks.world}.")
+        self._restore(of_rank[self.ranks.rank])
+
+    def _restore(self, state: dict) -> None:
         self.iteration = state["iteration"]
         if self.normaliser:
             self.normaliser.restore(_arrays(state["normaliser"]))
@@ -150,6 +179,13 @@ class Rollouts(IterableDataset):
             self.stepper.ended = _arrays(state["ended"])
             self.observations = _arrays(state["observations"])
             restore(self.agent, state.get("memory", {}))
+
+
+def stack_in_time(values: list[Tensor]) -> Tensor:
+    """(seeds, copies, …) of every step → (seeds, time, copies, …), images with the strides that they came with."""
+    if values[0].dim() == 5:
+        return torch.stack([value.movedim(2, -1) for value in values], dim=1).movedim(-1, 3)
+    return torch.stack(values, dim=1)
 
 
 def loader(rollouts: Rollouts) -> DataLoader:

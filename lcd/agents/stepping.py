@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from lcd.agents.ranks import ALONE, Ranks
 from lcd.envs.errors import InputError
 
 
@@ -103,9 +104,9 @@ class EpisodeLog:
             self.lengths[ended] = 0.0
         return ended
 
-    def pop(self) -> list[dict[str, float] | None]:
-        """Statistics of each seed's finished episodes since the last call, None where none finished."""
-        finished = self._gathered()
+    def pop(self, ranks: Ranks = ALONE) -> list[dict[str, float] | None]:
+        """Statistics of each seed's finished episodes since the last call, on all ranks, None where none finished."""
+        finished = np.concatenate(ranks.gather(self._gathered()))
         self.finished = np.empty((0, 3))
         of_seed = (finished[finished[:, 0] == seed] for seed in range(self.seeds))
         return [summarise(episodes[:, 1], episodes[:, 2]) if len(episodes) else None for episodes in of_seed]

@@ -1,10 +1,15 @@
 """Synthetic learning curves whose areas are known by construction."""
 
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+
+# Lets the tests import the tasks that they share.
+sys.path.insert(0, str(Path(__file__).parent))
 
 CONDITIONS = {
     "pixels": ("pixels", 1.0),

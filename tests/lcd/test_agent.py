@@ -194,7 +194,7 @@ def test_the_loss_is_ppos():
             "targets": torch.tensor([[2.0]]),
             "weights": torch.ones(1, 1),
         }
-        losses = agent.loss(batch)
+        losses = agent.loss(agent.prepare(batch))
         clipped_value = 0.5 * max((1.0 - 2.0) ** 2, (0.7 - 2.0) ** 2)
         assert losses["policy"].item() == pytest.approx(-ratio_term, rel=1e-5)
         assert losses["value"].item() == pytest.approx(clipped_value, rel=1e-5)

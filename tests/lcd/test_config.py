@@ -2,11 +2,13 @@
 
 import pytest
 
+from lcd import budgets
 from lcd.config import GROUPS, choices, compose, defaults, flatten, groups, key_table, schema_fields, seed_list
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.schemas import SCHEMAS
 
+SETTINGS = ("ppo_procgen", "ppo_cpu", "ppg_procgen", "ppg_cpu")
 TASK = "task=toy/easy-sight-easy-reward"
 
 
@@ -25,9 +27,9 @@ def test_defaults_are_the_papers_study():
 
 
 def test_groups_and_keys_are_overridden():
-    words = "benchmark=toy study=smoke out=my/study tracker=none launcher.workers=1 study.seeds=[3,7] agent.gamma=0.9"
+    words = "study.seeds=[3,7] benchmark=toy budget=smoke out=my/study tracker=none launcher.workers=1 agent.gamma=0.9"
     cfg = compose("diagnose", words.split())
-    assert cfg.study.name == "smoke"
+    assert (cfg.study.name, cfg.budget) == ("lcd", "smoke")
     assert cfg.study.seeds == [3, 7]
     assert cfg.out == "my/study"
     assert cfg.tracker.name == "none"
@@ -80,7 +82,8 @@ MISTAKES = [
     ("agent=pppo", "agent=pppo is unknown: did you mean 'ppo'?"),
     ("benchmark=tyo", "did you mean 'toy'?"),
     ("frontend=identiti", "did you mean 'identity'?"),
-    ("study=smoek", "did you mean 'smoke'?"),
+    ("budget=smoek", "did you mean 'smoke'?"),
+    ("budget.seeds=3", "did you mean 'study.seeds'?"),
     ("tracker=wand", "did you mean 'wandb'?"),
     ("launcher=slurm", "launcher=slurm is unknown: choose from: local."),
     ("study.sedes=3", "study.sedes is not a key of 'lcd diagnose': did you mean 'study.seeds'?"),
@@ -167,6 +170,44 @@ def test_a_task_says_its_benchmark_unless_one_is_given():
     assert compose("view", ["task=mine/easy"]).benchmark.name == "toy"
 
 
+@pytest.mark.parametrize("agent", ["ppo", "ppg"])
+def test_procgen_alone_is_the_papers_run(agent):
+    cfg = compose("train", ["task=procgen/starpilot", "view=semantic", f"agent={agent}"])
+    assert cfg.budget == "paper"
+    assert cfg.steps == {"ppo": 200_000_000, "ppg": 100_000_000}[agent]
+    assert [cfg.agent[key] for key in ("copies", "rollout", "encoder", "width")] == [256, 256, "impala", 256]
+    assert cfg.evaluation.every == cfg.agent["copies"] * cfg.agent["rollout"]
+    assert get_benchmark(cfg.benchmark.name).knobs == {"mode": "hard", "num_levels": 500}
+
+
+def test_a_budget_says_what_an_agents_name_means_and_the_user_has_the_last_word():
+    words = ["agent.copies=8", "steps=7", "task=procgen/heist", "agent=ppg", "budget=smoke"]
+    cfg = compose("train", words)
+    assert (cfg.agent["name"], cfg.agent["encoder"], cfg.agent["copies"], cfg.steps) == ("ppg", "cnn", 8, 7)
+    assert compose("train", ["agent=ppg_procgen", "task=procgen/heist", "budget=cpu"]).agent["encoder"] == "impala"
+    assert compose("train", ["agent=ppg", TASK, "budget=paper"]).agent["encoder"] == "auto"
+    assert compose("diagnose", ["benchmark=procgen-easy"]).study.steps == 25_000_000
+
+
+@pytest.mark.parametrize("budget", choices("budget"))
+def test_every_benchmark_takes_every_budget(budget):
+    protocols = set()
+    for benchmark in [*choices("benchmark"), "theirs:Worlds"]:
+        if benchmark != "custom":
+            study = compose("diagnose", [f"benchmark={benchmark}", f"budget={budget}"]).study
+            run = compose("train", [f"benchmark={benchmark}", "task=any", f"budget={budget}"])
+            assert (study.seeds, study.steps, study.evaluation) == (run.seeds, run.steps, run.evaluation)
+            assert 1 <= run.evaluation.every <= run.steps
+            protocols.add((run.seeds, run.steps))
+    assert len(protocols) > 1 or budget == "smoke"
+
+
+def test_a_benchmark_may_have_any_name():
+    for name in ("mine:Mine", "name", "own_of", "others"):
+        assert budgets.own(name, choices("budget")) == "cpu"
+        assert dict(budgets.protocol("paper", name, "ppo"))["steps"] == 102_400
+
+
 def test_a_curriculum_stands_for_a_task():
     assert compose("train", ["benchmark=ctgraph", "curriculum=[[a,1],[b,2]]"]).curriculum == [["a", 1], ["b", 2]]
     assert compose("train", ["benchmark=ctgraph", "curriculum=my file (1).yaml"]).curriculum == "my file (1).yaml"
@@ -182,7 +223,9 @@ def test_every_choice_composes(group):
             task = [TASK] if "task" in groups(command) and group != "task" else []
             cfg = compose(command, [*task, f"{group}={choice}"])
             part = getattr(cfg, group)
-            assert (part["name"] if isinstance(part, dict) else part.name) == choice
+            name = part["name"] if isinstance(part, dict) else getattr(part, "name", part)
+            # Several files may have settings of one agent.
+            assert name == (choice.partition("_")[0] if choice in SETTINGS else choice)
 
 
 @pytest.mark.parametrize("command", SCHEMAS)

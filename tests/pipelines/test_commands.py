@@ -47,11 +47,21 @@ def test_all_views_show_the_same_moments():
 def test_list_shows_what_there_is(capsys):
     assert cli.main(["list"]) == 0
     told = capsys.readouterr().out
-    for name in ("toy/easy-sight-easy-reward", "ppo", "identity", "local", "wandb", "smoke", "semantic"):
+    for name in (
+        "toy/easy-sight-easy-reward",
+        "ppo",
+        "identity",
+        "local",
+        "wandb",
+        "lcd",
+        "smoke",
+        "paper",
+        "semantic",
+    ):
         assert name in told
     assert cli.main(["list", "agent"]) == 0
     told = capsys.readouterr().out.split()
-    assert told[:2] == ["agent", "ppo"]
+    assert told[:2] == ["agent", "ppg"]
     assert {"recurrent_ppo", "sb3/dqn", "tabular/sarsa"} <= set(told)
 
 

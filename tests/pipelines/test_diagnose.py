@@ -121,10 +121,13 @@ def test_the_default_folder_is_the_same_for_the_same_request_only():
         return str(diagnose.default_out(compose("diagnose", overrides)))
 
     assert folder() == folder("launcher.workers=1", "tracker=none") == "studies/toy-lcd"
-    assert folder("study=smoke") == "studies/toy-smoke"
-    others = {folder("study.seeds=3"), folder("agent.gamma=0.9"), folder("study=smoke", "study.steps=10")}
+    assert folder("budget=smoke") == "studies/toy-lcd-smoke"
+    assert folder("budget=cpu") == "studies/toy-lcd"
+    assert folder("benchmark=procgen") == "studies/procgen-lcd"
+    assert folder("benchmark=procgen", "budget=cpu") == "studies/procgen-lcd-cpu"
+    others = {folder("study.seeds=3"), folder("agent.gamma=0.9"), folder("budget=smoke", "study.steps=10")}
     assert len(others) == 3
-    assert all(len(name) == len("studies/toy-lcd-123456") + 2 * ("smoke" in name) for name in others)
+    assert all(len(name) == len("studies/toy-lcd-123456") + len("-smoke") * ("smoke" in name) for name in others)
     assert folder("out=~/x") == str(Path.home() / "x")
 
 

@@ -34,16 +34,16 @@ def conditions(*overrides):
 
 def test_a_study_without_parts_is_the_same_as_ever():
     """The ids of runs and the folders of studies that exist already."""
-    configs = runs.expand(compose("diagnose", ["study=smoke", TOY, "study.seeds=[0]"]))
+    configs = runs.expand(compose("diagnose", ["budget=smoke", TOY, "study.seeds=[0]"]))
     assert list(configs[0]) == [
         "benchmark", "task", "knobs", "view", "frontend", "reward_p", "shaping", "agent", "seeds", "steps",
         "evaluation",
     ]  # fmt: skip
-    asked = diagnose.request(compose("diagnose", ["study=smoke"]))
+    asked = diagnose.request(compose("diagnose", ["budget=smoke"]))
     assert set(asked["study"]) == {
         "name", "seeds", "steps", "tasks", "views", "reward_p", "shaping", "evaluation",
     }  # fmt: skip
-    assert str(diagnose.default_out(compose("diagnose", ["study=smoke"]))) == "studies/toy-smoke"
+    assert str(diagnose.default_out(compose("diagnose", ["budget=smoke"]))) == "studies/toy-lcd-smoke"
 
 
 def test_parts_are_crosses_that_default_to_the_studys_own():

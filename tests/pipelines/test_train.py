@@ -11,7 +11,8 @@ import torch
 
 from lcd.curves import read_curves
 from lcd.envs.errors import InputError
-from lcd.pipelines.record import STEP, CurveFile
+from lcd.pipelines.checkpoint import STEP
+from lcd.pipelines.record import CurveFile
 from lcd.pipelines.store import read_status
 from lcd.pipelines.train import train_run
 
@@ -20,11 +21,11 @@ KILLED = """
 import os, random, signal, sys, yaml
 import torch
 from lcd.agents.rollout import Rollouts
-from lcd.pipelines import record
+from lcd.pipelines import checkpoint, record
 from lcd.pipelines.train import train_run
 
 torch.set_num_threads(1)
-record.CHECKPOINT_EVERY_S = 0
+record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1
 config, folder, moment = yaml.safe_load(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 
 def killing(method):
@@ -39,7 +40,7 @@ def killing(method):
 # Moments lie between any two of: collecting, appending rows, saving a checkpoint.
 Rollouts.collect = killing(Rollouts.collect)
 record.CurveFile.append = killing(record.CurveFile.append)
-record.AtomicCheckpoints.save_checkpoint = killing(record.AtomicCheckpoints.save_checkpoint)
+checkpoint.AtomicCheckpoints.save_checkpoint = killing(checkpoint.AtomicCheckpoints.save_checkpoint)
 train_run(config, folder, {"name": "none"}, {"accelerator": "cpu"})
 """
 
@@ -138,21 +139,6 @@ def test_an_unreadable_checkpoint_is_trained_anew(uninterrupted, tmp_path):
     with pytest.warns(UserWarning, match="unreadable"):
         train_run(run_config(), tmp_path, {"name": "none"}, DEVICE)
     assert len(read_curves(tmp_path / "curve.csv")) == len(read_curves(uninterrupted / "curve.csv"))
-
-
-def test_a_full_disk_keeps_the_last_good_checkpoint(uninterrupted, tmp_path, monkeypatch):
-    path = tmp_path / "last.ckpt"
-    path.write_bytes((uninterrupted / "checkpoints" / "last.ckpt").read_bytes())
-
-    def full(*_args, **_kwargs):
-        raise OSError(28, "No space left on device")
-
-    from lcd.pipelines.record import AtomicCheckpoints
-
-    monkeypatch.setattr("lightning.fabric.plugins.io.torch_io._atomic_save", full)
-    with pytest.raises(OSError, match="No space"):
-        AtomicCheckpoints().save_checkpoint({}, path)
-    assert torch.load(path, weights_only=True)[STEP] == 1000
 
 
 def test_a_curve_is_cut_back_to_its_checkpoint(tmp_path, uninterrupted):

@@ -1,0 +1,77 @@
+"""The sizes of the flow front-end's networks and the settings of its loss, and what they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from lcd.envs.errors import InputError, nearest
+
+STEMS = (1, 2, 4)
+LEVELS = 4
+LEAST_SIDE = 8
+"""Frames smaller than this leave nothing for the coarsest level to see."""
+
+
+@dataclass(frozen=True)
+class FlowConfig:
+    """Sizes; the defaults are ResNet-18, its FPN and the paper's 16 maps and 8 steps."""
+
+    width: int = 64
+    """Channels of the ResNets' first stage; 64 is ResNet-18."""
+    stem: int = 2
+    """Pixels that one of the finest level spans: 4 is ResNet-18 as it is, 2 takes what comes before its pooling as a
+    level, too, 1 keeps every pixel."""
+    pyramid: int = 256
+    """Channels of the object encoder's FPN."""
+    maps: int = 16
+    """Channels of the recurrent unit: the maps that agents see."""
+    hgru_kernel: int = 9
+    """Side of the recurrent unit's horizontal connections."""
+    hgru_steps: int = 8
+    """Time steps of the recurrent unit."""
+    motion: int = 64
+    """Channels of the flow encoder's FPN."""
+    motion_stride: int = 8
+    """Pixels that one of the flow encoder's features spans; coarser than the maps, so that these must draw borders."""
+    decoder: int = 64
+    """Channels of the decoder's convolutions."""
+    bound: float | None = None
+    """Greatest flow in pixels; null: none."""
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if entry.name == "bound":
+                good, wanted = value is None or (_is_number(value) and value > 0), "null or a number above 0"
+            else:
+                good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+                wanted = "a whole number of at least 1"
+            if not good:
+                raise InputError(f"frontend.{entry.name}={value} must be {wanted}.")
+        if self.stem not in STEMS:
+            raise InputError(f"frontend.stem={self.stem} must be one of {', '.join(map(str, STEMS))}.")
+        if self.hgru_kernel % 2 == 0:
+            raise InputError(f"frontend.hgru_kernel={self.hgru_kernel} must be odd: neighbours lie on all sides.")
+        if self.motion_stride not in self.strides:
+            options = ", ".join(map(str, self.strides))
+            raise InputError(f"frontend.motion_stride={self.motion_stride} must be one of {options}.")
+
+    @property
+    def strides(self) -> list[int]:
+        """What one of each level of the encoders spans in pixels, from the finest."""
+        return [self.stem * 2**level for level in range(LEVELS + (self.stem == 2))]
+
+    @classmethod
+    def from_dict(cls, knobs: Mapping[str, Any]) -> FlowConfig:
+        """A config from knobs; None stands for the default."""
+        names = [entry.name for entry in fields(cls)]
+        for name in knobs:
+            if name not in names:
+                raise InputError(f"frontend.{name}={knobs[name]} is no knob of 'flow': {nearest(name, names)}")
+        return cls(**{name: value for name, value in knobs.items() if value is not None})
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,86 @@
+"""The three networks of figure 2a: object encoder, flow encoder, and the decoder of both into a flow field."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from lcd.frontends.flow.config import FlowConfig
+from lcd.frontends.flow.hgru import HGRU
+from lcd.frontends.flow.pyramid import Pyramid
+
+
+class ObjectEncoder(nn.Module):
+    """One frame into maps: ResNet-18 FPN, a horizontal recurrent unit, and a sigmoid at the frame's own resolution.
+
+    All that agents use of the three networks.
+    """
+
+    def __init__(self, config: FlowConfig):
+        super().__init__()
+        self.pyramid = Pyramid(3, config.width, config.stem, config.pyramid, config.stem)
+        self.drive = nn.Sequential(nn.Conv2d(config.pyramid, config.maps, 1, bias=False), nn.BatchNorm2d(config.maps))
+        self.hgru = HGRU(config.maps, config.hgru_kernel, config.hgru_steps)
+        self.norm = nn.BatchNorm2d(config.maps)
+
+    def forward(self, frames: torch.Tensor) -> torch.Tensor:
+        """Maps in 0–1, (N, maps, H, W).
+
+        frames: (N, 3, H, W), normalised.
+        """
+        state = self.norm(self.hgru(self.drive(self.pyramid(frames))))
+        return resize(state, frames.shape[-2:]).sigmoid()
+
+
+class Decoder(nn.Module):
+    """Maps and motion features into a flow field, by convolutions only; the first flow is zero everywhere.
+
+    The motion features are coarser than the maps, so that where one motion ends and another begins has to be read off
+    the maps: that is what makes them maps of things.
+    """
+
+    def __init__(self, config: FlowConfig):
+        super().__init__()
+        self.bound = config.bound
+        self.body = nn.Sequential(
+            nn.Conv2d(config.maps + config.motion, config.decoder, 3, padding=1),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(config.decoder, config.decoder, 3, padding=1),
+            nn.ReLU(inplace=True),
+        )
+        self.head = nn.Conv2d(config.decoder, 2, 3, padding=1)
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, maps: torch.Tensor, motion: torch.Tensor) -> torch.Tensor:
+        """The flow in pixels, (N, 2, H, W): x, then y."""
+        flow = self.head(self.body(torch.cat([maps, resize(motion, maps.shape[-2:])], 1)))
+        return flow if self.bound is None else self.bound * torch.tanh(flow / self.bound)
+
+
+class FlowModel(nn.Module):
+    """What is pretrained: the three networks together.
+
+    Args:
+        config: their sizes.
+    """
+
+    def __init__(self, config: FlowConfig):
+        super().__init__()
+        self.config = config
+        self.objects = ObjectEncoder(config)
+        self.motion = Pyramid(6, config.width, config.stem, config.motion, config.motion_stride)
+        self.decoder = Decoder(config)
+
+    def forward(self, first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The maps of the first frames and the flow from them to the second, both normalised (N, 3, H, W)."""
+        maps = self.objects(first)
+        return maps, self.decoder(maps, self.motion(torch.cat([first, second], 1)))
+
+
+def resize(features: torch.Tensor, size: torch.Size) -> torch.Tensor:
+    """Features at another resolution, linearly between what they are at."""
+    if features.shape[-2:] == size:
+        return features
+    return functional.interpolate(features, size=size, mode="bilinear", align_corners=False)

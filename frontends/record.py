@@ -1,0 +1,120 @@
+"""What a run's config says of its front-end: every knob, and of a file of weights its content.
+
+`record` makes it of what a user asked for; `build` makes the front-end of it. A file of weights is recorded as
+`{"file": …, "sha256": …}`: a run is told apart from others by the content, wherever the file lies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lcd.envs.errors import InputError, nearest
+from lcd.frontends import frontends, make
+
+if TYPE_CHECKING:
+    from torch import nn
+
+WEIGHTS = "weights"
+TOLD = ("label", "sha256", "preprocessing")
+"""What a front-end may tell of itself, if it has such attributes: what curves call it when it may be many, the content
+of weights that it loaded by name, what it does to images. All of it is part of what a run is."""
+KEEP = ("auto", "features", "observations")
+PRECISIONS = ("auto", "full", "half")
+USE: dict[str, Any] = {"keep": "auto", "memory_gb": 2.0, "precision": "auto"}
+"""How policy learning uses a front-end, whichever it is: `lcd.agents.frozen` says what these mean."""
+_PLAIN = (str, int, float, bool, list, dict, type(None))
+
+
+def record(name: str, **knobs: Any) -> dict[str, Any]:
+    """What a run's config keeps; the front-end is made once, so that a mistake is told before anything is written.
+
+    name: a registered front-end or `module:object`.
+    knobs: its own, those left out are recorded with their defaults, and those of `USE`.
+    """
+    if name == "identity":
+        make(name, **knobs)
+        return {"name": name}
+    use = {key: _checked(key, knobs.pop(key, default)) for key, default in USE.items()}
+    own = _defaults(name) | {key: _identified(value) if key == WEIGHTS else value for key, value in knobs.items()}
+    try:
+        made = make(name, **_given(own))
+    except OSError as error:
+        raise InputError(
+            f"frontend={name} with frontend.weights={own.get(WEIGHTS)} cannot be made ({error.strerror or error}): "
+            "give a file of weights that is there."
+        ) from error
+    for told in TOLD:
+        if getattr(made, told, None) is not None:
+            own[told] = getattr(made, told)
+    return {"name": name, **own, **use}
+
+
+def build(recorded: Mapping[str, Any]) -> nn.Module:
+    """The front-end of a run's config, with the very weights that it was recorded with."""
+    own = {key: value for key, value in recorded.items() if key not in ("name", *TOLD, *USE)}
+    weights = own.get(WEIGHTS)
+    if isinstance(weights, Mapping) and _sha256(Path(weights["file"])) != weights["sha256"]:
+        raise InputError(
+            f"frontend.weights={weights['file']} has changed since the run was asked for: ask for it again, "
+            "or put the file back."
+        )
+    made = make(recorded["name"], **_given(own))
+    for told in TOLD:
+        if recorded.get(told) != getattr(made, told, None):
+            raise InputError(
+                f"The {told} of frontend={recorded['name']} is not what it was when the run was asked for: "
+                "ask for it again."
+            )
+    return made
+
+
+def use(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """How policy learning uses the front-end of a run's config."""
+    return {key: recorded.get(key, default) for key, default in USE.items()}
+
+
+def _checked(key: str, value: Any) -> Any:
+    options = {"keep": KEEP, "precision": PRECISIONS}.get(key)
+    if options and value not in options:
+        raise InputError(f"frontend.{key}={value} is unknown: {nearest(str(value), options)}")
+    if key == "memory_gb" and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
+        raise InputError(f"frontend.{key}={value} must be a number of 0 or more.")
+    return float(value) if key == "memory_gb" else value
+
+
+def _defaults(name: str) -> dict[str, Any]:
+    """A front-end's own defaults: a run must not become another one when they change."""
+    parameters = inspect.signature(frontends.resolve(name)).parameters.values()
+    given = {parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty}
+    return {key: value for key, value in given.items() if isinstance(value, _PLAIN)}
+
+
+def _identified(weights: Any) -> Any:
+    """A file as its place and content; anything else, a name of weights for example, as it is."""
+    path = Path(weights).expanduser() if isinstance(weights, str) else None
+    if path is None or not path.is_file():
+        return weights
+    return {"file": str(path.resolve()), "sha256": _sha256(path)}
+
+
+def _given(knobs: Mapping[str, Any]) -> dict[str, Any]:
+    """The knobs as the front-end takes them."""
+    return {key: value["file"] if _is_file(key, value) else value for key, value in knobs.items()}
+
+
+def _is_file(key: str, value: Any) -> bool:
+    return key == WEIGHTS and isinstance(value, Mapping) and "file" in value
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(
+            f"frontend.weights={path} cannot be read ({error.strerror}): training needs the file of weights."
+        ) from None

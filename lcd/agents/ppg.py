@@ -1,0 +1,239 @@
+"""Phasic policy gradient (Cobbe et al. 2021) of all seeds of a run together.
+
+A phase is a number of iterations of PPO, the policy phase, and then an auxiliary phase: several passes over all of the
+phase's rollouts, in which the policy's network learns to predict values, too, while its policy is held where it was.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from lightning.pytorch.core.optimizer import LightningOptimizer
+from torch import Tensor, nn
+
+from lcd.agents.networks import ActorCritic
+from lcd.agents.ppo import PPO, PPOConfig, average, check
+from lcd.agents.store import RolloutStore, StoreSize
+from lcd.envs.errors import InputError
+
+VARIANTS = ("dual", "shared", "detached")
+
+
+@dataclass(frozen=True)
+class PPGConfig(PPOConfig):
+    """Hyper-parameters of PPG: those of PPO, with the authors' values where they differ, and:
+
+    Args:
+        variant: `dual`: policy and value have a network each, and the policy's has an auxiliary value head; `shared`:
+            one network; `detached`: one network, on whose trunk values have no effect but in the auxiliary phase.
+        phase: iterations of a policy phase, N_pi.
+        epochs: passes over a rollout for the policy, E_pi.
+        value_epochs: passes over a rollout for the values, E_V; where they are not `epochs`, they are made first.
+        auxiliary_epochs: passes over the phase's rollouts in the auxiliary phase, E_aux.
+        auxiliary_rollouts: how many copies' rollouts make an auxiliary minibatch: a divisor of copies x phase.
+        auxiliary_learning_rate: Adam's step size in the auxiliary phase.
+        clone_weight: weight of the divergence from the policy as it was before the auxiliary phase, β_clone.
+    """
+
+    epochs: int = 1
+    adam_eps: float = 1e-8
+    value_clip: float = 0.0
+    value_weight: float = 1.0
+    max_grad_norm: float = 0.0
+    normalise_advantages: str = "rollout"
+    initialisation: str = "normed"
+    variant: str = "dual"
+    phase: int = 32
+    value_epochs: int = 1
+    auxiliary_epochs: int = 6
+    auxiliary_rollouts: int = 4
+    auxiliary_learning_rate: float = 5e-4
+    clone_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("phase", "value_epochs", "auxiliary_epochs", "auxiliary_rollouts"):
+            check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
+        check("auxiliary_learning_rate", self.auxiliary_learning_rate, "above 0", self.auxiliary_learning_rate > 0)
+        check("clone_weight", self.clone_weight, "0 or more", self.clone_weight >= 0)
+        check("variant", self.variant, f"one of {', '.join(VARIANTS)}", self.variant in VARIANTS)
+        rollouts = self.copies * self.phase
+        fits = f"a divisor of copies x phase ({rollouts})"
+        check("auxiliary_rollouts", self.auxiliary_rollouts, fits, rollouts % self.auxiliary_rollouts == 0)
+
+
+class PhasicActorCritic(ActorCritic):
+    """A policy and its values, and the values that the auxiliary phase teaches the policy's encoder.
+
+    Args:
+        shape, actions, encoder, width, deviations, scheme: as those of `ActorCritic`.
+        variant: one of `VARIANTS`.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        actions: int,
+        encoder: str,
+        width: int,
+        deviations: int,
+        scheme: str,
+        variant: str,
+    ):
+        super().__init__(shape, actions, encoder, width, deviations, scheme)
+        self.variant = variant
+        if variant == "dual":
+            twin = ActorCritic(shape, 1, encoder, width, scheme=scheme)
+            self.value_encoder, self.apart = twin.encoder, twin.value
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The policy's outputs (batch, …), the values (batch,), and those with which the policy's encoder learns."""
+        features = self.encoder(observations)
+        auxiliary = self.value(features).squeeze(-1)
+        values = auxiliary
+        if self.variant == "dual":
+            values = self.apart(self.value_encoder(observations)).squeeze(-1)
+        elif self.variant == "detached":
+            values = self.value(features.detach()).squeeze(-1)
+        return self.act_on(features), values, auxiliary
+
+
+class PPG(PPO):
+    """PPO's iterations, and after each phase of them the auxiliary phase."""
+
+    Config = PPGConfig
+
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
+        self.store = RolloutStore()
+        self._learning = ("policy", "value")
+
+    def network(self, shape: tuple[int, ...]) -> nn.Module:
+        """One seed's network."""
+        config, policy = self.config, self.policy
+        how = (config.encoder, config.width, policy.deviations, config.initialisation, config.variant)
+        return PhasicActorCritic(shape, policy.outputs, *how)
+
+    def store_size(self, shape: tuple[int, ...], itemsize: int, mask: bool) -> StoreSize:
+        """What the rollouts of a phase take.
+
+        Args:
+            shape: of one of the inputs that rollouts keep.
+            itemsize: bytes of one of its numbers.
+            mask: are its three channels the same?
+        """
+        config = self.config
+        sizes = (config.phase, config.rollout, config.copies, len(self.seeds))
+        return StoreSize(*sizes, shape, itemsize, self.policy.outputs + self.policy.deviations, mask)
+
+    # Learning
+
+    def on_fit_start(self) -> None:
+        """Refuse what would only be noticed at the end of a phase."""
+        super().on_fit_start()
+        _ = self._auxiliary_rollouts
+
+    def configure_optimizers(self) -> list[torch.optim.Optimizer]:
+        """One optimiser for each kind of phase: their moments differ."""
+        config, weights = self.config, list(self.networks.parameters())
+        rates = (config.learning_rate, config.auxiliary_learning_rate)
+        return [torch.optim.Adam(weights, lr=rate, eps=config.adam_eps, fused=True) for rate in rates]
+
+    def optimizer_of(self, batch: dict[str, Tensor]) -> LightningOptimizer:
+        """The optimiser that learns from a minibatch."""
+        return self.optimizers()[1 if "cloned" in batch else 0]
+
+    def training_step(self, rollout: dict[str, Tensor], index: int) -> None:
+        """One iteration of the policy phase, and the auxiliary phase where it is the phase's last."""
+        samples = self.assess(rollout)
+        self.losses = self._policy_iteration(samples, index)
+        self.store.add(index, rollout["inputs"], rollout["targets"], rollout["weights"])
+        if (index + 1) % self.config.phase == 0:
+            self.losses |= self._auxiliary_phase(index)
+            self.store.clear()
+
+    def _policy_iteration(self, samples: dict[str, Tensor], index: int) -> dict[str, Tensor]:
+        config = self.config
+        if config.epochs == config.value_epochs:
+            return self.learn(samples, config.epochs, "shuffle", index)
+        losses = {}
+        for part, epochs, branch in (("value", config.value_epochs, 1), ("policy", config.epochs, 0)):
+            self._learning = (part,)
+            losses |= self.learn(samples, epochs, "shuffle", index, branch)
+        self._learning = ("policy", "value")
+        return losses
+
+    def _auxiliary_phase(self, index: int) -> dict[str, Tensor]:
+        """Several passes over the phase's rollouts; returns the mean losses, (seeds,)."""
+        config = self.config
+        rollouts = len(self.store) * config.copies
+        minibatches = rollouts // self._auxiliary_rollouts
+        cloned = self._cloned(rollouts)
+        order = self.shuffles(rollouts, config.auxiliary_epochs, minibatches, "auxiliary", index)
+        seed = torch.arange(len(self.seeds), device=self.device)[:, None]
+        updates = []
+        for chosen in order.unbind(1):
+            batch = self.store.take(chosen.cpu().numpy(), self.device)
+            batch["cloned"] = cloned[seed, chosen].flatten(1, 2)
+            updates.append(self._update(batch))
+        return {f"auxiliary_{name}": loss for name, loss in self.mean_of(updates).items()}
+
+    @property
+    def _auxiliary_rollouts(self) -> int:
+        """This rank's share of an auxiliary minibatch."""
+        number, world = self.config.auxiliary_rollouts, self.ranks.world
+        if number % world:
+            raise InputError(
+                f"agent.auxiliary_rollouts={number} must be divisible by the {world} processes of the run."
+            )
+        return number // world
+
+    @torch.no_grad()
+    def _cloned(self, rollouts: int) -> Tensor:
+        """What the policy says, before it changes, about all that is stored, (seeds, rollouts, time, outputs)."""
+        seeds = len(self.seeds)
+        numbers = torch.arange(rollouts).expand(seeds, -1)
+        outputs = []
+        for chosen in numbers.split(self._auxiliary_rollouts, dim=1):
+            batch = self.store.take(chosen.numpy(), self.device)
+            said = self.networks(self.features_of(batch["inputs"]))[0]
+            outputs.append(said.float().unflatten(1, (chosen.shape[1], -1)))
+        return torch.cat(outputs, dim=1)
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The losses of one minibatch of each seed, of either phase, all (seeds,)."""
+        if "cloned" not in batch:
+            return super().loss(batch)
+        config, weights, number = self.config, batch["weights"], batch["number"]
+        outputs, values, auxiliary = self.networks(self.features_of(batch["inputs"]))
+        clone = average(self.policy.divergence(batch["cloned"], outputs), weights, number)
+        losses = {"clone": clone, "value": half_square(auxiliary, batch["targets"], weights, number)}
+        total = losses["value"] + config.clone_weight * clone
+        if config.variant == "dual":
+            losses["true_value"] = half_square(values, batch["targets"], weights, number)
+            total = total + losses["true_value"]
+        return {"total": total, **losses}
+
+    def losses_of(self, outputs: Tensor, values: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The losses of a minibatch of the policy phase: of policy and values, or of one of them."""
+        losses = super().losses_of(outputs, values, batch)
+        if len(self._learning) == 2:
+            return losses
+        if self._learning == ("value",):
+            return {"total": self.config.value_weight * losses["value"], "value": losses["value"]}
+        del losses["value"]
+        return losses | {"total": losses["policy"] - self.config.entropy * losses["entropy"]}
+
+    # Checkpoints
+
+    def on_save_checkpoint(self, checkpoint: dict) -> None:
+        """A checkpoint in the middle of a phase needs the phase's rollouts so far."""
+        checkpoint["rollout_store"] = self.store.state()
+
+    def on_load_checkpoint(self, checkpoint: dict) -> None:
+        """Continue from a checkpoint."""
+        self.store.restore(checkpoint["rollout_store"])
+
+
+def half_square(values: Tensor, targets: Tensor, weights: Tensor, number: Tensor) -> Tensor:
+    """Half the mean squared error of a seed's values."""
+    return 0.5 * average((values.float() - targets).square(), weights, number)

@@ -1,0 +1,58 @@
+"""How a process is told to stop: by SIGTERM or SIGUSR1, which clusters send ahead of a time limit.
+
+A command or a worker that was stopped ends with `CONTINUE_ME`; the same command goes on from what it kept. A process
+that is at something which is worth finishing says so by `patiently`: it is then asked, not interrupted, and looks at
+`asked()` when it comes to a point where it can stop. A second signal interrupts it all the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+CONTINUE_ME = os.EX_TEMPFAIL if hasattr(os, "EX_TEMPFAIL") else 75
+"""The exit status of what was stopped and may be continued (EX_TEMPFAIL of sysexits.h, 75)."""
+SIGNALS = (signal.SIGTERM, *([signal.SIGUSR1] if hasattr(signal, "SIGUSR1") else []))
+
+_patient = False
+_asked = False
+
+
+class Stopped(BaseException):
+    """This process was told to stop; what is on the disk is continued by the next start."""
+
+
+def listen() -> None:
+    """Take the signals in from now on; of use in a process's main thread only."""
+    if threading.current_thread() is threading.main_thread():
+        for number in SIGNALS:
+            signal.signal(number, _stop)
+
+
+@contextlib.contextmanager
+def patiently() -> Iterator[None]:
+    """Be asked to stop, not interrupted, while this lasts; who was asked and did not stop does so at its end."""
+    global _patient, _asked
+    _patient, _asked = True, False
+    try:
+        yield
+    finally:
+        _patient = False
+    if _asked:
+        raise Stopped
+
+
+def asked() -> bool:
+    """Has a signal come since `patiently` began?"""
+    return _asked
+
+
+def _stop(*_: Any) -> None:
+    global _asked
+    if not _patient or _asked:
+        raise Stopped
+    _asked = True

@@ -1,0 +1,106 @@
+"""What one process of `bench_ppo.py` measures: our PPO or PPG on starpilot, at the papers' sizes.
+
+    python ppo_cases.py '{"agent": "ppo", "precision": "32-true"}'
+
+prints one line of JSON: the seconds of each iteration, those of the auxiliary phase's two parts, and peak memory.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from typing import Any
+
+from lightning.pytorch import Callback, Trainer
+
+from lcd.agents.ppg import PPG, PPGConfig
+from lcd.agents.ppo import PPO, PPOConfig
+from lcd.agents.rollout import Rollouts, loader
+from lcd.envs.benchmarks import get_benchmark
+from lcd.envs.population import make_population
+from lcd.frontends import make
+from lcd.pipelines.launch import keep_freed_memory
+
+SHARED = {
+    "rollout": 256,
+    "minibatches": 8,
+    "learning_rate": 5e-4,
+    "gamma": 0.999,
+    "encoder": "impala",
+    "width": 256,
+}
+PPG_OWN = {"epochs": 1, "phase": 1, "auxiliary_epochs": 1, "variant": "detached", "initialisation": "normed"}
+
+
+class TimedPPG(PPG):
+    """PPG that notes how long its auxiliary phase takes, and cloning the policy within it."""
+
+    seconds: dict[str, float]
+
+    def _auxiliary_phase(self, index: int) -> Any:
+        started = time.perf_counter()
+        losses = super()._auxiliary_phase(index)
+        self.seconds["auxiliary"] = time.perf_counter() - started
+        return losses
+
+    def _cloned(self, rollouts: int) -> Any:
+        started = time.perf_counter()
+        cloned = super()._cloned(rollouts)
+        self.seconds["cloning"] = time.perf_counter() - started
+        return cloned
+
+
+class Clock(Callback):
+    """Notes how long iterations take, collecting included."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.last = 0.0
+
+    def on_train_start(self, *_: object) -> None:
+        self.last = time.perf_counter()
+
+    def on_train_batch_end(self, *_: object) -> None:
+        now = time.perf_counter()
+        self.seconds.append(now - self.last)
+        self.last = now
+
+
+def trainer(precision: str, *callbacks: Callback) -> Trainer:
+    """Lightning's trainer as our runs make it, without recording."""
+    return Trainer(
+        max_epochs=1,
+        logger=False,
+        callbacks=list(callbacks),
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        accelerator="cpu",
+        precision=precision,
+        devices=1,
+    )
+
+
+def measure(agent: str, precision: str, iterations: int = 2, copies: int = 64, **knobs: Any) -> dict[str, Any]:
+    """Train for a few iterations."""
+    keep_freed_memory()
+    env = make_population(
+        get_benchmark("procgen-easy"), "procgen/starpilot", seeds=[0], copies=copies, view="pixels", split="train"
+    )
+    if agent == "ppo":
+        kind, config = PPO, PPOConfig(**{"copies": copies, "epochs": 3, **SHARED, **knobs}, precision=precision)
+    else:
+        kind, config = TimedPPG, PPGConfig(**{"copies": copies, **SHARED, **PPG_OWN, **knobs}, precision=precision)
+    made = kind(config, (3, 64, 64), int(env.single_action_space.n), [0], make("identity"))
+    made.seconds = {}
+    rollouts = Rollouts(env, [0], made, config.rollout, iterations, config.gamma, normalise=True)
+    clock = Clock()
+    trainer(precision, clock).fit(made, loader(rollouts))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"iterations": clock.seconds, "steps": copies * config.rollout, "peak": peak, **made.seconds}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(**json.loads(sys.argv[1]))))

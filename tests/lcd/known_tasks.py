@@ -1,0 +1,89 @@
+"""Tasks whose optimum is known: a bandit, a chain and a memory-free gridworld, all of a seed's copies in one array."""
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+
+class Task(VectorEnv):
+    """Episodes end and begin anew within a step; `play` says what an action does."""
+
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+    size = 2
+    actions = 2
+    best = 1.0
+    """The mean return of an optimal policy."""
+
+    def __init__(self, num_envs, seed=0):
+        self.num_envs, self.rng = num_envs, np.random.default_rng(seed)
+        self.single_observation_space = spaces.Box(-1, 1, (self.size,), np.float32)
+        self.single_action_space = spaces.Discrete(self.actions)
+        self.observation_space = spaces.Box(-1, 1, (num_envs, self.size), np.float32)
+        self.action_space = spaces.MultiDiscrete([self.actions] * num_envs)
+
+    def reset(self, *, seed=None, options=None):
+        self.place, self.time = np.zeros((2, self.num_envs), dtype=np.int64)
+        self.start(np.ones(self.num_envs, dtype=bool))
+        return self.observe(), {}
+
+    def step(self, actions):
+        self.time += 1
+        rewards, over = self.play(np.asarray(actions))
+        self.start(over)
+        return self.observe(), rewards, over, np.zeros_like(over), {}
+
+    def start(self, copies):
+        self.place[copies] = self.time[copies] = 0
+
+    def observe(self):
+        return np.eye(self.size, dtype=np.float32)[self.place]
+
+
+class Bandit(Task):
+    """Three arms that pay 1 with probability .2, .5 and .8; an episode is one pull."""
+
+    arms = actions = 3
+    best = 0.8
+    pays = np.array([0.2, 0.5, 0.8])
+
+    def play(self, actions):
+        paid = self.rng.random(self.num_envs) < self.pays[actions]
+        return paid.astype(float), np.ones(self.num_envs, dtype=bool)
+
+
+class Chain(Task):
+    """Six places in a row: to the right lies 1, to go left pays .1 and ends; an episode has at most 12 steps."""
+
+    size, last = 6, 5
+
+    def play(self, actions):
+        right = actions == 1
+        self.place = self.place + right
+        arrived = self.place == self.last
+        rewards = np.where(arrived, 1.0, np.where(right, 0.0, 0.1))
+        return rewards, arrived | ~right | (self.time >= 12)
+
+
+class Grid(Task):
+    """A 5 x 5 grid, started anywhere, with the goal in the middle: 1 for reaching it, less .05 for each step."""
+
+    side, size, actions, goal = 5, 25, 4, 12
+    moves = np.array([[0, -1], [0, 1], [-1, 0], [1, 0]])
+
+    @property
+    def best(self):
+        rows, columns = np.divmod(np.arange(25), 5)
+        distance = np.abs(rows - 2) + np.abs(columns - 2)
+        return 1 - 0.05 * np.delete(distance, self.goal).mean()
+
+    def start(self, copies):
+        super().start(copies)
+        starts = self.rng.integers(24, size=int(copies.sum()))
+        self.place[copies] = starts + (starts >= self.goal)
+
+    def play(self, actions):
+        where = np.stack(np.divmod(self.place, 5), axis=1) + self.moves[actions]
+        row, column = where.clip(0, 4).T
+        self.place = row * 5 + column
+        arrived = self.place == self.goal
+        return arrived - 0.05, arrived | (self.time >= 20)
