@@ -102,7 +102,7 @@ def test_a_front_ends_gain_is_relative_to_pixels_and_grouped_by_phi(world):
     table = by_task.table.set_index("task")
     assert table.loc["w/a", "gain %"] == pytest.approx(150)
     assert table.loc["w/b", "gain"] == pytest.approx(-0.02)
-    assert table.loc["w/a", "gain_low"] > 0 > table.loc["w/b", "gain_high"]
+    assert table.loc["w/a", "gain_low"] > 0 > table.loc["w/b", "gain_low"]
     assert table.loc["w/a", "p (Holm)"] >= table.loc["w/a", "p"]
     of = grouped.table.set_index("tasks of")
     assert of.loc["hard φ", "gain"] == pytest.approx((0.3 + 0.2) / 2)
