@@ -10,8 +10,8 @@ PY is the interpreter of an environment of its own, for they need the unmaintain
 
 Without them our own figures are printed alone. All is run on the same cores in the same run, in turns: CleanRL as
 shipped; tuned, which is the same script with glibc told to keep large blocks; and ours. Use an idle machine: two rounds
-of everything take half an hour on two cores. `--parts` and `--cases` choose; `--rollout 64` is a quick look, at a quarter
-of the steps in minibatches of a quarter.
+of everything take half an hour on two cores. `--parts` and `--cases` choose; `--rollout 64` is a quick look, at a
+quarter of the steps in minibatches of a quarter.
 """
 
 from __future__ import annotations
