@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
+import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 from scipy.stats import nct
@@ -77,10 +78,13 @@ def tell_apart(
     rows = []
     for key, of_group in held_out.groupby(list(GROUP), sort=True):
         samples = _samples(of_group, thresholds, shares)
+        drawn = _replicates(samples, thresholds.no_signal)
         for score in ("phi", "psi"):
             column = SCORES.index(f"{score}_{chosen.name}")
             for pair in combinations(samples, 2):
-                found = _of_pair([samples[task] for task in pair], column, thresholds.no_signal, power, alpha)
+                found = _of_pair(
+                    [samples[t] for t in pair], [drawn[t] for t in pair], column, thresholds.no_signal, power, alpha
+                )
                 if found is not None:
                     named = dict(zip(GROUP, key, strict=True))
                     rows.append({"score": score, **named, "task": pair[0], "other": pair[1], **found})
@@ -107,20 +111,31 @@ def _samples(
     return found
 
 
+def _replicates(samples: dict[str, list[tuple[float, TaskSamples]]], least: float) -> dict[str, list[np.ndarray]]:
+    """Task → for each share the scores of resampled seeds, (resamples, scores)."""
+    shares = zip(*samples.values(), strict=True)
+    drawn = [score_replicates({t: s for t, (_, s) in zip(samples, each, strict=True)}, least) for each in shares]
+    return {task: [of_share[:, place] for of_share in drawn] for place, task in enumerate(samples)}
+
+
 def _of_pair(
-    tasks: list[list[tuple[float, TaskSamples]]], column: int, least: float, power: float, alpha: float
+    tasks: list[list[tuple[float, TaskSamples]]],
+    replicates: list[list[np.ndarray]],
+    column: int,
+    least: float,
+    power: float,
+    alpha: float,
 ) -> dict[str, float] | None:
     """The pair's row; None where one of them lacks the score or has a single seed."""
     found = []
-    for at_share in zip(*tasks, strict=True):
+    for at_share, drawn in zip(zip(*tasks, strict=True), zip(*replicates, strict=True), strict=True):
         steps = max(end for end, _ in at_share)
         samples = [each for _, each in at_share]
         count = min(each.count for each in samples)
         if count < 2:
             return None
         first, second = (each.estimate(least)[column] for each in samples)
-        drawn = score_replicates(dict(enumerate(samples)), least)[..., column]
-        deviation = (drawn[:, 0] - drawn[:, 1]).std() * math.sqrt(count)
+        deviation = (drawn[0][:, column] - drawn[1][:, column]).std() * math.sqrt(count)
         if math.isnan(deviation):
             return None
         effect = abs(first - second) / deviation if deviation > 0 else math.inf * abs(first - second or math.nan)

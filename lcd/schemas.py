@@ -248,6 +248,33 @@ class VideosConfig:
 
 
 @dataclass
+class FlowLossConfig:
+    """What a good warp is; the defaults are the paper's."""
+
+    mse: float = field(default=1.0, metadata=_doc("weight of the mean squared error"))
+    l1: float = field(default=0.0, metadata=_doc("weight of the mean absolute error"))
+    ssim: float = field(default=0.0, metadata=_doc("weight of the structural dissimilarity"))
+    smoothness: float = field(default=0.0, metadata=_doc("weight of the flow's roughness off the image's edges"))
+    occlusion: bool = field(default=False, metadata=_doc("leave out what frame t cannot show"))
+
+
+@dataclass
+class FlowSizesConfig:
+    """The networks' sizes where frontend.… leaves them open; null: the paper's."""
+
+    width: int | None = field(default=None, metadata=_doc("as frontend.width"))
+    stem: int | None = field(default=None, metadata=_doc("as frontend.stem"))
+    pyramid: int | None = field(default=None, metadata=_doc("as frontend.pyramid"))
+    maps: int | None = field(default=None, metadata=_doc("as frontend.maps"))
+    hgru_kernel: int | None = field(default=None, metadata=_doc("as frontend.hgru_kernel"))
+    hgru_steps: int | None = field(default=None, metadata=_doc("as frontend.hgru_steps"))
+    motion: int | None = field(default=None, metadata=_doc("as frontend.motion"))
+    motion_stride: int | None = field(default=None, metadata=_doc("as frontend.motion_stride"))
+    decoder: int | None = field(default=None, metadata=_doc("as frontend.decoder"))
+    bound: float | None = field(default=None, metadata=_doc("as frontend.bound"))
+
+
+@dataclass
 class PretrainingConfig:
     """How much is filmed and learned."""
 
@@ -256,12 +283,8 @@ class PretrainingConfig:
     batch: int = field(default=16, metadata=_doc("pairs of frames in a batch", least=1))
     iterations: int = field(default=1500, metadata=_doc("batches that are learned from", least=1))
     learning_rate: float = field(default=0.001, metadata=_doc("Adam's"))
-    loss: dict[str, Any] = field(
-        default_factory=dict, metadata=_doc("weights of mse, l1, ssim and smoothness; occlusion: true or false")
-    )
-    sizes: dict[str, Any] = field(
-        default_factory=dict, metadata=_doc("the networks' sizes where frontend.… leaves them open")
-    )
+    loss: FlowLossConfig = field(default_factory=FlowLossConfig)
+    sizes: FlowSizesConfig = field(default_factory=FlowSizesConfig)
     every: int = field(default=250, metadata=_doc("batches between two measurements on held-out videos", least=1))
 
 

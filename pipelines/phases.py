@@ -31,7 +31,7 @@ def store_size(run_config: dict[str, Any]) -> StoreSize | None:
     env = spaces_for(kind, build_environment(run_config, stages_of(run_config)[0], "train", copies=1))
     try:
         agent = build_agent(run_config, env)
-        inputs = torch.stack([agent.encode(observations) for observations in _seen(env)], dim=1)
+        inputs = torch.stack([agent.see(observations)[1] for observations in _seen(env)], dim=1)
     finally:
         env.close()
     return agent.store_size(tuple(inputs.shape[3:]), inputs.element_size(), is_mask(inputs) is not None)

@@ -13,9 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from lcd.config import show
 from lcd.envs.benchmarks import Benchmark, get_benchmark
-from lcd.envs.errors import InputError, nearest
+from lcd.envs.errors import InputError
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
 from lcd.pipelines import objectness, policies, videos
@@ -28,6 +27,8 @@ from lcd.schemas import PretrainConfig
 PRETRAIN = "lcd.pipelines.pretraining:pretrain_run"
 FLOW = "flow"
 ID_LENGTH = 12
+ELSEWHERE = ("weights", "rgb", "seed", "keep", "memory_gb", "precision")
+"""Knobs of the front-end that say how it is used, not what it is."""
 
 
 def run(cfg: PretrainConfig) -> int:
@@ -91,7 +92,7 @@ def run_config_from(cfg: PretrainConfig, tasks: list[str], players: Mapping[str,
             "name": "pretraining",
             "batch": asked.batch,
             "learning_rate": asked.learning_rate,
-            "loss": _loss(asked.loss),
+            "loss": asdict(LossConfig(**asdict(asked.loss))),
         },
         "seeds": [cfg.seed],
         "steps": asked.iterations,
@@ -107,17 +108,9 @@ def sizes_of(cfg: PretrainConfig) -> dict[str, Any]:
         raise InputError(f"frontend={name} cannot be pretrained: give frontend={FLOW}.")
     if given.get("weights") is not None:
         raise InputError(f"frontend.weights={given['weights']}: pretraining makes a file of weights and takes none.")
-    sizes = {key: value for key, value in given.items() if key in FlowConfig.__dataclass_fields__}
-    chosen = {**cfg.pretraining.sizes, **{key: value for key, value in sizes.items() if value is not None}}
+    sizes = {key: value for key, value in given.items() if key not in ELSEWHERE}
+    chosen = asdict(cfg.pretraining.sizes) | {key: value for key, value in sizes.items() if value is not None}
     return asdict(FlowConfig.from_dict(chosen))
-
-
-def _loss(given: Mapping[str, Any]) -> dict[str, Any]:
-    names = LossConfig.__dataclass_fields__
-    for name in given:
-        if name not in names:
-            raise InputError(f"pretraining.loss.{name}={show(given[name])} is no part of it: {nearest(name, names)}")
-    return asdict(LossConfig(**given))
 
 
 def _player(run: Run) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -375,8 +376,6 @@ def _readable(checkpoint: Path) -> dict[str, Any] | None:
 
 
 def _trainer(logger: Any, recorder: PretrainRecorder, device: dict[str, Any]) -> Trainer:
-    import logging
-
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning.pytorch")
     return Trainer(

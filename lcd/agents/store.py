@@ -74,12 +74,13 @@ class StoreSize:
     def sentence(self) -> str:
         """What a user is told before training starts."""
         seeds = f" of {self.seeds} seeds" if self.seeds > 1 else ""
+        rollouts = f"{self.rollouts} rollout{'s' * (self.rollouts > 1)}"
         kept = "masks as one channel" if self.mask else "inputs as they are"
         memory = f"{MEMORY_SHARE:.0%} of the {in_words(free_memory())} of free memory"
         memory += f", shared by {self.runs} runs" if self.runs > 1 else ""
         where = f"in files of the run's folder, for it is more than {memory}" if self.spilled else "in memory"
         return (
-            f"PPG keeps {self.rollouts} rollouts of {self.copies} copies x {self.length} steps{seeds} for its "
+            f"PPG keeps {rollouts} of {self.copies} copies x {self.length} steps{seeds} for its "
             f"auxiliary phase, {kept}: {in_words(self.bytes)}, {where}."
         )
 

@@ -10,7 +10,8 @@ PY is the interpreter of an environment of its own, for they need the unmaintain
 
 Without them our own figures are printed alone. All is run on the same cores in the same run, in turns: CleanRL as
 shipped; tuned, which is the same script with glibc told to keep large blocks; and ours. Use an idle machine: two rounds
-of everything take half an hour on two cores. `--parts` and `--cases` choose.
+of everything take half an hour on two cores. `--parts` and `--cases` choose. On a
+machine that is not idle, `--cpu-time` compares processor time on one thread; `--rollout 64` is a quick look.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import numpy as np
 HERE = Path(__file__).parent
 TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000"}
 COPIES, ROLLOUT, PHASE, AUXILIARY_EPOCHS = 64, 256, 32, 6
-STEPS = COPIES * ROLLOUT
+AUXILIARY_BATCH = 4 * ROLLOUT
 CASES = ("shipped", "tuned", "tuned bf16", "ours", "ours bf16")
 GOALS = {
     "ppo": {
@@ -57,18 +58,22 @@ def theirs(args: argparse.Namespace, agent: str, case: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "found.json"
         script = Path(args.cleanrl).resolve() / f"{agent}_procgen.py"
-        own = ["--no-cuda", "--total-timesteps", str(2 * STEPS)]
-        own += ["--n-iteration", "1", "--e-auxiliary", "1"] if agent == "ppg" else []
+        own = ["--no-cuda", "--num-steps", str(args.rollout), "--total-timesteps", str(2 * COPIES * args.rollout)]
+        if agent == "ppg":
+            rollouts = str(AUXILIARY_BATCH // args.rollout)
+            own += ["--n-iteration", "1", "--e-auxiliary", "1", "--num-aux-rollouts", rollouts]
         bf16 = ["--bf16"] if case.endswith("bf16") else []
+        bf16 += ["--cpu-time"] if args.cpu_time else []
         command = [args.cleanrl_python, "-W", "ignore", str(HERE / "cleanrl.py"), str(script), str(file), *bf16, "--"]
+        own += ["--num-minibatches", str(args.minibatches)]
         env = os.environ | (TUNED if case.startswith("tuned") else {})
         subprocess.run([*command, *own], check=True, env=env, cwd=folder, stdout=subprocess.DEVNULL, stderr=sys.stderr)
-        return spans(json.loads(file.read_text()))
+        return spans(json.loads(file.read_text()), args.rollout)
 
 
-def spans(found: dict[str, Any]) -> dict[str, Any]:
+def spans(found: dict[str, Any], rollout: int) -> dict[str, Any]:
     """The second iteration's seconds, and those of the auxiliary phase's parts, from when CleanRL stepped and spoke."""
-    start, end = found["steps"][ROLLOUT], found["end"]
+    start, end = found["steps"][rollout], found["end"]
     said = [when for when, words in found["said"] if words == "SPS:"]
     epochs = [when for when, words in found["said"] if words.startswith("aux epoch")]
     if not epochs:
@@ -90,14 +95,16 @@ def compare(args: argparse.Namespace, agent: str) -> None:
     peer = bool(args.cleanrl and args.cleanrl_python)
     cases = [case for case in args.cases if peer or case.startswith("ours")]
     rates: dict[str, list[float]] = {case: [] for case in cases}
-    steps = STEPS * (PHASE if agent == "ppg" else 1)
-    print(f"== {agent.upper()} on starpilot easy, {COPIES} x {ROLLOUT}, IMPALA, environment steps/s", flush=True)
+    steps = COPIES * args.rollout * (PHASE if agent == "ppg" else 1)
+    knobs = {"rollout": args.rollout, "minibatches": args.minibatches, "cpu_time": args.cpu_time}
+    knobs |= {"auxiliary_rollouts": AUXILIARY_BATCH // args.rollout} if agent == "ppg" else {}
+    print(f"== {agent.upper()} on starpilot easy, {COPIES} x {args.rollout}, IMPALA, environment steps/s", flush=True)
     if agent == "ppg":
         print(f"   1 of {PHASE} rollouts, 1 of {AUXILIARY_EPOCHS} auxiliary epochs measured and scaled; one network")
     for number in range(args.rounds):
         # Every other round in the other order, so that no case always comes first.
         for case in cases if number % 2 == 0 else reversed(cases):
-            found = ours(agent, case) if case.startswith("ours") else theirs(args, agent, case)
+            found = ours(agent, case, **knobs) if case.startswith("ours") else theirs(args, agent, case)
             rates[case].append(steps / seconds_for(agent, found))
             parts = {name: round(found[name], 1) for name in ("auxiliary", "cloning") if name in found}
             print(f"   {case:<11}{rates[case][-1]:8.0f}  {found['iterations'][-1]:.1f} s {parts or ''}", flush=True)
@@ -143,10 +150,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cleanrl", help="folder with CleanRL's Procgen scripts")
     parser.add_argument("--cleanrl-python", help="an interpreter that runs them")
+    parser.add_argument("--rollout", type=int, default=ROLLOUT)
+    parser.add_argument("--minibatches", type=int, default=8)
+    parser.add_argument("--cpu-time", action="store_true")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     args = parser.parse_args()
+    if args.cpu_time:
+        os.environ["OMP_NUM_THREADS"] = "1"
     for part in args.parts:
         PARTS[part](args)
 

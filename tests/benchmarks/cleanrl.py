@@ -12,6 +12,7 @@ import json
 import runpy
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,11 @@ class Watch:
 
     Args:
         file: where to.
+        clock: what tells the time.
     """
 
-    def __init__(self, file: Path):
-        self.file = file
+    def __init__(self, file: Path, clock: Callable[[], float]):
+        self.file, self.clock = file, clock
         self.steps: list[float] = []
         self.said: list[tuple[float, str]] = []
         self.episodes: list[tuple[int, float]] = []
@@ -34,14 +36,14 @@ class Watch:
 
     def stepped(self, rewards: np.ndarray, dones: np.ndarray) -> None:
         """One step of all copies."""
-        self.steps.append(time.perf_counter())
+        self.steps.append(self.clock())
         self.running = rewards + (0 if self.running is None else self.running)
         self.episodes += [(len(self.steps) * len(rewards), float(self.running[copy])) for copy in np.flatnonzero(dones)]
         self.running = np.where(dones, 0.0, self.running)
 
     def write(self) -> None:
         """Write all of it."""
-        found = {"steps": self.steps, "end": time.perf_counter(), "said": self.said, "episodes": self.episodes}
+        found = {"steps": self.steps, "end": self.clock(), "said": self.said, "episodes": self.episodes}
         self.file.write_text(json.dumps(found))
 
 
@@ -72,7 +74,7 @@ def watch_words(watch: Watch) -> None:
 
     def said(*words: object, **how: Any) -> None:
         if not str(words[0]).startswith("global_step"):
-            watch.said.append((time.perf_counter(), str(words[0])))
+            watch.said.append((watch.clock(), str(words[0])))
             say(*words, **how, flush=True)
 
     builtins.print = said
@@ -92,17 +94,18 @@ def use_half_precision() -> None:
 
 
 def main() -> None:
-    """`cleanrl.py SCRIPT OUTPUT [--levels N] [--bf16] -- the script's own arguments`."""
+    """`cleanrl.py SCRIPT OUTPUT [--levels N] [--bf16] [--cpu-time] -- the script's own arguments`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("script")
     parser.add_argument("output", type=Path)
     parser.add_argument("--levels", type=int, default=0)
     parser.add_argument("--bf16", action="store_true")
+    parser.add_argument("--cpu-time", action="store_true", help="note processor time, not the wall's")
     own, theirs = sys.argv[1:], []
     if "--" in own:
         own, theirs = own[: own.index("--")], own[own.index("--") + 1 :]
     args = parser.parse_args(own)
-    watch = Watch(args.output)
+    watch = Watch(args.output, time.process_time if args.cpu_time else time.perf_counter)
     watch_environments(watch, args.levels)
     watch_words(watch)
     if args.bf16:

@@ -69,6 +69,39 @@ def test_a_hostile_name_does_nothing(make_study, browse, tmp_path):
     tasks = {HOSTILE: (0.2, 0.5, 0.8, 0.7, 0.6, 0.5), "b": (0.8, 0.82, 0.84, 0.83, 0.82, 0.8)}
     page = write_report(tmp_path / "out", diagnose_curves(make_study(tasks, 2, 0.01, benchmark=HOSTILE))).as_uri()
     dom = browse("--dump-dom", page)
-    assert "<script" not in dom
+    assert dom.count("<script") == 1
     assert "&lt;script&gt;document.title='broken'" in dom
     assert "<title>broken" not in dom
+
+
+def test_a_click_on_a_head_sorts_and_nothing_else_runs(curves, browse, tmp_path):
+    diagnosis = diagnose_curves(curves)
+    page = write_report(tmp_path / "out", diagnosis)
+    # The page's own script policy must not be loosened for the click, so that it is made where no policy holds.
+    free = tmp_path / "free.html"
+    text = re.sub(r"<meta http-equiv=[^>]*>", "", page.read_text())
+    free.write_text(
+        text.replace("</body>", "<script>document.querySelectorAll('th button')[1].click()</script></body>")
+    )
+    tasks = re.findall(r'<td data-value="(toy/[^"]*)"', browse("--dump-dom", free.as_uri()))
+    assert tasks == diagnosis.table.sort_values("phi", ascending=False)["task"].tolist()
+    strict = tmp_path / "strict.html"
+    strict.write_text(page.read_text().replace("</body>", "<script>document.title='ran'</script></body>"))
+    dom = browse("--dump-dom", strict.as_uri())
+    assert "<title>ran" not in dom
+    assert dom.count("<th><button") > 5
+
+
+def test_nothing_is_wider_than_a_phone(curves, browse, tmp_path):
+    page = write_report(tmp_path / "out", diagnose_curves(curves))
+    free = tmp_path / "free.html"
+    text = re.sub(r"<meta http-equiv=[^>]*>", "", page.read_text()).replace(
+        "</body>",
+        "<iframe id=phone width=360 height=800></iframe><script>var f=document.getElementById('phone');"
+        "f.srcdoc=document.documentElement.outerHTML.replace(/<iframe.*/,'</body>');"
+        "f.onload=function(){document.title='width '+f.contentDocument.documentElement.scrollWidth}</script></body>",
+    )
+    free.write_text(text)
+    width = re.search(r"<title>width (\d+)", browse("--dump-dom", free.as_uri()))
+    assert width
+    assert int(width[1]) <= 360

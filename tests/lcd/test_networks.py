@@ -1,6 +1,7 @@
 """Encoders: IMPALA against the paper's numbers and a twin written out, initialisations against their norms."""
 
 import math
+import shutil
 
 import pytest
 import torch
@@ -90,6 +91,18 @@ def test_a_population_of_impalas_is_its_networks(execution):
         expected = alone(images[s : s + 1])
         assert torch.allclose(outputs[s], expected[0][0], atol=1e-6)
         assert torch.allclose(values[s], expected[1][0], atol=1e-6)
+
+
+@pytest.mark.skipif(shutil.which("c++") is None and shutil.which("g++") is None, reason="there is no C++ compiler")
+def test_compiled_acting_is_the_networks(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    plain = Population(lambda: ActorCritic((3, 8, 8), 4, "impala", 8), [3, 1])
+    compiled = Population(lambda: ActorCritic((3, 8, 8), 4, "impala", 8), [3, 1], compiled=True)
+    images = torch.randint(0, 256, (2, 6, 8, 8, 3), dtype=torch.uint8).movedim(-1, 2)
+    with torch.no_grad():
+        for expected, found in zip(plain(images), compiled(images), strict=True):
+            assert torch.allclose(expected, found, atol=1e-5)
+    assert compiled(images)[0].requires_grad  # what learns is not compiled
 
 
 def test_normed_layers_have_the_norms_of_ppgs_authors():

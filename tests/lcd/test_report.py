@@ -5,8 +5,11 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from lcd.analyses.taxonomy import taxonomy
 from lcd.diagnosis import Diagnosis, diagnose_curves
-from lcd.report import classes, duration, provenance, reading, terminal_table, write_report
+from lcd.provenance import provenance
+from lcd.report import duration, reading, verdict, write_report
+from lcd.terminal import terminal_table
 
 HOSTILE = "<script>alert('x')</script>[red]"
 
@@ -49,8 +52,9 @@ def test_the_page_needs_nothing_from_elsewhere(curves, tmp_path):
     text = write_report(tmp_path, diagnose_curves(curves), provenance=provenance()).read_text()
     page = Page(text)
     assert page.addresses
-    assert all(address.startswith("data:") for address in page.addresses)
-    assert not {"script", "link rel=stylesheet", "iframe", "object", "embed"} & set(page.tags)
+    assert all(address.startswith(("data:", "#")) for address in page.addresses)
+    assert page.tags.count("script") == 1
+    assert not {"iframe", "object", "embed"} & set(page.tags)
     assert not re.search(r"url\(|@import", text)
     assert "default-src 'none'" in text
 
@@ -58,7 +62,7 @@ def test_the_page_needs_nothing_from_elsewhere(curves, tmp_path):
 def test_whatever_a_task_is_called_stays_text(hostile, tmp_path):
     told = {"command": HOSTILE, "config": {HOSTILE: {HOSTILE: 1}}, "seeds": [HOSTILE], "versions": {HOSTILE: HOSTILE}}
     page = Page(write_report(tmp_path, diagnose_curves(hostile), provenance=told).read_text())
-    assert "script" not in page.tags
+    assert page.tags.count("script") == 1
     assert HOSTILE in page.words
 
 
@@ -80,18 +84,16 @@ def test_the_reading_names_the_hardest_and_how_sure_that_is(curves, make_study):
     told = " ".join(reading(table))
     assert "Hardest to see is toy/perception (raw φ 2.25), easiest toy/easy (0.04); their intervals are apart." in told
     assert "Hardest to learn from reward is toy/reward" in told
-    assert {name: [task for task, _ in tasks] for name, tasks in classes(table)} == {
-        "Hard to see and hard to learn from reward": ["toy/both"],
-        "Hard to see": ["toy/perception"],
-        "Hard to learn from reward": ["toy/reward"],
-        "Easy in both ways": ["toy/easy"],
-    }
-    assert not any(unsure for _, tasks in classes(table) for _, unsure in tasks)
+    classes = taxonomy(diagnose_curves(curves)).table
+    assert verdict(classes, 5) == (
+        "Of 5 tasks, 1 is hard both to see and to learn from reward, 1 is hard to see, 1 is hard to learn from reward "
+        "and 1 is easy in both ways; 1 could not be placed."
+    )
     noisy = make_study({"a": (0.5, 0.5, 0.5, 0.5, 0.5, 0.5), "b": (0.5, 0.51, 0.52, 0.5, 0.5, 0.5)}, 5, 0.1)
     assert "their intervals overlap" in " ".join(reading(diagnose_curves(noisy).table))
     single = make_study({"a": (0.5, 0.6, 0.6, 0.5, 0.5, 0.5), "b": (0.2, 0.5, 0.6, 0.5, 0.5, 0.5)})
     assert "one seed cannot tell" in " ".join(reading(diagnose_curves(single).table))
-    assert all(unsure for _, tasks in classes(diagnose_curves(single).table) for _, unsure in tasks)
+    assert taxonomy(diagnose_curves(single)).table["sure"].isna().all()
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -11,7 +11,8 @@ import pytest
 from lcd.curves import check_curves
 from lcd.diagnosis import Diagnosis
 from lcd.envs.errors import InputError
-from lcd.report import transfer_table, write_report
+from lcd.report import write_report
+from lcd.terminal import transfer_table
 from lcd.transfer import gem_measures, save_transfers, split_phases, transfers
 
 # Three stages, three tasks: b, then R.

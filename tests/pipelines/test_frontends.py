@@ -1,5 +1,6 @@
 """Training on a third party's front-end, which a small installed distribution adds by an entry point."""
 
+import math
 import os
 import shutil
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ from lcd.config import compose
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
 from lcd.frontends import record
+from lcd.pipelines.phases import store_size
 from lcd.pipelines.runs import run_config_from
 from lcd.pipelines.store import run_id
 from lcd.pipelines.train import build_agent, build_rollouts
@@ -141,3 +143,13 @@ def test_procgen_is_learned_from_maps_that_do_not_fit_in_memory(tmp_path):
         assert build_agent(fits, training).frontend.keep == "features"
     finally:
         training.close()
+
+
+@pytest.mark.parametrize(
+    ("use", "bytes_each"), [("precision=half", 7 * 2), ("precision=full", 7 * 4), ("keep=observations", 3)]
+)
+def test_ppg_keeps_what_the_front_end_says(use, bytes_each):
+    """The room that is told before training is what a phase's inputs take: features, half of their bytes, or images."""
+    run_config = asked("agent=ppg", "view=pixels", f"frontend.{use}")
+    size = store_size(run_config)
+    assert math.prod(size.shape) * size.itemsize == 20 * 20 * bytes_each

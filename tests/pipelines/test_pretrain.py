@@ -19,7 +19,9 @@ from lcd.frontends.flow.file import read
 from lcd.pipelines.policies import trained_runs
 from lcd.pipelines.pretrain import film, run_config_from, tasks_of
 from lcd.pipelines.pretraining import WEIGHTS_FILE, pretrain_run
+from lcd.pipelines.runs import run_config_from as train_config_from
 from lcd.pipelines.store import Study, run_id
+from lcd.pipelines.train import build_agent
 
 TASK = "toy/hard-sight-easy-reward"
 COMMAND = ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "pretraining=smoke", "tracker=none"]
@@ -66,6 +68,17 @@ def test_a_command_gives_a_front_end(trained, capsys):
     assert cli.main([*COMMAND, f"out={trained}"]) == 0
     assert file.stat().st_mtime_ns == before, "the same request is the same run"
     assert "Use it: frontend=flow frontend.weights=" in capsys.readouterr().out
+
+
+def test_an_agent_learns_from_what_the_front_end_sees(trained):
+    line = [f"task={TASK}", "view=pixels", "frontend=flow", f"frontend.weights='{folder(trained) / WEIGHTS_FILE}'"]
+    config = train_config_from(compose("train", [*line, "seeds=2"]))
+    env = get_benchmark("toy").make_vec(TASK, view="pixels", split="train", num_envs=4, seed=0)
+    agent = build_agent(config, env)
+    observations, _ = env.reset(seed=0)
+    actions, _, values = agent.act(agent.encode(observations), torch.rand(2, 2))
+    assert actions.shape == values.shape == (2, 2)
+    env.close()
 
 
 def test_a_lost_file_is_written_again_without_learning_anew(trained):
@@ -160,8 +173,10 @@ def test_a_trained_policy_films(tmp_path, capsys):
     [
         ("frontend=identity", "frontend=identity cannot be pretrained"),
         ("frontend.weights=x.pt", "makes a file of weights and takes none"),
-        ("pretraining.loss.sim=1", "did you mean 'ssim'"),
-        ("pretraining.sizes.widht=3", "did you mean 'width'"),
+        ("pretraining.loss.sim=1", "pretraining.loss.sim is not a key"),
+        ("pretraining.sizes.widht=3", "pretraining.sizes.widht is not a key"),
+        ("pretraining.loss.mse=0", "give one of them a weight"),
+        ("frontend.widht=3", "did you mean 'width'"),
         ("pretraining.videos.gap=4", "must be less than pretraining.videos.length=4"),
         ("pretraining.learning_rate=0", "must be a number above 0"),
         ("view=state", "view: 'state' is not in the benchmark 'toy'"),
@@ -192,8 +207,9 @@ def test_the_papers_settings():
 
 
 def test_a_study_of_videos_is_no_diagnosis(trained, capsys):
-    assert cli.main(["report", str(trained)]) == 2
-    assert capsys.readouterr().err.startswith("lcd: ")
+    assert cli.main(["report", str(trained)]) == 0
+    assert str(folder(trained) / WEIGHTS_FILE) in capsys.readouterr().out.replace("\n", "")
+    assert not (trained / "diagnosis").exists()
 
 
 def test_maps_are_measured_while_they_are_learned(tmp_path, monkeypatch):

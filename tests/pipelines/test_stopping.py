@@ -34,6 +34,7 @@ def arguments(out, *more):
         "launcher.workers=2",
         "stopping=auto",
         "definition=calibrated",
+        "stopping.every=4",
     ]
     return ["diagnose", TASKS, *fixed, f"out={out}", *more]
 

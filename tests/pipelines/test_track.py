@@ -189,6 +189,51 @@ def test_a_diagnosis_is_mirrored_with_table_and_images(tmp_path):
     assert store.Study(Path(study.path)).record["wandb_id"] == study.record["wandb_id"]
 
 
+def test_a_study_has_one_summary_run_that_a_report_can_be_made_of(tmp_path):
+    import io
+    import json
+
+    from PIL import Image
+
+    from lcd.analyses import Analysis
+    from lcd.diagnosis import diagnose_curves
+
+    rows = [
+        {"task": task, "view": view, "reward_p": p, "seed": seed, "step": step, "return_mean": level, "r_min": 0.0}
+        | {"r_max": 1.0}
+        for task, low in (("a/x", 0.1), ("a/y", 0.4))
+        for view, p, level in (
+            ("pixels", 1.0, low), ("figure_ground", 1.0, 0.5), ("semantic", 1.0, 0.7), ("semantic", 0.75, 0.6),
+            ("semantic", 0.5, 0.5 - low), ("semantic", 0.25, low / 4),
+        )
+        for seed in (0, 1)
+        for step in (0, 100)
+    ]  # fmt: skip
+    diagnosis = diagnose_curves(pd.DataFrame(rows))
+    outcome = Analysis("synergy", "Synergy", pd.DataFrame({"task": ["a/x"], "gain": [0.25]}), ["It helps."])
+    image = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(image, format="PNG")
+    study = store.Study(tmp_path / "mystudy", create=True)
+    study.diagnosis_dir.mkdir()
+    track.log_diagnosis(OFFLINE, study, diagnosis, [], [outcome], {"a/x": {"pixels": image.getvalue()}})
+    history, _, summary, group = read_back(study.diagnosis_dir)
+    assert group[1] == "diagnosis"
+    assert len(track.offline_folders(study.diagnosis_dir)) == 1
+    logged = set(history[0])
+    for name in ("challenge", "tables/synergy", "curves", "views/a/x/pixels"):
+        assert any(key.startswith(name) for key in logged), name
+    for name in ("plane", "phi", "psi"):
+        assert any(f"charts/{name}" in key for key in logged), name
+    assert summary["a/x/phi"] == 1.0
+    assert summary["says/synergy"] == "It helps."
+    (folder,) = track.offline_folders(study.diagnosis_dir)
+    tables = [json.loads(path.read_text()) for path in folder.rglob("*.table.json")]
+    curves = next(table for table in tables if "return_normalised" in table["columns"])
+    assert len(curves["data"]) == 2 * 6 * 2
+    plane = next(table for table in tables if table["columns"] == ["task", "phi", "psi"])
+    assert {row[0] for row in plane["data"]} == {"a/x", "a/y"}
+
+
 def test_tasks_of_a_curriculum_are_told_apart():
     rows = [
         {"split": "eval", "task": task, "phase": "a", "seed": seed, "return_mean": value + seed}

@@ -1,0 +1,72 @@
+"""`study=paper` from the command line to the report: real training on Procgen, front-ends with tiny weights."""
+
+import json
+import os
+from importlib.util import find_spec
+
+import pandas as pd
+import pytest
+import torch
+
+from lcd import cli
+from lcd.pipelines import store
+
+pytestmark = pytest.mark.skipif(
+    find_spec("procgen") is None and not os.environ.get("CI"), reason="Procgen is not installed: see the README"
+)
+open_clip = pytest.importorskip("open_clip")
+MODEL = "paper-test-clip"
+SIZES = {
+    "embed_dim": 8,
+    "vision_cfg": {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16},
+    "text_cfg": {"context_length": 5, "vocab_size": 7, "width": 64, "heads": 1, "layers": 1},
+}
+SMALL = ["study.seeds=2", "study.steps=128", "study.evaluation.copies=2", "study.evaluation.episodes=1"]
+# A rollout of 64 steps on 2 copies is the whole training of a seed.
+AGENT = "{copies:2,rollout:64,minibatches:2,width:16}"
+
+
+@pytest.fixture
+def clip_weights(tmp_path, monkeypatch):
+    from open_clip import factory
+
+    monkeypatch.setitem(factory._MODEL_CONFIGS, MODEL, SIZES)
+    path = tmp_path / "clip.pt"
+    torch.save(open_clip.create_model(MODEL, force_quick_gelu=True).state_dict(), path)
+    return path
+
+
+def test_the_papers_study_runs_through_on_procgen(tmp_path, clip_weights, monkeypatch):
+    # In this process, because the tiny model's name is known only here.
+    monkeypatch.setattr("lcd.pipelines.diagnose.launch", _in_this_process)
+    out = tmp_path / "study"
+    words = ["benchmark=procgen", "study=paper", "budget=smoke", "study.tasks=[procgen/leaper,procgen/bigfish]"]
+    words += [*SMALL, f"study.agent_params={{ppo:{AGENT},ppg:{AGENT[:-1]},auxiliary_rollouts:2}}}}"]
+    flow = "{width:4,pyramid:4,maps:4,hgru_kernel:3,hgru_steps:1,motion:4,decoder:4}"
+    clip = f"{{model:{MODEL},weights:'{clip_weights}'}}"
+    words += [f"study.frontend_params={{flow:{flow},clip:{clip}}}"]
+    assert cli.main(["diagnose", *words, "tracker=none", f"out={out}"]) == 0
+    made = store.Study(out).runs()
+    # Two games: two agents under six conditions, two front-ends; shaping where there is some, which is leaper alone.
+    assert len(made) == 2 * (2 * 6 + 2) + 1
+    assert all(run.done for run in made)
+    tables = json.loads((out / "diagnosis" / "tables" / "analyses.json").read_text())
+    assert {"synergy", "frontend", "frontend-by-hardness", "shaping", "final", "generalisation"} <= set(tables)
+    frontends = pd.read_csv(out / "diagnosis" / "tables" / "frontend.csv")
+    assert len(frontends) == 4
+    assert set(pd.read_csv(out / "diagnosis" / "tables" / "shaping.csv")["task"]) == {"procgen/leaper"}
+    page = (out / "diagnosis" / "report.html").read_text()
+    assert page.count("data:image/png;base64,") == 2 * 2 * 3  # two agents' cards, two games, three views
+    assert "Learning to see and to act" in page
+
+
+def _in_this_process(name, function, calls, *, watch, **_):
+    from lcd.pipelines.launch import Outcome
+    from lcd.pipelines.runs import resolve
+
+    outcomes = []
+    for call in calls:
+        resolve(function)(*call.arguments)
+        watch()
+        outcomes.append(Outcome(call, None))
+    return outcomes
