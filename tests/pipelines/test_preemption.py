@@ -201,14 +201,14 @@ def command(out, *more):
     # A shell's background job hands down an ignored SIGINT; a terminal's does not.
     process = subprocess.Popen(
         arguments,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     STARTED.append(process)
     wait_for(lambda: at_work(out) or process.poll() is not None)
-    assert process.poll() is None, process.stderr.read()
+    assert process.poll() is None, process.stdout.read()
     return process
 
 
@@ -236,10 +236,10 @@ def test_how_a_command_ends_and_what_it_leaves(tmp_path, number, to, processes, 
     wait_for(lambda: not any(map(alive, others)), seconds=60)
     (run,) = (out / "runs").iterdir()
     if number != signal.SIGKILL:
-        assert "The same command continues" in process.stderr.read()
+        assert "The same command continues" in process.stdout.read()
         assert read_status(run)["state"] == "queued"
         assert kept_step(run) >= read_status(run)["step"] > 0
-    process.stderr.close()
+    process.stdout.close()
 
 
 def test_slow_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
@@ -296,13 +296,16 @@ def test_a_run_survives_a_full_disk(tmp_path, small_disk):
     """It says so, keeps its last checkpoint, and goes on from there to the same last bit once there is room."""
     out = small_disk / "study"
     process = command(out)
+    wait_for(lambda: list(out.glob("runs/*/checkpoints/last.ckpt")))
     fill = small_disk / "fill"
     fill.touch()
     with contextlib.suppress(OSError), fill.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(1024))
-    told = process.communicate(timeout=WAIT_S)[1]
-    assert process.returncode == 1, told
+    told = process.communicate(timeout=WAIT_S)[0]
+    assert process.returncode == 1
+    assert "No space left on device" in told
+    assert "the same command continues" in told
     (run,) = (out / "runs").iterdir()
     before = kept_step(run)
     assert 0 < before < 10**7
@@ -312,5 +315,5 @@ def test_a_run_survives_a_full_disk(tmp_path, small_disk):
     wait_for(lambda: read_status(run)["step"] > before)
     again.terminate()
     assert again.wait(WAIT_S) == 75
-    again.stderr.close()
+    again.stdout.close()
     assert kept_step(run) > before
