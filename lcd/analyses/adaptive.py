@@ -29,6 +29,8 @@ def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: b
     Analysis or None
         None where not all of what is recommended was trained.
     """
+    # A front-end's name in curves may go on with which of its kind it is; what is recommended is the kind.
+    curves = curves.assign(frontend=curves["frontend"].str.partition("/")[0])
     plain = curves[(curves["shaping"] == "none") & (curves["view"] == "pixels") & np.isclose(curves["reward_p"], 1)]
     sizes = sorted(set(zip(plain["agent"], plain["frontend"], strict=True)))
     rows = []

@@ -64,7 +64,8 @@ def compare(analyses: list[Analysis]) -> Analysis | None:
     ):
         table = found.get(key, pd.DataFrame())
         if key == "frontend" and len(table):
-            table = table[table["frontend"] == "flow"]
+            # A front-end of which there may be several is followed by which one it is.
+            table = table[table["frontend"].str.partition("/")[0] == "flow"]
         for _, row in table.iterrows():
             game = row["task"].removeprefix("procgen/")
             if not row["benchmark"].startswith(PROCGEN) or game not in published:

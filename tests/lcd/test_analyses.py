@@ -150,7 +150,7 @@ def test_adapting_takes_each_tasks_own_choice(make_study):
         tasks = {"a": (a, *[None] * 5), "b": (b, *[None] * 5)}
         return make_study(tasks, 4, 0.005, benchmark="w", agent=agent, frontend=frontend)
 
-    curves = diagnose_curves(pd.concat([of("ppo", "identity", 0.2, 0.6), of("ppo", "flow", 0.5, 0.5)])).curves
+    curves = diagnose_curves(pd.concat([of("ppo", "identity", 0.2, 0.6), of("ppo", "flow/a1b2", 0.5, 0.5)])).curves
     chosen = {"a": {"agent": "ppo", "frontend": "flow"}, "b": {"agent": "ppo", "frontend": "identity"}}
     table = adaptive(curves, chosen).table.set_index("one size")
     assert table.loc["ppo + identity", "gain"] == pytest.approx(0.15)
