@@ -114,13 +114,13 @@ def train_missing(
     study: store.Study,
     wanted: list[store.Run],
     console: Console,
-    train: str = TRAIN,
+    train: str | None = None,
 ) -> list[Outcome]:
     """Train the wanted runs that are not done, those that need most steps first, and tell which failed.
 
     A stopped command leaves them queued, and so does a worker that somebody else stopped.
 
-    train: `module:function` with the arguments of `lcd.pipelines.train.train_run`.
+    train: `module:function` with the arguments of `lcd.pipelines.train.train_run`; None is that one.
     """
     missing = [each for each in wanted if not each.done]
     device, tracker = device_of(cfg), asdict(cfg.tracker)
@@ -133,7 +133,9 @@ def train_missing(
     if sentence := _told(cfg, missing):
         console.print(sentence, highlight=False, soft_wrap=True)
     order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
-    calls = [Call((train, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order]
+    calls = [
+        Call((train or TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order
+    ]
     with Progress(wanted, console) as progress, _requeued(missing):
         outcomes = launch(
             cfg.launcher.name,

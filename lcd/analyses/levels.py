@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis
-from lcd.analyses.areas import Condition, final_returns, seed_areas, tasks_of, with_interval
+from lcd.analyses.areas import Condition, final_returns, pick, seed_areas, tasks_of, with_interval
 from lcd.curves import CONDITION
 from lcd.statistics import BOOTSTRAP_SEED, RESAMPLES, iqm
 
@@ -45,6 +45,8 @@ def generalisation(curves: pd.DataFrame) -> Analysis | None:
     for (benchmark, task), mine in tasks_of(curves):
         for key, rows_of in mine.groupby(SETTING[1:], sort=False):
             wanted: Condition = {}
+            if _short(pick(rows_of, "train")):
+                continue  # no episode of training had ended but once
             splits = {split: seed_areas(rows_of, {split: wanted}, split) for split in ("train", "eval")}
             if any(found is None for found in splits.values()):
                 continue
@@ -61,6 +63,11 @@ def generalisation(curves: pd.DataFrame) -> Analysis | None:
     return Analysis(
         "generalisation", "Training levels against held-out levels", table, says, "Original reward on both."
     )
+
+
+def _short(rows: pd.DataFrame) -> bool:
+    """Whether a seed has fewer evaluations than an area needs."""
+    return rows.empty or int(rows.groupby("seed")["step"].nunique().min()) < 2
 
 
 def _gap(averages: np.ndarray) -> np.ndarray:

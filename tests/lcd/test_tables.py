@@ -19,7 +19,7 @@ def test_numbers_have_their_intervals_and_names_stay_names():
         "| --- | --- | --- |",
         "| &lt;script>x&lt;/script>\\|a\\_b&50% | 0.50 [−0.12, 1.00] | &lt; 0.001 |",
     ]
-    line = latex(table, "Gains").splitlines()[4]
+    line = latex(table, "Gains").splitlines()[5]
     assert line == r"$<$script$>$x$<$/script$>$|a\_b\&50\% & 0.50 [$-$0.12, 1.00] & $<$ 0.001 \\"
     assert latex(table, "a\nb").startswith("% a b\n\\begin{tabular}{lrr}")
 
