@@ -112,6 +112,7 @@ def test_constraints_fix_every_dependency_and_name_no_index():
 def test_whatever_is_imported_is_declared():
     declared = {name.replace("-", "_") for name in needs()}
     modules = {"hydra_core": "hydra", "pyyaml": "yaml", "procgen_mirror": "procgen", "pillow": "PIL"}
+    modules |= {"open_clip_torch": "open_clip"}
     declared = {modules.get(name, name) for name in declared}
     assert {name for name in imported() if name not in declared | {"lcd"}} == set()
 
@@ -120,7 +121,7 @@ def needs() -> set[str]:
     """The names of everything that pyproject.toml asks for, extras included."""
     extras = PROJECT["project"]["optional-dependencies"]
     wanted = [*PROJECT["project"]["dependencies"], *(need for name in extras if name != "all" for need in extras[name])]
-    return {need.replace("=", " ").replace(">", " ").split()[0].lower() for need in wanted}
+    return {need.replace("=", " ").replace(">", " ").split()[0].lower().replace("_", "-") for need in wanted}
 
 
 def imported() -> set[str]:

@@ -62,7 +62,7 @@ def test_a_rollout_in_a_continuous_space(seeds):
     assert rollout["actions"].shape == (len(seeds), 8, 4, 2)
     batch = {name: value.flatten(1, 2) for name, value in rollout.items() if name != "last_value"}
     batch |= {"advantages": torch.randn(len(seeds), 32), "targets": torch.zeros(len(seeds), 32)}
-    losses = agent.loss(batch)
+    losses = agent.loss(agent.prepare(batch))
     losses["total"].sum().backward()
     # Nothing has been learned yet, so that old and new probabilities are the same: the ratio is 1.
     gains = (batch["advantages"] - batch["advantages"].mean(1, keepdim=True)) / batch["advantages"].std(1, keepdim=True)
