@@ -80,8 +80,10 @@ def test_a_dry_run_leaves_nothing_and_is_right_within_a_factor_of_two(tmp_path, 
     capsys.readouterr()
     diagnosis = json.loads((tmp_path / "study" / "diagnosis" / "diagnosis.json").read_text())
     taken = diagnosis["cost"]["wall_hours"]
-    expected, _, _ = dry_run.hours(wanted, paces, 1)
-    assert taken / 2 < expected < taken * 2
+    # How busy the machine is may change while the study runs: a probe on either side of it brackets the truth.
+    again = dry_run.probe(wanted, compose("diagnose", asked))
+    expected = [dry_run.hours(wanted, probed, 1)[0] for probed in (paces, again)]
+    assert min(expected) / 2 < taken < max(expected) * 2
     assert diagnosis["cost"]["steps"] == 20480
     on_disk = sum(f.stat().st_size for f in (tmp_path / "study" / "runs").rglob("*") if f.is_file())
     size = sum(paces[dry_run.kind(config)].size(config) for config in wanted)
