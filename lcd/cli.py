@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from lcd import __version__, stopping
+from lcd import __version__, signals
 
 
 class Command(NamedTuple):
@@ -97,14 +97,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return OK
     name, *overrides = arguments
     if name in TRAINING:
-        stopping.listen()
+        signals.listen()
     overrides = ["dry_run=true" if override == "--dry-run" else override for override in overrides]
     try:
         return _run(name, overrides)
-    except (KeyboardInterrupt, stopping.Stopped) as told:
+    except (KeyboardInterrupt, signals.Stopped) as told:
         line = shlex.join(["lcd", *arguments])
         print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
-        return STOPPED if isinstance(told, KeyboardInterrupt) else stopping.CONTINUE_ME
+        return STOPPED if isinstance(told, KeyboardInterrupt) else signals.CONTINUE_ME
     except BrokenPipeError:
         # What reads our output went away (lcd list | head); the interpreter must not complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -118,7 +118,9 @@ def _run(name: str, overrides: list[str]) -> int:
         if name not in COMMANDS:
             raise InputError(f"'{name}' is not a command of lcd: {nearest(name, COMMANDS)}")
         if {"-h", "--help"} & set(overrides):
-            print(_help(name))
+            from lcd.help import page_of
+
+            print(page_of(name, COMMANDS[name].usage))
             return OK
         # A user's own module:object is looked for where the command is given, as `python` does; nothing else is,
         # because the working directory may be somebody else's study.
@@ -157,35 +159,6 @@ def _overview() -> str:
         "  lcd --version",
     ]
     return "\n".join(lines)
-
-
-def _help(name: str) -> str:
-    from lcd.config import POSITIONAL, choices, groups, key_table
-    from lcd.schemas import SCHEMAS
-
-    command = COMMANDS[name]
-    lines = [f"lcd {name} {command.usage}".rstrip(), "", f"  {SCHEMAS[name].__doc__}"]
-    if taken := groups(name):
-        lines += ["", "Groups (group=choice):"]
-        lines += [f"  {group:<10} {_choices(group, choices(group))}" for group in taken]
-    if keys := key_table(name):
-        width = max(len(f"{key}={value}") for key, value, _ in keys)
-        lines += ["", "Keys and their defaults (key=value):"]
-        lines += [f"  {f'{key}={value}':<{width}}  {meaning}".rstrip() for key, value, meaning in keys]
-    if name in POSITIONAL:
-        letters = "XY"[: len(POSITIONAL[name])]
-        keys = " ".join(f"{key}={letter}" for key, letter in zip(POSITIONAL[name], letters, strict=True))
-        lines += ["", f"  lcd {name} {' '.join(letters)} is lcd {name} {keys}"]
-    return "\n".join(lines)
-
-
-def _choices(group: str, names: list[str]) -> str:
-    others = []
-    if group == "task":
-        others = ["another task of the benchmark"]
-    if group in ("benchmark", "agent", "frontend"):
-        others = ["another registered name", "module:object"]
-    return ", ".join([*names, *others])
 
 
 if __name__ == "__main__":

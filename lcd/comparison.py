@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from lcd.analyses.analysis import Analysis, told
+from lcd import pages
+from lcd.analyses.analysis import Analysis
 from lcd.analysis_figures import differences
 from lcd.figures import data_uri, draw_svg, save_figure
 from lcd.files import write_atomic
@@ -29,11 +28,10 @@ def write_comparison(folder: str | Path, found: Analysis, names: tuple[str, str]
     """
     folder = Path(folder)
     _, drawing = save_figure(differences(found), folder / "figures", found.key)
-    environment = Environment(loader=PackageLoader("lcd"), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters |= {"cell": told}
     scores = found.table[~found.table["measure"].str.startswith("AUC")]
     areas = found.table[found.table["measure"].str.startswith("AUC")]
-    page = environment.get_template("comparison.html.j2").render(
+    page = pages.render(
+        "comparison.html.j2",
         found=found,
         names=names,
         columns=found.columns(),

@@ -389,34 +389,3 @@ def check_probabilities(key: str, value: Any) -> None:
     values = value if isinstance(value, list) else [value]
     if not values or len(set(values)) != len(values) or not all(0 < p <= 1 for p in values):
         raise InputError(f"{key}={show(value)} must lie in (0, 1]{', each once' if value is values else ''}.")
-
-
-def key_table(command: str) -> list[tuple[str, str, str]]:
-    """Every key of a command with its default and its meaning; for the help."""
-    documented = dict(schema_fields(SCHEMAS[command]))
-    rows = []
-    for key, value in {**dict.fromkeys(documented), **flatten(defaults(command))}.items():
-        entry = documented.get(key)
-        chosen_by_group = key in GROUPS or (key.endswith(".name") and key != "study.name")
-        if not chosen_by_group:
-            empty = value is None and entry is not None and "dict" in str(entry.type)
-            rows.append((key, "{}" if empty else show(value), _meaning(key, entry)))
-    return rows
-
-
-def _meaning(key: str, entry: Field | None) -> str:
-    if entry is None:
-        return _comment(key)
-    options = entry.metadata.get("choices")
-    return entry.metadata.get("meaning", "") + (f" ({', '.join(map(str, options))})" if options else "")
-
-
-def _comment(key: str) -> str:
-    """The comment beside a key of an open group (agent, frontend), taken from the files of that group."""
-    group, _, name = key.partition(".")
-    for choice in choices(group) if group in GROUPS else []:
-        for line in (resources.files("lcd.configs") / group / f"{choice}.yaml").read_text("utf-8").splitlines():
-            head, _, comment = line.partition("#")
-            if head.split(":")[0].strip() == name and comment:
-                return comment.strip()
-    return ""

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from lcd import pages
 from lcd.analyses import Analysis, analyse
-from lcd.analyses.analysis import listed, told
+from lcd.analyses.analysis import listed
 from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
 from lcd.analysis_figures import analysis_figures
 from lcd.calibration_figures import calibration_figures
@@ -23,8 +23,8 @@ from lcd.definitions import DEFINITIONS
 from lcd.diagnosis import CONDITIONS, GROUP, STATUSES, VIEWS, Diagnosis
 from lcd.figures import STYLES, all_figures, data_uri, draw_svg, save_figure
 from lcd.files import write_atomic
+from lcd.pages import duration, score
 from lcd.statistics import METHOD
-from lcd.terminal import two
 from lcd.transfer import MEASURES, Transfer
 from lcd.transfer_figures import transfer_figures
 
@@ -79,11 +79,9 @@ def write_report(
     analyses = analyse(diagnosis, threshold)[0] if analyses is None else analyses
     wide, narrow = _drawn(folder, diagnosis, transfers, analyses, threshold)
     groups = _told_groups(diagnosis, pictures or {}, threshold)
-    source = PackageLoader("lcd")
-    environment = Environment(loader=source, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters |= {"score": _score, "between": _between, "duration": duration, "cell": told}
-    script = source.get_source(environment, "sort.js")[0]
-    page = environment.get_template("report.html.j2").render(
+    script = pages.source("sort.js")
+    page = pages.render(
+        "report.html.j2",
         groups=groups,
         analyses=[_of_analysis(analysis, first) for analysis in analyses],
         diagnosis=diagnosis,
@@ -141,18 +139,18 @@ def reading(rows: pd.DataFrame) -> list[str]:
     scored = rows[rows["phi"].notna() & rows["psi"].notna()]
     count = f"{len(scored)} of {len(rows)} tasks" if len(rows) > 1 else "One task"
     sentences = [f"{count} could be placed on both scales." if len(rows) > 1 else f"{count} was trained."]
-    for score, sign, words in (("phi", "φ", "see"), ("psi", "ψ", "learn from reward")):
-        placed = rows[rows[score].notna()]
+    for name, sign, words in (("phi", "φ", "see"), ("psi", "ψ", "learn from reward")):
+        placed = rows[rows[name].notna()]
         if placed.empty:
             continue
-        hardest, easiest = placed.loc[placed[score].idxmax()], placed.loc[placed[score].idxmin()]
-        apart = hardest[f"{score}_raw_low"] > easiest[f"{score}_raw_high"]
-        known = np.isfinite(hardest[f"{score}_raw_low"]) and np.isfinite(easiest[f"{score}_raw_high"])
+        hardest, easiest = placed.loc[placed[name].idxmax()], placed.loc[placed[name].idxmin()]
+        apart = hardest[f"{name}_raw_low"] > easiest[f"{name}_raw_high"]
+        known = np.isfinite(hardest[f"{name}_raw_low"]) and np.isfinite(easiest[f"{name}_raw_high"])
         sure = "their intervals are apart" if apart else "their intervals overlap, so more seeds are needed to be sure"
         sure = sure if known else "one seed cannot tell how sure this is"
         sentences.append(
-            f"Hardest to {words} is {hardest['task']} (raw {sign} {_score(hardest[f'{score}_raw'])}), easiest "
-            f"{easiest['task']} ({_score(easiest[f'{score}_raw'])}); {sure}."
+            f"Hardest to {words} is {hardest['task']} (raw {sign} {score(hardest[f'{name}_raw'])}), easiest "
+            f"{easiest['task']} ({score(easiest[f'{name}_raw'])}); {sure}."
         )
     unsolved = rows.loc[rows["status"] == "floor", "task"].tolist()
     if unsolved:
@@ -194,15 +192,6 @@ _IN_WORDS = {
     "reward": "hard to learn from reward",
     "neither": "easy in both ways",
 }
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a reader says them: "1 h 02 min", "3 min 20 s", "12 s"."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
 def _told_groups(diagnosis: Diagnosis, pictures: Pictures, threshold: float) -> list[dict[str, Any]]:
@@ -265,9 +254,7 @@ def _certainty(classes: pd.DataFrame) -> str:
 
 def _pictures(by_view: Mapping[str, bytes]) -> list[tuple[str, str]]:
     order = sorted(by_view, key=lambda view: (view not in VIEWS, VIEWS.index(view) if view in VIEWS else view))
-    return [
-        (view.replace("_", " "), "data:image/png;base64," + base64.b64encode(by_view[view]).decode()) for view in order
-    ]
+    return [(view.replace("_", " "), pages.png_uri(by_view[view])) for view in order]
 
 
 def _of_analysis(analysis: Analysis, first: str | None) -> dict[str, Any]:
@@ -337,15 +324,6 @@ def _shown(value: Any) -> dict[str, Any]:
 
 def _condition(name: str) -> str:
     return name.replace("_", " ") if name in VIEWS else f"p = {name[1:]}"
-
-
-def _score(value: float) -> str:
-    return two(value).replace("-", "−") if np.isfinite(value) else "–"
-
-
-def _between(row: Mapping[str, Any], name: str) -> str:
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return f"{_score(low)} to {_score(high)}" if np.isfinite(low) and np.isfinite(high) else ""
 
 
 def _steps(value: float) -> str:

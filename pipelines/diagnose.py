@@ -20,7 +20,7 @@ from lcd.pipelines.pictures import take_pictures
 from lcd.pipelines.progress import Progress, label
 from lcd.pipelines.report import Telling, publish
 from lcd.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
-from lcd.stopping import Stopped
+from lcd.signals import Stopped
 
 TRAIN = "lcd.pipelines.train:train_run"
 LOG_FILE = "log.txt"

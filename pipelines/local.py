@@ -4,7 +4,7 @@ A worker is a fresh interpreter with its own process group: Ctrl-C reaches only 
 workers. Each worker holds the end of a pipe whose other end only the launching process has: when that dies, by
 whatever, the pipe closes and the worker ends at once.
 
-A launching process that is told to stop by a signal (`lcd.stopping`) tells its workers, which have some time to finish
+A launching process that is told to stop by a signal (`lcd.signals`) tells its workers, which have some time to finish
 what they are at and to keep it; Ctrl-C gives them less. A worker that is told so by anybody else ends with
 `CONTINUE_ME`: its call is stopped, which is no error.
 """
@@ -25,10 +25,10 @@ from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from queue import SimpleQueue
 
-from lcd import stopping
+from lcd import signals
 from lcd.pipelines.launch import RUNS_AT_ONCE, Call, Outcome, at_once, keep_freed_memory
 from lcd.pipelines.runs import describe, resolve
-from lcd.stopping import CONTINUE_ME, Stopped
+from lcd.signals import CONTINUE_ME, Stopped
 
 POLL_S = 0.25
 GRACE_S = 5.0
@@ -150,7 +150,7 @@ def _stop(crew: list[_Worker], grace: float | None = None) -> None:
 
 def work(descriptor: int) -> None:
     """A worker's life: take calls until the launching process closes the pipe or dies."""
-    stopping.listen()
+    signals.listen()
     pipe = Connection(descriptor)
     sys.path[:], function = pipe.recv()
     keep_freed_memory()

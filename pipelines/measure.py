@@ -43,6 +43,7 @@ def moving(benchmark: Benchmark) -> list[str]:
 
 def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig, console: Console) -> int:
     """Print a front-end's objectness beside the baselines'; keep table and sheets where `out` says."""
+    from lcd import seeing
     from lcd.frontends.record import build, record
     from lcd.pipelines import objectness
 
@@ -52,18 +53,22 @@ def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig,
     with console.status("") as status:
         status.update("filming")
         measured = objectness.Objectness(benchmark, tasks, cfg.seed, cfg.videos)
-        ways = {objectness.OWN: lambda _: maps, **objectness.baselines(frontend)}
+        ways = {seeing.OWN: lambda _: maps, **objectness.baselines(frontend)}
         table = measured.measure(ways, tell=status.update)
     console.print(objectness.shown(table))
-    for line in objectness.verdict(table):
+    for line in seeing.verdict(table):
         console.print(line, highlight=False)
     if cfg.out is not None:
         folder = Path(cfg.out).expanduser()
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(folder / objectness.KEPT, table.to_csv(index=False))
-        for task in tasks:
-            objectness.draw(measured, task, maps, folder / f"{task.replace('/', '-')}.png")
-        console.print(f"table and sheets: {folder}", highlight=False, soft_wrap=True)
+        sheets = {task: folder / f"{task.replace('/', '-')}.png" for task in tasks}
+        for task, sheet in sheets.items():
+            objectness.draw(measured, task, maps, sheet)
+        pictures = {task: sheet.read_bytes() for task, sheet in sheets.items() if sheet.exists()}
+        facts = {key: str(value) for key, value in recorded.items()}
+        page = seeing.write_seeing(folder, benchmark.name, table, pictures=pictures, facts=facts)
+        console.print(f"report     {page}", f"sheets     {folder}", sep="\n", highlight=False, soft_wrap=True)
     return 0
 
 

@@ -29,14 +29,10 @@ from lcd.frontends.objectness import (
     iou,
     rand_index,
 )
+from lcd.seeing import COLOUR, DIFFERENCE, FIGURE, OWN, UNTRAINED, summary
 
 VIDEOS, LENGTH, STRIDE = 16, 8, 8
 """Videos of each half, frames of a video, and steps from one to the next."""
-FIGURE = "objects"
-"""All classes together: what the figure-ground view shows."""
-OWN = "front-end"
-UNTRAINED, COLOUR, DIFFERENCE = "untrained", "colour k-means", "frame differences"
-BASELINES = (UNTRAINED, COLOUR, DIFFERENCE)
 BATCH = 32
 KEPT = "objectness.csv"
 """The file of a pretraining's run that holds its measurements."""
@@ -96,6 +92,7 @@ def classes(benchmark: Benchmark, task: str, frames: Frames) -> dict[str, np.nda
 def score(chosen: dict[str, Candidate], maps: np.ndarray, frames: Frames, masks: dict[str, np.ndarray]) -> pd.DataFrame:
     """A row a class: IoU and adjusted Rand index over the frames that show it, and the IoU's error over videos."""
     rows = []
+    changed = (frames.now != frames.before).any(-1)
     for name, candidate in chosen.items():
         shown = masks[name].any((-2, -1))
         if not shown.any():
@@ -109,7 +106,9 @@ def score(chosen: dict[str, Candidate], maps: np.ndarray, frames: Frames, masks:
                 "iou_error": of_video.sem() if len(of_video) > 1 else np.nan,
                 "rand": rand_index(found, true).mean(),
                 "share": true.mean(),
+                "changes": changed[shown][true].mean(),
                 "frames": int(shown.sum()),
+                "videos": len(of_video),
                 **candidate._asdict(),
             }
         )
@@ -178,14 +177,6 @@ def untrained_like(frontend: nn.Module) -> nn.Module | None:
     return frontend.untrained_twin() if hasattr(frontend, "untrained_twin") else None
 
 
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """A row a task: mean IoU over classes, IoU and Rand index of all objects together, for each way of finding them."""
-    single = table[table["class"] != FIGURE].groupby(["task", "by"], sort=False).iou.mean().rename("class IoU")
-    both = table[table["class"] == FIGURE].set_index(["task", "by"])[["iou", "rand"]]
-    both.columns = ["object IoU", "object Rand"]
-    return pd.concat([single, both], axis=1).reset_index()
-
-
 def shown(table: pd.DataFrame) -> Table:
     """The summary, for the terminal."""
     made = Table("task", "by", "class IoU", "object IoU", "object Rand", box=None, pad_edge=False)
@@ -194,29 +185,11 @@ def shown(table: pd.DataFrame) -> Table:
     return made
 
 
-def latest(run_dir: Path) -> pd.DataFrame | None:
-    """What a pretraining measured last, None where nothing was."""
-    path = run_dir / KEPT
-    if not path.is_file():
-        return None
-    table = pd.read_csv(path)
-    return table[table.step == table.step.max()]
-
-
-def verdict(table: pd.DataFrame) -> list[str]:
-    """For each baseline a sentence: on how many tasks the front-end's mean IoU over classes is the greater one."""
-    means = summary(table).pivot(index="task", columns="by", values="class IoU")
-    lines = []
-    for name in (by for by in means.columns if by != OWN):
-        gap = means[OWN] - means[name]
-        better = int((gap > 0).sum())
-        short = f"; it falls short by {-gap[gap <= 0].mean():.3f} on the others" if better < len(gap) else ""
-        lines.append(f"better than {name} on {better} of {len(gap)} tasks, by {gap.mean():+.3f} on average{short}")
-    return lines
-
-
 def draw(objectness: Objectness, task: str, maps: Maps, out: Path, frames: int = 6) -> None:
-    """A sheet: frames, true masks, the best map for all objects, and that map thresholded."""
+    """A sheet: frames, true masks, the best map for all objects, and that map thresholded.
+
+    Where the frames that choose show no object there is nothing to draw.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

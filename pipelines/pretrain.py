@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from lcd import seeing
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.frontends.flow.config import FlowConfig
@@ -48,13 +49,7 @@ def run(cfg: PretrainConfig) -> int:
             film(study, benchmark, run_config, players, console)
             if any(outcome.error for outcome in train_missing(cfg, study, [made], console, train=PRETRAIN)):
                 return 1
-    console.print(summary(made), highlight=False)
-    if (measured := objectness.latest(made.path)) is not None:
-        console.print(objectness.shown(measured))
-        console.print(*objectness.verdict(measured), sep="\n", highlight=False)
-    for name, file in {"pictures": "pictures", "curve": "curve.csv", "front-end": WEIGHTS_FILE}.items():
-        console.print(f"{name:<10} {made.path / file}", highlight=False, soft_wrap=True, markup=False)
-    console.print(f"Use it: frontend=flow frontend.weights={made.path / WEIGHTS_FILE}", highlight=False, soft_wrap=True)
+    publish(made, console)
     return 0
 
 
@@ -157,13 +152,45 @@ def default_out(run_config: Mapping[str, Any]) -> Path:
     return Path("studies") / f"pretrain-flow-{plain}-{run_id(run_config)[:6]}"
 
 
-def summary(made: Run) -> Table:
-    """The held-out loss of each task before and after, beside that of frames left as they are."""
+def publish(made: Run, console: Console) -> None:
+    """Print what a pretraining learned and where its files are, and write its page."""
+    losses = _losses(made)
+    console.print(_summary(losses), highlight=False)
+    path = made.path / objectness.KEPT
+    measured = pd.read_csv(path) if path.is_file() else pd.DataFrame()
+    if len(measured):
+        last = measured[measured.step == measured.step.max()]
+        console.print(objectness.shown(last))
+        console.print(*seeing.verdict(last), sep="\n", highlight=False)
+    sheets = sorted((made.path / "pictures").glob("step-*.png"))[-1:]
+    pictures = {f"Frame, next frame, flow, warped frame and maps: {sheet.stem}": sheet.read_bytes() for sheet in sheets}
+    asked = made.config
+    facts = {
+        "tasks": ", ".join(asked["videos"]["tasks"]),
+        "videos a task": f"{asked['videos']['count']:,}",
+        "policy": asked["videos"]["policy"] if isinstance(asked["videos"]["policy"], str) else "trained agents",
+        "batches": f"{asked['steps']:,} of {asked['agent']['batch']}",
+        "learning rate": f"{asked['agent']['learning_rate']:g}",
+        "run": made.path.name,
+    }
+    page = seeing.write_seeing(made.path, asked["benchmark"], measured, losses, pictures, facts)
+    places = {"report": page, "pictures": made.path / "pictures", "curve": made.path / "curve.csv"}
+    for name, place in (places | {"front-end": made.path / WEIGHTS_FILE}).items():
+        console.print(f"{name:<10} {place}", highlight=False, soft_wrap=True, markup=False)
+    console.print(f"Use it: frontend=flow frontend.weights={made.path / WEIGHTS_FILE}", highlight=False, soft_wrap=True)
+
+
+def _losses(made: Run) -> pd.DataFrame:
+    """The last held-out loss of each task, beside that of frames left as they are."""
     curve = pd.read_csv(made.path / "curve.csv")
+    last = curve[curve.split == "eval"].groupby("task", sort=False).tail(1)
+    return last[["task", "static_loss", "loss", "speed", "outside"]].reset_index(drop=True)
+
+
+def _summary(losses: pd.DataFrame) -> Table:
     table = Table("task", "loss of not moving", "loss", "explained", "flow, pixels", "flow out of frame", box=None)
-    for task, rows in curve[curve.split == "eval"].groupby("task", sort=False):
-        last = rows.iloc[-1]
-        explained = 1 - last.loss / last.static_loss if last.static_loss > 0 else float("nan")
-        numbers = (f"{last.static_loss:.3g}", f"{last.loss:.3g}", f"{explained:.0%}", f"{last.speed:.2g}")
-        table.add_row(str(task), *numbers, f"{last.outside:.1%}")
+    for row in losses.itertuples(index=False):
+        explained = 1 - row.loss / row.static_loss if row.static_loss > 0 else float("nan")
+        numbers = (f"{row.static_loss:.3g}", f"{row.loss:.3g}", f"{explained:.0%}", f"{row.speed:.2g}")
+        table.add_row(str(row.task), *numbers, f"{row.outside:.1%}")
     return table

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import logging
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import torch
-from lightning.pytorch import Callback, LightningModule, Trainer
-from torch import Tensor, nn
-from torch.utils.data import IterableDataset
+from lightning.pytorch import LightningModule, Trainer
+from torch import Tensor
 
-from lcd import __version__
+from lcd import __version__, signals
 from lcd.agents.rollout import loader
 from lcd.curves import PHASE
 from lcd.envs.benchmarks import get_benchmark
@@ -30,78 +26,17 @@ from lcd.frontends.flow.networks import FlowModel
 from lcd.frontends.flow.warp import inside
 from lcd.pipelines import videos
 from lcd.pipelines.checkpoint import STEP, AtomicCheckpoints
-from lcd.pipelines.flow_pictures import save_sheet
 from lcd.pipelines.objectness import Objectness
-from lcd.pipelines.record import CHECKPOINT_EVERY_S, STATUS_EVERY_S, CurveFile
+from lcd.pipelines.pretraining_record import PretrainRecorder, Table, mirror, picture
 from lcd.pipelines.store import DONE, RUNNING, read_status, update_status
-from lcd.pipelines.track import Tracker, open_tracker
+from lcd.pipelines.track import open_tracker
 
 WEIGHTS_FILE = "flow.pt"
 PRETRAINING = "pretraining"
-COLUMNS = (
-    *("task", "frontend", "seed", "split", PHASE, "step", "wall_s"),
-    *("pairs", "loss", "static_loss", "speed", "outside"),
-)
-"""Of a pretraining's curve: `loss` beside that of not moving anything, the flow's mean length in pixels, and the part
-of the pixels whose flow leaves the frame by more than a pixel (where there is nothing to learn from)."""
 MEASURED_PAIRS, MEASURED_BATCH = 64, 32
 """Pairs of each task that are measured, and how many at a time."""
 MEASURED_VIDEOS = 6
 """Videos of each task on which maps are chosen, and as many on which they are scored."""
-
-Table = Callable[[nn.Module], pd.DataFrame]
-"""A measurement: from a front-end (with `maps(observations)`) to a table."""
-
-
-class Pairs(IterableDataset):
-    """Batches of pairs of frames, drawn anew for every iteration from a stream that the iteration names.
-
-    Args:
-        files: the videos of each task.
-        batch: pairs in a batch.
-        gap: steps between the two frames of a pair.
-        total: batches in all.
-        seed: the run's.
-    """
-
-    def __init__(self, files: Mapping[str, videos.VideoFile], batch: int, gap: int, total: int, seed: int):
-        self.files, self.batch, self.gap, self.total, self.seed = list(files.values()), batch, gap, total, seed
-        self.places = [(file, video) for file in self.files for video in range(len(file))]
-        self.iteration = 0
-
-    def __len__(self) -> int:
-        return self.total
-
-    def __iter__(self) -> Iterator[Tensor]:
-        while self.iteration < self.total:
-            batch = self.draw(self.iteration)
-            self.iteration += 1
-            yield batch
-
-    def draw(self, iteration: int) -> Tensor:
-        """uint8 (2, batch, H, W, C): the first frames, and those that follow."""
-        rng = np.random.default_rng(seed_sequence(self.seed, "shuffle", iteration))
-        chosen = [self.places[index] for index in rng.integers(len(self.places), size=self.batch)]
-        return torch.from_numpy(np.stack([self._pair(*place, rng.random()) for place in chosen], axis=1))
-
-    def measured(self, most: int) -> Tensor:
-        """The same pairs every time, from as many videos as there are."""
-        rng = np.random.default_rng(seed_sequence(self.seed, "evaluation"))
-        count = min(most, 4 * len(self.places))
-        chosen = [self.places[index % len(self.places)] for index in range(count)]
-        return torch.from_numpy(np.stack([self._pair(*place, rng.random()) for place in chosen], axis=1))
-
-    def _pair(self, file: videos.VideoFile, video: int, draw: float) -> np.ndarray:
-        first = int(draw * (file.index.lengths[video] - self.gap))
-        return file.frames(video, first, self.gap + 1)[[0, -1]]
-
-    def state_dict(self) -> dict[str, int]:
-        """All that the next batches depend on."""
-        return {"iteration": self.iteration}
-
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Continue from a checkpoint."""
-        self.iteration = state["iteration"]
 
 
 class FlowPretraining(LightningModule):
@@ -168,125 +103,6 @@ class FlowPretraining(LightningModule):
         return dict(zip(("loss", "static_loss", "speed", "outside"), columns, strict=True)) | {"pairs": pairs.shape[1]}
 
 
-class PretrainRecorder(Callback):
-    """Measures at the start, every so many batches and at the end; keeps curve, pictures, checkpoint and status.
-
-    Args:
-        pairs: the training data.
-        held_out: pairs of each task.
-        every: batches between two measurements.
-        row: the columns that all rows share.
-        folder: the run's.
-        tracker: mirrors what a checkpoint holds.
-        tables: measurements of the front-end by name; each is kept as `<name>.csv`.
-    """
-
-    def __init__(
-        self,
-        pairs: Pairs,
-        held_out: Mapping[str, Tensor],
-        every: int,
-        row: Mapping[str, Any],
-        folder: Path,
-        tracker: Tracker,
-        tables: Mapping[str, Table],
-    ):
-        self.pairs, self.held_out, self.every, self.row = pairs, held_out, every, dict(row)
-        self.folder, self.tracker, self.tables = folder, tracker, tables
-        self.curve = CurveFile(folder / "curve.csv", COLUMNS)
-        self.trained_s = 0.0
-        self.pending: list[dict[str, Any]] = []
-
-    @property
-    def wall_s(self) -> float:
-        """Seconds that the run has taken so far, resumed parts included."""
-        return self.trained_s + time.perf_counter() - self._started
-
-    def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
-        self._started = self._saved = time.perf_counter()
-        self._reported = 0.0
-
-    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
-        # A checkpoint is loaded after on_fit_start, so only here is it known whether the run starts or goes on.
-        self._first = self.pairs.iteration
-        if self._first == 0:
-            self._record(module)
-
-    def on_train_batch_end(self, trainer: Trainer, module: LightningModule, *_: Any) -> None:
-        step, now = self.pairs.iteration, time.perf_counter()
-        last = step >= self.pairs.total
-        if last or step % self.every == 0:
-            self._record(module)
-        if last or now - self._saved >= CHECKPOINT_EVERY_S:
-            trainer.save_checkpoint(self.folder / "checkpoints" / "last.ckpt", weights_only=False)
-            self._saved = time.perf_counter()
-            mirror(self.tracker, self.pending, self.folder, self.tables)
-            self.pending = []
-        if last or now - self._reported >= STATUS_EVERY_S:
-            self._reported = now
-            rate = (step - self._first) / max(now - self._started, 1e-9)
-            update_status(self.folder, step=step, steps_per_s=rate, wall_s=self.wall_s)
-
-    def _record(self, module: Any) -> None:
-        """One measurement's rows, tables and pictures; training goes on as if there had been none."""
-        step, training = self.pairs.iteration, module.training
-        moment = self.row | {"step": step, "wall_s": round(self.wall_s, 3)}
-        rows = []
-        if (loss := module.training_loss()) is not None:
-            rows.append(moment | {"task": "all", "split": "train", "loss": loss})
-        module.eval()
-        try:
-            found = {task: module.measure(pairs) for task, pairs in self.held_out.items()}
-            rows += [moment | {"task": task, "split": "eval"} | columns for task, columns in found.items()]
-            with torch.no_grad():
-                shown = torch.cat([pairs[:, :1] for pairs in self.held_out.values()], 1)
-                seen = module.see(shown.to(module.device))
-                save_sheet(picture(self.folder, step), list(self.held_out), seen, f"after {step:,} batches")
-                for name, table in self.tables.items():
-                    keep_table(self.folder / f"{name}.csv", step, table(module.frontend))
-        finally:
-            module.train(training)
-        self.curve.append(rows)
-        self.pending += rows
-
-    def on_save_checkpoint(self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        checkpoint[STEP] = self.pairs.iteration
-
-    def state_dict(self) -> dict[str, float]:
-        """What a checkpoint keeps."""
-        return {"wall_s": self.wall_s}
-
-    def load_state_dict(self, state: dict[str, float]) -> None:
-        """Continue from a checkpoint's state."""
-        self.trained_s = state["wall_s"]
-
-
-def picture(folder: Path, step: int) -> Path:
-    """Where the picture of a step is."""
-    return folder / "pictures" / f"step-{step:06d}.png"
-
-
-def keep_table(path: Path, step: int, table: pd.DataFrame) -> None:
-    """Add a step's table to a file, in place of an earlier one of that step or a later one."""
-    table = table.assign(step=step)
-    if path.exists():
-        earlier = pd.read_csv(path)
-        table = pd.concat([earlier[earlier.step < step], table], ignore_index=True)
-    write_atomic(path, table.to_csv(index=False))
-
-
-def mirror(tracker: Tracker, rows: list[dict[str, Any]], folder: Path, tables: Mapping[str, Table]) -> None:
-    """Send rows, and the pictures and tables of their steps."""
-    tracker.log_rows(rows)
-    for step in sorted({int(row["step"]) for row in rows}):
-        if picture(folder, step).exists():
-            tracker.log_pictures(step, {"what it sees": picture(folder, step)})
-        for name in tables:
-            path = folder / f"{name}.csv"
-            if path.exists() and not (found := pd.read_csv(path).query("step == @step")).empty:
-                tracker.log_table(step, name, found)
-
-
 def pretrain_run(
     run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str, Any], device: dict[str, Any]
 ) -> None:
@@ -301,9 +117,9 @@ def pretrain_run(
     mean, std = videos.statistics(files["train"])
     sizes = {key: value for key, value in run_config["frontend"].items() if key != "name"}
     gap = run_config["videos"]["gap"]
-    pairs = Pairs(files["train"], asked["batch"], gap, run_config["steps"], seed)
+    pairs = videos.Pairs(files["train"], asked["batch"], gap, run_config["steps"], seed)
     held_out = {
-        task: Pairs({task: file}, asked["batch"], gap, 0, seed).measured(MEASURED_PAIRS)
+        task: videos.Pairs({task: file}, asked["batch"], gap, 0, seed).measured(MEASURED_PAIRS)
         for task, file in files["eval"].items()
     }
     module = FlowPretraining(
@@ -326,7 +142,7 @@ def _fit(
     run_config: dict[str, Any],
     folder: Path,
     module: FlowPretraining,
-    pairs: Pairs,
+    pairs: videos.Pairs,
     held_out: Mapping[str, Tensor],
     tracker: dict[str, Any],
     device: dict[str, Any],
@@ -346,7 +162,8 @@ def _fit(
     if reached is None or reached < run_config["steps"]:
         trainer = _trainer(tracked.logger, recorder, device)
         resumed = None if reached is None else checkpoint
-        trainer.fit(module, loader(pairs), ckpt_path=resumed, weights_only=True)
+        with signals.patiently():
+            trainer.fit(module, loader(pairs), ckpt_path=resumed, weights_only=True)
     else:
         module.load_state_dict(content["state_dict"])
     tracked.finish({"steps": run_config["steps"], "wall_s": read_status(folder)["wall_s"]})

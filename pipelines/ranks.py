@@ -28,7 +28,7 @@ import torch.distributed as dist
 from lightning.fabric.plugins.environments import LightningEnvironment
 from lightning.pytorch.strategies import DDPStrategy
 
-from lcd import stopping
+from lcd import signals
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.envs.errors import InputError
 from lcd.pipelines.runs import describe, resolve
@@ -205,7 +205,7 @@ def _alarm(crew: list[_Other]) -> Iterator[None]:
 
     def watch() -> None:
         while not over.wait(0.5):
-            if any(other.process.poll() not in (None, 0, stopping.CONTINUE_ME) for other in crew):
+            if any(other.process.poll() not in (None, 0, signals.CONTINUE_ME) for other in crew):
                 if not over.wait(NOTICE_S):
                     print(_reason(crew) or "another process of this run died", file=sys.stderr, flush=True)
                     os._exit(1)
@@ -223,7 +223,7 @@ def serve(descriptor: int) -> None:
     from lcd.pipelines.launch import keep_freed_memory
 
     pipe = Connection(descriptor)
-    stopping.listen()
+    signals.listen()
     try:
         sys.path[:], train, arguments, place = pipe.recv()
         keep_freed_memory()
@@ -233,8 +233,8 @@ def serve(descriptor: int) -> None:
         store = dist.TCPStore(*place.address, place.world, is_master=False, timeout=TO_MEET, wait_for_workers=False)
         function(*arguments, _join(place, store), place)
         pipe.send("done")
-    except stopping.Stopped:
-        code = stopping.CONTINUE_ME
+    except signals.Stopped:
+        code = signals.CONTINUE_ME
     except (EOFError, BrokenPipeError):
         code = 1
     except Exception as error:

@@ -17,7 +17,7 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from lcd import stopping
+from lcd import signals
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.rollout import Rollouts
 from lcd.curves import COLUMNS
@@ -62,7 +62,57 @@ class CurveFile:
         return rows
 
 
-class Recorder(Callback):
+class Timekeeper(Callback):
+    """Knows how long a run has been trained, and when the next checkpoint is due."""
+
+    trained_s = 0.0
+    """Seconds that earlier starts of the run have taken."""
+    _started = _saved = _reported = _save_took = 0.0
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds that the run has taken so far, resumed parts included."""
+        return self.trained_s + time.perf_counter() - self._started
+
+    def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
+        self._started = self._saved = time.perf_counter()
+        self._reported = 0.0
+
+    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
+        # By now Lightning has put a handler of its own around ours, which has several processes exchange something
+        # there and then, where the others do not expect it. It puts ours back at the end.
+        signals.listen()
+
+    @property
+    def save_due(self) -> bool:
+        """Is it time for a checkpoint? The pause is long enough for the share of the time that may go into them."""
+        pause = max(CHECKPOINT_EVERY_S, self._save_took * (1 / CHECKPOINT_SHARE - 1))
+        return time.perf_counter() - self._saved >= pause
+
+    def save(self, trainer: Trainer, checkpoint: Path) -> None:
+        """Write the checkpoint, and note how long that takes."""
+        begun = time.perf_counter()
+        trainer.save_checkpoint(checkpoint, weights_only=False)
+        self._saved = time.perf_counter()
+        self._save_took = self._saved - begun
+
+    def report_due(self) -> bool:
+        """Is it time to tell the status? Asking starts the next pause."""
+        due = time.perf_counter() - self._reported >= STATUS_EVERY_S
+        if due:
+            self._reported = time.perf_counter()
+        return due
+
+    def state_dict(self) -> dict[str, float]:
+        """What a checkpoint keeps."""
+        return {"wall_s": self.wall_s}
+
+    def load_state_dict(self, state: dict[str, float]) -> None:
+        """Continue from a checkpoint's state."""
+        self.trained_s = state["wall_s"]
+
+
+class Recorder(Timekeeper):
     """Evaluates at step 0, every so many steps and at the end, and keeps curve, checkpoint and status.
 
     Args:
@@ -92,48 +142,31 @@ class Recorder(Callback):
         self.curve, self.checkpoint, self.report, self.mirror = curve, checkpoint, report, mirror
         self.pending: list[dict[str, Any]] = []
         self.ranks = rollouts.ranks
-        self.trained_s = 0.0
-        self._saved = self._reported = self._save_took = 0.0
-
-    @property
-    def wall_s(self) -> float:
-        """Seconds that the run has taken so far, resumed parts included."""
-        return self.trained_s + time.perf_counter() - self._started
-
-    def on_fit_start(self, trainer: Trainer, agent: LightningModule) -> None:
-        self._started = self._saved = time.perf_counter()
-        self._first_step = self.rollouts.step
 
     def on_train_start(self, trainer: Trainer, agent: LightningModule) -> None:
-        # By now Lightning has put a handler of its own around ours, which has several processes exchange something
-        # there and then, where the others do not expect it. It puts ours back at the end.
-        stopping.listen()
+        super().on_train_start(trainer, agent)
         # A checkpoint is loaded after on_fit_start, so only here is it known whether the run starts or goes on.
         self._first_step = self.rollouts.step
         if self.rollouts.step == 0:
             self._record(trainer, agent)
 
     def on_train_batch_end(self, trainer: Trainer, agent: LightningModule, *_: Any) -> None:
-        rollouts, now = self.rollouts, time.perf_counter()
+        rollouts = self.rollouts
         last = rollouts.iteration >= rollouts.total
         before = rollouts.step - rollouts.steps_each
         if last or rollouts.stage_ended or rollouts.step // self.every > before // self.every:
             self._record(trainer, agent)
-        due, stop = self._agreed(last or now - self._saved >= self._pause, stopping.asked())
+        due, stop = self._agreed(last or self.save_due, signals.asked())
         if due or stop:
-            self._save(trainer)
-        if self.ranks.rank == 0 and (last or now - self._reported >= STATUS_EVERY_S):
-            self._reported = now
+            self.save(trainer, self.checkpoint)
+            self.mirror(self.pending)
+            self.pending = []
+        if self.ranks.rank == 0 and (self.report_due() or last):
             steps = (rollouts.step - self._first_step) * len(rollouts.seeds)
-            rate = steps / max(now - self._started, 1e-9)
+            rate = steps / max(time.perf_counter() - self._started, 1e-9)
             self.report(step=rollouts.step, steps_per_s=rate, wall_s=self.wall_s)
         if stop and not last:
-            raise stopping.Stopped
-
-    @property
-    def _pause(self) -> float:
-        """Seconds between two checkpoints, long enough for the share of the time that may go into them."""
-        return max(CHECKPOINT_EVERY_S, self._save_took * (1 / CHECKPOINT_SHARE - 1))
+            raise signals.Stopped
 
     def _agreed(self, due: bool, stop: bool) -> tuple[bool, bool]:
         """The first process decides whether a checkpoint is due; one that is told to stop stops all."""
@@ -162,22 +195,6 @@ class Recorder(Callback):
         self.curve.append(rows)
         self.pending += rows
 
-    def _save(self, trainer: Trainer) -> None:
-        begun = time.perf_counter()
-        trainer.save_checkpoint(self.checkpoint, weights_only=False)
-        self._saved = time.perf_counter()
-        self._save_took = self._saved - begun
-        self.mirror(self.pending)
-        self.pending = []
-
     def on_save_checkpoint(self, trainer: Trainer, agent: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint[STEP] = self.rollouts.step
         checkpoint[WORLD] = self.ranks.world
-
-    def state_dict(self) -> dict[str, float]:
-        """What a checkpoint keeps."""
-        return {"wall_s": self.wall_s}
-
-    def load_state_dict(self, state: dict[str, float]) -> None:
-        """Continue from a checkpoint's state."""
-        self.trained_s = state["wall_s"]

@@ -208,19 +208,12 @@ def finished_curves(source: Path, study: store.Study | None, console: Console) -
 
 
 def _show_pretraining(study: store.Study, console: Console) -> bool:
-    """How well the front-ends that a study pretrained show objects; whether there is nothing else to report."""
-    from lcd.pipelines.objectness import latest, shown, verdict
-    from lcd.pipelines.pretrain import summary
+    """Tell of the front-ends that a study pretrained; whether there is nothing else to report."""
+    from lcd.pipelines.pretrain import publish as publish_pretraining
 
     pretrained = [run for run in study.runs() if "videos" in run.config]
     for run in (run for run in pretrained if run.done):
-        console.print(summary(run), highlight=False)
-        if (measured := latest(run.path)) is not None:
-            console.print(shown(measured))
-            console.print(*verdict(measured), sep="\n", highlight=False)
-        for name, path in {"pictures": "pictures", "objectness": "objectness.csv", "front-end": "flow.pt"}.items():
-            if (run.path / path).exists():
-                _place(console, name, run.path / path)
+        publish_pretraining(run, console)
     return bool(pretrained) and len(pretrained) == len(study.runs())
 
 

@@ -19,7 +19,7 @@ from lcd.files import write_atomic
 from lcd.pipelines import adaptive, store
 from lcd.pipelines.parts import known, parts_of, steps_for
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
-from lcd.stopping import Stopped
+from lcd.signals import Stopped
 
 CURRICULUM = "curriculum"
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

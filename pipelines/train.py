@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lcd import stopping
+from lcd import signals
 from lcd.agents import agents, validate
 from lcd.agents.curriculum import CurriculumRollouts, Stage
 from lcd.agents.evaluate import Evaluator, EveryTask
@@ -89,7 +89,7 @@ def _join_in(cfg: TrainConfig, run_config: dict[str, Any], console: Console) -> 
     knobs = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace}
     (outcome,) = launch("local", f"{__name__}:train_run", [call], workers=1, **knobs)
     if outcome.stopped:
-        raise stopping.Stopped
+        raise signals.Stopped
     if outcome.error:
         console.print(f"This machine's part failed: {outcome.error}", highlight=False, soft_wrap=True, markup=False)
     return int(outcome.error is not None)
@@ -342,7 +342,7 @@ def _train(
     precision = getattr(agent.config, "precision", "32-true")
     trainer = _trainer(tracked, recorder, device["accelerator"], device.get("place"), precision)
     resumed = None if reached is None else recorder.checkpoint
-    with stopping.patiently():
+    with signals.patiently():
         trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)
 
 

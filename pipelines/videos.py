@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import IterableDataset
 
 from lcd.agents.stepping import Stepper
 from lcd.envs.benchmarks import Benchmark
@@ -244,3 +247,54 @@ def _plain(task: str) -> str:
 def _with(path: Path, ending: str) -> Path:
     """A path with an ending; names of tasks may hold dots."""
     return path.with_name(path.name + ending)
+
+
+class Pairs(IterableDataset):
+    """Batches of pairs of frames, drawn anew for every iteration from a stream that the iteration names.
+
+    Args:
+        files: the videos of each task.
+        batch: pairs in a batch.
+        gap: steps between the two frames of a pair.
+        total: batches in all.
+        seed: the run's.
+    """
+
+    def __init__(self, files: Mapping[str, VideoFile], batch: int, gap: int, total: int, seed: int):
+        self.files, self.batch, self.gap, self.total, self.seed = list(files.values()), batch, gap, total, seed
+        self.places = [(file, video) for file in self.files for video in range(len(file))]
+        self.iteration = 0
+
+    def __len__(self) -> int:
+        return self.total
+
+    def __iter__(self) -> Iterator[Tensor]:
+        while self.iteration < self.total:
+            batch = self.draw(self.iteration)
+            self.iteration += 1
+            yield batch
+
+    def draw(self, iteration: int) -> Tensor:
+        """uint8 (2, batch, H, W, C): the first frames, and those that follow."""
+        rng = np.random.default_rng(seed_sequence(self.seed, "shuffle", iteration))
+        chosen = [self.places[index] for index in rng.integers(len(self.places), size=self.batch)]
+        return torch.from_numpy(np.stack([self._pair(*place, rng.random()) for place in chosen], axis=1))
+
+    def measured(self, most: int) -> Tensor:
+        """The same pairs every time, from as many videos as there are."""
+        rng = np.random.default_rng(seed_sequence(self.seed, "evaluation"))
+        count = min(most, 4 * len(self.places))
+        chosen = [self.places[index % len(self.places)] for index in range(count)]
+        return torch.from_numpy(np.stack([self._pair(*place, rng.random()) for place in chosen], axis=1))
+
+    def _pair(self, file: VideoFile, video: int, draw: float) -> np.ndarray:
+        first = int(draw * (file.index.lengths[video] - self.gap))
+        return file.frames(video, first, self.gap + 1)[[0, -1]]
+
+    def state_dict(self) -> dict[str, int]:
+        """All that the next batches depend on."""
+        return {"iteration": self.iteration}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Continue from a checkpoint."""
+        self.iteration = state["iteration"]

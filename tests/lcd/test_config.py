@@ -3,9 +3,10 @@
 import pytest
 
 from lcd import budgets
-from lcd.config import GROUPS, choices, compose, defaults, flatten, groups, key_table, schema_fields, seed_list
+from lcd.config import GROUPS, choices, compose, defaults, flatten, groups, schema_fields, seed_list
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
+from lcd.help import key_table
 from lcd.schemas import SCHEMAS
 
 SETTINGS = ("ppo_procgen", "ppo_cpu", "ppg_procgen", "ppg_cpu")

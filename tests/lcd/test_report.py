@@ -7,8 +7,9 @@ from rich.console import Console
 
 from lcd.analyses.taxonomy import taxonomy
 from lcd.diagnosis import Diagnosis, diagnose_curves
+from lcd.pages import duration
 from lcd.provenance import provenance
-from lcd.report import duration, reading, verdict, write_report
+from lcd.report import reading, verdict, write_report
 from lcd.terminal import terminal_table
 
 HOSTILE = "<script>alert('x')</script>[red]"

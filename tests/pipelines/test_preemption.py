@@ -14,7 +14,7 @@ import pytest
 import torch
 import yaml
 
-from lcd import stopping
+from lcd import signals
 from lcd.agents.ranks import ALONE
 from lcd.curves import read_curves
 from lcd.pipelines import record
@@ -53,13 +53,13 @@ STANDING = """
 import sys, time, yaml
 from pathlib import Path
 import torch
-from lcd import stopping
+from lcd import signals
 from lcd.agents.stepping import Stepper
 from lcd.pipelines import record
 from lcd.pipelines.train import train_run
 
 torch.set_num_threads(1)
-stopping.listen()
+signals.listen()
 config, folder, device, pause, often = yaml.safe_load(sys.argv[1])
 record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = (0, 1) if often else (3600, 1)
 step, steps = Stepper.step, 0
@@ -78,8 +78,8 @@ def counted(self, actions):
 Stepper.step = counted
 try:
     train_run(config, folder, {"name": "none"}, device)
-except stopping.Stopped:
-    sys.exit(stopping.CONTINUE_ME)
+except signals.Stopped:
+    sys.exit(signals.CONTINUE_ME)
 """
 
 
@@ -161,7 +161,7 @@ def test_a_signal_ends_the_iteration_and_keeps_it(tmp_path, device, number, to_o
     process = standing(stopped, config, device, 37, often=False)
     os.kill(children(process.pid)[0] if to_other_rank else process.pid, number)
     (stopped / "standing").unlink()
-    assert process.wait(WAIT_S) == stopping.CONTINUE_ME == 75
+    assert process.wait(WAIT_S) == signals.CONTINUE_ME == 75
     # The signal came in the third rollout.
     assert kept_step(stopped) == 192
     finish(stopped, config, device)
@@ -175,7 +175,7 @@ def test_a_second_signal_abandons_the_iteration(tmp_path):
     process.terminate()
     time.sleep(0.5)
     process.terminate()
-    assert process.wait(WAIT_S) == stopping.CONTINUE_ME
+    assert process.wait(WAIT_S) == signals.CONTINUE_ME
     assert kept_step(tmp_path) == 128
 
 

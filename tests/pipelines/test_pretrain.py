@@ -12,7 +12,7 @@ import torch
 import yaml
 from rich.console import Console
 
-from lcd import cli, frontends
+from lcd import cli, frontends, signals
 from lcd.config import compose
 from lcd.envs.benchmarks import get_benchmark
 from lcd.frontends.flow.file import read
@@ -103,24 +103,30 @@ def prepared(out, *more):
     return made
 
 
-def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, trained):
+@pytest.mark.parametrize(("sent", "status"), [("SIGKILL", -signal.SIGKILL), ("SIGTERM", signals.CONTINUE_ME)])
+def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, trained, sent, status):
     made = prepared(tmp_path / "killed")
     program = (
         "import sys, os, signal, yaml\n"
+        "from lcd import signals\n"
         "from lcd.pipelines import pretraining, record\n"
-        "pretraining.CHECKPOINT_EVERY_S = 0.0\n"
+        "record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1\n"
         "save = pretraining.AtomicCheckpoints.save_checkpoint\n"
         "def killed(self, checkpoint, path, storage_options=None):\n"
         "    save(self, checkpoint, path, storage_options)\n"
         "    if checkpoint[record.STEP] == 4:\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"        os.kill(os.getpid(), signal.{sent})\n"
         "pretraining.AtomicCheckpoints.save_checkpoint = killed\n"
         f"config = yaml.safe_load(open({str(made.path / 'config.yaml')!r}))\n"
-        f"pretraining.pretrain_run(config, {str(made.path)!r}, {{'name': 'none'}}, {{'accelerator': 'cpu'}})\n"
+        "signals.listen()\n"
+        "try:\n"
+        f"    pretraining.pretrain_run(config, {str(made.path)!r}, {{'name': 'none'}}, {{'accelerator': 'cpu'}})\n"
+        "except signals.Stopped:\n"
+        "    sys.exit(signals.CONTINUE_ME)\n"
     )
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+    assert ended.returncode == status, ended.stderr.decode()
     assert not (made.path / WEIGHTS_FILE).exists()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -209,6 +215,9 @@ def test_the_papers_settings():
 def test_a_study_of_videos_is_no_diagnosis(trained, capsys):
     assert cli.main(["report", str(trained)]) == 0
     assert str(folder(trained) / WEIGHTS_FILE) in capsys.readouterr().out.replace("\n", "")
+    page = (folder(trained) / "report.html").read_text()
+    assert "What the front-end sees in toy" in page
+    assert TASK in page
     assert not (trained / "diagnosis").exists()
 
 

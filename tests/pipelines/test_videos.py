@@ -14,7 +14,6 @@ from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.pipelines import videos
 from lcd.pipelines.policies import RandomPolicy
-from lcd.pipelines.pretraining import Pairs
 
 
 class Counting(VectorEnv):
@@ -104,17 +103,17 @@ def test_what_is_not_whole_is_told_or_recorded_anew(tmp_path):
 def test_pairs_follow_from_seed_and_iteration_alone(tmp_path):
     env = Counting()
     file = videos.record(tmp_path / "x", env, RandomPolicy(env, 0), 9, 4, 3, lambda done: None)
-    pairs = Pairs({"a": file, "b": file}, batch=5, gap=2, total=4, seed=1)
+    pairs = videos.Pairs({"a": file, "b": file}, batch=5, gap=2, total=4, seed=1)
     batches = list(pairs)
     assert [batch.shape for batch in batches] == [(2, 5, 8, 9, 3)] * 4
     for first, second in batches:
         assert ((second - first)[..., 2] == 2).all(), "two steps apart"
         assert (second == first)[..., :2].all(), "of one episode"
-    later = Pairs({"a": file, "b": file}, batch=5, gap=2, total=4, seed=1)
+    later = videos.Pairs({"a": file, "b": file}, batch=5, gap=2, total=4, seed=1)
     later.load_state_dict({"iteration": 2})
     for batch, wanted in zip(later, batches[2:], strict=True):
         assert (batch == wanted).all()
-    assert (Pairs({"a": file}, 5, 2, 4, seed=2).draw(0) != batches[0]).any()
+    assert (videos.Pairs({"a": file}, 5, 2, 4, seed=2).draw(0) != batches[0]).any()
 
 
 @pytest.mark.skipif(
