@@ -8,9 +8,11 @@ prints one line of JSON: the seconds of each iteration, those of the auxiliary p
 from __future__ import annotations
 
 import json
+import logging
 import resource
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +75,8 @@ class Clock(Callback):
 
 def trainer(precision: str, *callbacks: Callback) -> Trainer:
     """Lightning's trainer as our runs make it, without recording."""
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning.pytorch")
     return Trainer(
         max_epochs=1,
         logger=False,
