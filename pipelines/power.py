@@ -16,6 +16,8 @@ from lcd.pipelines.report import finished_curves
 from lcd.schemas import PowerConfig
 
 SIGNS = {"phi": "φ", "psi": "ψ"}
+NAME = 17
+"""Least room of a task's name, where it has as many letters."""
 
 
 def run(cfg: PowerConfig) -> int:
@@ -46,15 +48,19 @@ def run(cfg: PowerConfig) -> int:
 def pair_table(rows: pd.DataFrame, sign: str, most: int) -> Table:
     """The pairs that take most seeds."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(f"{sign} of task", overflow="fold")
-    table.add_column("and task", overflow="fold")
-    for head in ("difference", "power now", "seeds needed", "steps needed", "cheapest"):
-        table.add_column(head, justify="right")
     hardest = rows.sort_values(["seeds_needed", "task", "other"], ascending=[False, True, True]).head(most)
+    # A benchmark's name before every task says nothing here, and takes the room of what does.
+    shared = {name.rpartition("/")[0] for name in (*hardest["task"], *hardest["other"])}
+    cut = len(next(iter(shared))) + 1 if len(shared) == 1 and "" not in shared else 0
+    longest = max(len(name) - cut for name in (*hardest["task"], *hardest["other"]))
+    for head in (f"{sign} of", "and"):
+        table.add_column(head, overflow="fold", min_width=min(longest, NAME))
+    for head in (f"{sign}−{sign}", "power", "seeds\nneeded", "steps\nneeded", "cheapest,\nseeds × steps"):
+        table.add_column(head, justify="right")
     for row in hardest.itertuples():
         cheapest = "–" if math.isnan(row.best_seeds) else f"{row.best_seeds:,.0f} × {row.best_steps:,.0f}"
         numbers = (f"{row.difference:+.2f}", f"{row.power:.0%}", _count(row.seeds_needed), _count(row.steps_needed))
-        table.add_row(Text(row.task), Text(row.other), *numbers, cheapest)
+        table.add_row(Text(row.task[cut:]), Text(row.other[cut:]), *numbers, cheapest)
     if len(rows) > most:
         table.caption = Text(
             f"the {most} hardest of {len(rows)} pairs (most=… shows more, out=… keeps all)", style="dim"
