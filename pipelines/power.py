@@ -16,7 +16,7 @@ from lcd.pipelines.report import finished_curves
 from lcd.schemas import PowerConfig
 
 SIGNS = {"phi": "φ", "psi": "ψ"}
-NAME = 17
+NAME = 15
 """Least room of a task's name, where it has as many letters."""
 
 
