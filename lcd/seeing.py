@@ -44,8 +44,11 @@ def verdict(table: pd.DataFrame) -> list[str]:
     for name in (by for by in means.columns if by != OWN):
         gap = means[OWN] - means[name]
         better = int((gap > 0).sum())
-        short_of = f"; it falls short by {-gap[gap <= 0].mean():.3f} on the others" if better < len(gap) else ""
-        lines.append(f"better than {name} on {better} of {len(gap)} tasks, by {gap.mean():+.3f} on average{short_of}")
+        if better == 0:
+            lines.append(f"behind {name} on {len(gap)} of {len(gap)} tasks, by {-gap.mean():.3f} on average")
+            continue
+        behind = f"; it is behind by {-gap[gap <= 0].mean():.3f} on the others" if better < len(gap) else ""
+        lines.append(f"better than {name} on {better} of {len(gap)} tasks, by {gap.mean():+.3f} on average{behind}")
     return lines
 
 
@@ -107,41 +110,63 @@ def analyses(table: pd.DataFrame, losses: pd.DataFrame | None = None) -> list[An
             Analysis(
                 "motion",
                 "What it learned of motion",
-                motion.rename(columns={"loss": "loss, × 1000", "static_loss": "loss of not moving, × 1000"})
-                .assign(**{name: 1000 * losses[of] for name, of in _THOUSANDTHS.items()})
-                .reset_index(drop=True),
+                motion.assign(
+                    **{"loss of not moving, × 1000": 1000 * motion.pop("static_loss")},
+                    **{"loss, × 1000": 1000 * motion.pop("loss"), "explained %": motion.pop("explained %")},
+                ).rename(columns={"speed": "flow, pixels", "outside": "flow out of frame"}),
                 note="Mean squared error between the warped frame and the next one, on held-out videos.",
             )
         )
     if len(table):
-        last = table[table["step"] == table["step"].max()] if "step" in table else table
+        last = _last(table)
         found.insert(0, _objectness(last, explained))
-        found.append(_by_class(last))
+        found += [_together(last), _by_class(last)]
     return found
 
 
-_THOUSANDTHS = {"loss, × 1000": "loss", "loss of not moving, × 1000": "static_loss"}
+def _last(table: pd.DataFrame) -> pd.DataFrame:
+    return table[table["step"] == table["step"].max()] if "step" in table else table
 
 
 def _objectness(table: pd.DataFrame, explained: pd.Series | None) -> Analysis:
-    shown = summary(table).rename(columns={"class IoU": "IoU of classes", "object IoU": "IoU of all objects"})
-    shown = shown.rename(columns={"object Rand": "Rand index of all objects"})
-    error = _classes(table).groupby(["task", "by"], sort=False).iou_error.mean()
-    wide = error.reindex(pd.MultiIndex.from_frame(shown[["task", "by"]])).to_numpy()
-    wide = wide * stats.t.ppf(0.975, max(_videos(table) - 1, 1))
-    shown["IoU of classes_low"], shown["IoU of classes_high"] = shown.iloc[:, 2] - wide, shown.iloc[:, 2] + wide
     return Analysis(
         "objectness",
         "Does it see objects?",
-        shown,
+        _beside(with_intervals(table), ("iou", "iou_low", "iou_high")),
         [f"The front-end is {line}." for line in verdict(table)] + reasons(table, explained),
-        "For each class the map, side and threshold that agree best with the true mask on some videos are scored on "
-        "others. Intervals are of the mean over classes, from the spread between videos.",
+        "Mean IoU over classes. For each class the map, side and threshold that agree best with the true mask on some "
+        "videos are scored on others. Intervals (95 %) are from the spread between videos.",
     )
 
 
-def _videos(table: pd.DataFrame) -> int:
-    return int(table["videos"].max()) if "videos" in table else 2
+def _together(table: pd.DataFrame) -> Analysis:
+    return Analysis(
+        "together",
+        "Objects and background",
+        _beside(table[table["class"] == FIGURE], ("rand",)),
+        note="Adjusted Rand index of the best map's two halves, with all classes together against the background: 1 is "
+        "the truth, 0 is chance.",
+    )
+
+
+def with_intervals(table: pd.DataFrame) -> pd.DataFrame:
+    """A row a task and a way: `iou`, the mean over classes, and its 95 % interval."""
+    found = _classes(table).groupby(["task", "by"], sort=False)[["iou", "iou_error"]].mean().reset_index()
+    videos = int(table["videos"].max()) if "videos" in table else 0
+    # Classes are scored on the same videos, so that their errors do not average out.
+    wide = found.pop("iou_error") * (stats.t.ppf(0.975, videos - 1) if videos > 1 else np.nan)
+    return found.assign(iou_low=(found["iou"] - wide).clip(0, 1), iou_high=(found["iou"] + wide).clip(0, 1))
+
+
+def _beside(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """A row a task, a column a way; bounds keep their endings."""
+    first = columns[0]
+    wide = rows.pivot(index="task", columns="by", values=list(columns))
+    named = {(name, by): f"{by}{name.removeprefix(first)}" for name, by in wide.columns}
+    wide.columns = [named[each] for each in wide.columns]
+    ways = list(dict.fromkeys(rows["by"]))
+    order = [f"{by}{name.removeprefix(first)}" for by in ways for name in columns]
+    return wide.loc[list(dict.fromkeys(rows["task"])), order].reset_index()
 
 
 def _by_class(table: pd.DataFrame) -> Analysis:
@@ -156,17 +181,17 @@ def _by_class(table: pd.DataFrame) -> Analysis:
 
 
 @styled_figure
-def ious(found: Analysis, narrow: bool = False) -> Figure:
+def ious(table: pd.DataFrame, narrow: bool = False) -> Figure:
     """Mean IoU over classes: a row a task, a point with its interval for each way of finding objects."""
-    table, tasks = found.table, list(dict.fromkeys(found.table["task"]))
+    table, tasks = with_intervals(table), list(dict.fromkeys(table["task"]))
     figure = new_figure(4.4 if narrow else 8.4, 1.3 + 0.34 * len(tasks))
     axes = figure.subplots()
     ways = list(dict.fromkeys(table["by"]))
     for place, (name, colour, marker) in enumerate(zip(ways, COLOURS, MARKERS, strict=False)):
         rows = table[table["by"] == name]
         at = np.array([tasks.index(task) for task in rows["task"]]) + 0.17 * (place - (len(ways) - 1) / 2)
-        axes.hlines(at, rows["IoU of classes_low"], rows["IoU of classes_high"], colors=colour, alpha=0.6)
-        axes.plot(rows["IoU of classes"], at, marker, color=colour, markersize=5.5, label=name)
+        axes.hlines(at, rows["iou_low"], rows["iou_high"], colors=colour, alpha=0.6)
+        axes.plot(rows["iou"], at, marker, color=colour, markersize=5.5, label=name)
     axes.set_yticks(range(len(tasks)), [short(task, 26 if narrow else 40) for task in tasks], fontsize=8.5)
     axes.set_ylim(len(tasks) - 0.5, -0.5)
     axes.set_xlim(left=0)
@@ -227,8 +252,8 @@ def write_seeing(
     found = analyses(table, losses)
     figures: Sequence[tuple[str, Figure, Figure]] = []
     if len(table):
-        (seen,) = (analysis for analysis in found if analysis.key == "objectness")
-        figures = [("objectness", ious(seen), ious(seen, narrow=True))]
+        last = _last(table)
+        figures = [("objectness", ious(last), ious(last, narrow=True))]
         if "step" in table and table["step"].nunique() > 1:
             figures.append(("learning", learning(table), learning(table, narrow=True)))
     wide = {key: data_uri(save_figure(figure, folder / "figures", key)[1].read_bytes()) for key, figure, _ in figures}
