@@ -38,7 +38,7 @@ def test_who_is_better_is_counted_and_so_is_what_is_missing():
     assert line == "behind untrained on 2 of 2 tasks, by 0.125 on average"
     mixed = pd.concat([objectness(tasks=["a"]), objectness(scale=0.5, tasks=["b"])])
     (line,) = seeing.verdict(mixed)
-    assert line == "better than untrained on 1 of 2 tasks, by -0.013 on average; it is behind by 0.125 on the others"
+    assert line == "better than untrained on 1 of 2 tasks, by -0.012 on average; it is behind by 0.125 on the others"
 
 
 def test_reasons_divide_the_classes_by_motion_and_by_size():
