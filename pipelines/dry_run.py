@@ -28,6 +28,7 @@ KINDS = 2
 UNIT = 512
 """Steps between updates of agents that have no rollouts."""
 SHORT_ROLLOUT = 16
+ONE_EPISODE = {"copies": 1, "episodes": 1}
 NARROW, WIDE = 1.4, 3.0
 """By what factor an hour may be off: where whole rollouts were timed, and where only scaled-down ones could be."""
 
@@ -155,7 +156,12 @@ def time_runs(run_configs: Sequence[dict[str, Any]], folder: str, accelerator: s
 def _time_run(run_config: dict[str, Any], folder: Path, accelerator: str, allowed: float) -> Pace:
     """Time one update of a scaled-down run, and where that was fast enough several of the real one."""
     small, share = _scaled_down(run_config)
-    _timed(small, 1, folder / "warm", accelerator)
+    played = _played(run_config["evaluation"]) * len(run_config["seeds"])
+    warm = _timed(small | {"evaluation": run_config["evaluation"] | ONE_EPISODE}, 1, folder / "warm", accelerator)
+    if warm.evaluation_s * _played(run_config["evaluation"]) > allowed:
+        # Whoever takes so long has no time to lose: what was to warm up is all that is known.
+        unit = max(warm.total_s - 2 * warm.evaluation_s, 1e-3) * share
+        return Pace(0.0, unit, warm.evaluation_s * played, warm.run_bytes, warm.evaluation_bytes, exact=False)
     first = _timed(small, 1, folder / "small", accelerator)
     second = _timed(small, 2, folder / "smaller", accelerator)
     seeds = len(run_config["seeds"])
@@ -179,6 +185,11 @@ def _time_run(run_config: dict[str, Any], folder: Path, accelerator: str, allowe
     unit = max(long.total_s - short.total_s, 1e-6) / (more - one)
     fixed = max(short.total_s - 2 * short.evaluation_s - unit, 0.0)
     return Pace(fixed, unit, short.evaluation_s, short.run_bytes, short.evaluation_bytes, exact=True)
+
+
+def _played(evaluation: Mapping[str, Any]) -> int:
+    """Episodes of an evaluation of one seed."""
+    return int(evaluation["copies"]) * int(evaluation["episodes"])
 
 
 @dataclass(frozen=True)
