@@ -28,7 +28,6 @@ KINDS = 2
 UNIT = 512
 """Steps between updates of agents that have no rollouts."""
 SHORT_ROLLOUT = 16
-ONE_EPISODE = {"copies": 1, "episodes": 1}
 NARROW, WIDE = 1.4, 3.0
 """By what factor an hour may be off: where whole rollouts were timed, and where only scaled-down ones could be."""
 
@@ -81,7 +80,10 @@ def tell(
     table.add_row("study", str(out))
     table.add_row("runs", f"{len(missing)}{done}")
     if missing:
-        console.print(f"Probing how fast this machine is (about {PROBE_S:.0f} s at most) …", highlight=False)
+        console.print(
+            f"Probing how fast this machine is (about {PROBE_S:.0f} s, more where episodes or networks are long) …",
+            highlight=False,
+        )
         paces = probe(missing, cfg)
         table.add_row("seeds a run", " or ".join(map(str, seeds)))
         table.add_row("steps", f"{steps:,} of all seeds together")
@@ -132,7 +134,7 @@ def _pace(configs: Sequence[Mapping[str, Any]], folder: Path, cfg: Any, allowed:
     folder.mkdir()
     some = list({store.run_id(config): config for config in (configs[0], configs[-1])}.values())[:KINDS]
     file = folder / "pace.json"
-    call = Call(([dict(config) for config in some], str(folder), cfg.device, allowed / len(some)), folder / "log.txt")
+    call = Call(([dict(config) for config in some], str(folder), cfg.device, allowed), folder / "log.txt")
     (outcome,) = launch(
         "local",
         "lcd.pipelines.dry_run:time_runs",
@@ -149,33 +151,36 @@ def _pace(configs: Sequence[Mapping[str, Any]], folder: Path, cfg: Any, allowed:
 
 def time_runs(run_configs: Sequence[dict[str, Any]], folder: str, accelerator: str, allowed: float) -> None:
     """What the probing worker does: the pace of each run, as JSON into the folder."""
-    paces = [_time_run(config, Path(folder) / str(n), accelerator, allowed) for n, config in enumerate(run_configs)]
+    began, paces = time.perf_counter(), []
+    for number, config in enumerate(run_configs):
+        if not paces or time.perf_counter() - began < allowed:
+            paces.append(_time_run(config, Path(folder) / str(number), accelerator, allowed / len(run_configs)))
     (Path(folder) / "pace.json").write_text(json.dumps([vars(pace) for pace in paces]))
 
 
 def _time_run(run_config: dict[str, Any], folder: Path, accelerator: str, allowed: float) -> Pace:
     """Time one update of a scaled-down run, and where that was fast enough several of the real one."""
+    began = time.perf_counter()
     small, share = _scaled_down(run_config)
-    played = _played(run_config["evaluation"]) * len(run_config["seeds"])
-    warm = _timed(small | {"evaluation": run_config["evaluation"] | ONE_EPISODE}, 1, folder / "warm", accelerator)
-    if warm.evaluation_s * _played(run_config["evaluation"]) > allowed:
-        # Whoever takes so long has no time to lose: what was to warm up is all that is known.
-        unit = max(warm.total_s - 2 * warm.evaluation_s, 1e-3) * share
-        return Pace(0.0, unit, warm.evaluation_s * played, warm.run_bytes, warm.evaluation_bytes, exact=False)
-    first = _timed(small, 1, folder / "small", accelerator)
-    second = _timed(small, 2, folder / "smaller", accelerator)
-    seeds = len(run_config["seeds"])
-    unit = max(second.total_s - first.total_s, 1e-3) * share
+    evaluation, seeds = run_config["evaluation"], len(run_config["seeds"])
+    played = int(evaluation["copies"]) * int(evaluation["episodes"]) * seeds
+    first = _timed(small, 1, folder / "warm", accelerator)
+    unit = first.total_s - 2 * first.evaluation_s
+    # What is so slow has no time to warm up: all that is known of it is this one time.
+    if first.total_s < allowed:
+        first, second = (_timed(small, count, folder / f"small-{count}", accelerator) for count in (1, 2))
+        unit = second.total_s - first.total_s
     pace = Pace(
-        max(first.total_s - 2 * first.evaluation_s - unit / share, 0.0),
-        unit,
-        first.evaluation_s * seeds,
+        max(first.total_s - 2 * first.evaluation_s - unit, 0.0),
+        max(unit, 1e-3) * share,
+        first.evaluation_s * played,
         first.run_bytes * seeds,
         first.evaluation_bytes * seeds,
         exact=False,
     )
+    left = allowed - (time.perf_counter() - began)
     whole = units(run_config)
-    afford = int((allowed - 2 * (pace.fixed_s + 2 * pace.evaluation_s)) / max(pace.unit_s, 1e-9)) - 2
+    afford = int((left - 2 * (pace.fixed_s + 2 * pace.evaluation_s)) / max(pace.unit_s, 1e-9)) - 2
     if afford < 1 or whole < 2:
         return pace
     one, more = 1, min(1 + afford, 12, whole)
@@ -185,11 +190,6 @@ def _time_run(run_config: dict[str, Any], folder: Path, accelerator: str, allowe
     unit = max(long.total_s - short.total_s, 1e-6) / (more - one)
     fixed = max(short.total_s - 2 * short.evaluation_s - unit, 0.0)
     return Pace(fixed, unit, short.evaluation_s, short.run_bytes, short.evaluation_bytes, exact=True)
-
-
-def _played(evaluation: Mapping[str, Any]) -> int:
-    """Episodes of an evaluation of one seed."""
-    return int(evaluation["copies"]) * int(evaluation["episodes"])
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,8 @@ def _first_evaluation(curve: Path) -> float:
 
 
 def _scaled_down(run_config: dict[str, Any]) -> tuple[dict[str, Any], float]:
-    """The run with one seed and short rollouts, and how many times as much a unit of the real one trains."""
+    """The run with one seed, short rollouts and one episode an evaluation, and how many times as much a unit of the
+    real one trains."""
     agent, seeds = dict(run_config["agent"]), run_config["seeds"]
     share = float(len(seeds))
     rollout = agent.get("rollout", 0)
@@ -240,7 +241,8 @@ def _scaled_down(run_config: dict[str, Any]) -> tuple[dict[str, Any], float]:
     if rollout > SHORT_ROLLOUT and samples % int(agent.get("minibatches", 1)) == 0:
         share *= rollout / SHORT_ROLLOUT
         agent["rollout"] = SHORT_ROLLOUT
-    return run_config | {"agent": agent, "seeds": seeds[:1]}, share
+    evaluation = run_config["evaluation"] | {"copies": 1, "episodes": 1}
+    return run_config | {"agent": agent, "seeds": seeds[:1], "evaluation": evaluation}, share
 
 
 def _done(out: Path, run_config: Mapping[str, Any]) -> bool:
