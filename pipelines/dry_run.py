@@ -160,7 +160,6 @@ def time_runs(run_configs: Sequence[dict[str, Any]], folder: str, accelerator: s
 
 def _time_run(run_config: dict[str, Any], folder: Path, accelerator: str, allowed: float) -> Pace:
     """Time one update of a scaled-down run, and where that was fast enough several of the real one."""
-    began = time.perf_counter()
     small, share = _scaled_down(run_config)
     evaluation, seeds = run_config["evaluation"], len(run_config["seeds"])
     played = int(evaluation["copies"]) * int(evaluation["episodes"]) * seeds
@@ -178,10 +177,10 @@ def _time_run(run_config: dict[str, Any], folder: Path, accelerator: str, allowe
         first.evaluation_bytes * seeds,
         exact=False,
     )
-    left = allowed - (time.perf_counter() - began)
     whole = units(run_config)
-    afford = int((left - 2 * (pace.fixed_s + 2 * pace.evaluation_s)) / max(pace.unit_s, 1e-9)) - 2
-    if afford < 1 or whole < 2:
+    # Copies play side by side: what they take together is between what one takes and as many times that.
+    afford = int((allowed - 2 * (pace.fixed_s + 2 * first.evaluation_s)) / max(pace.unit_s, 1e-9)) - 2
+    if afford < 1 or whole < 2 or pace.evaluation_s > allowed:
         return pace
     one, more = 1, min(1 + afford, 12, whole)
     if more <= one:
