@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from lcd.analyses.analysis import Analysis
 from lcd.diagnosis import CONDITIONS, REWARDS, VIEWS, Diagnosis
@@ -88,6 +88,7 @@ def differences(analysis: Analysis, narrow: bool = False) -> Figure:
         axes.hlines(at, rows["difference_low"], rows["difference_high"], color=COLOURS[place], alpha=0.6, linewidth=1.6)
         axes.plot(rows["difference"], at, MARKERS[place], color=COLOURS[place], markersize=5.5)
         axes.set_title(measure, loc="left", fontsize=9)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.set_yticks(range(len(tasks)), [short(task, 26) for task in tasks], fontsize=8.5)
         axes.set_ylim(len(tasks) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0, labelcolor=INK)

@@ -202,8 +202,10 @@ def data_uri(svg: bytes) -> str:
 
 
 def short(name: object, length: int = 44) -> str:
-    """A name that fits into a figure."""
+    """A name that fits into a figure: a task's without its benchmark, if that helps, and cut at its end."""
     name = str(name)
+    if len(name) > length and "/" in name and "[" not in name:
+        name = "…/" + name.rpartition("/")[2]
     return name if len(name) <= length else name[: length - 1] + "…"
 
 

@@ -37,7 +37,7 @@ def against(first: Diagnosis, second: Diagnosis, names: tuple[str, str] = ("A", 
         f"A is {names[0]}, B is {names[1]}; difference = B − A. The studies count as independent: both variances add "
         "up. Raw scores are compared, because scaled ones depend on which other tasks a study has."
     )
-    return Analysis("against", f"{names[1]} against {names[0]}", table, says, note)
+    return Analysis("against", f"{names[0]} and {names[1]}", table, says, note)
 
 
 _COLUMNS = ("difference", "difference_low", "difference_high", "apart")
