@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
 from lcd.diagnosis import diagnose_curves
-from lcd.figures import all_figures, challenge_plane, data_uri, draw_svg, learning_curves, save_figure
+from lcd.figures import all_figures, challenge_plane, data_uri, draw_svg, learning_curves, save_figure, short
 
 HOSTILE = r"a_b^$\frac{1}$ <script>alert(1)</script> & 100%"
 
@@ -105,3 +105,16 @@ def test_one_seed_and_a_missing_view_can_be_drawn(make_study):
     assert len(list(all_figures(diagnosis))) == 2
     only_state = diagnosis.curves.assign(view="state")
     assert "no such runs" in words(learning_curves(pd.DataFrame(only_state), "a"))
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("toy/easy", "toy/easy"),
+        ("calibration-heldout/perception-0-reward-1", "…/perception-0-reward-1"),
+        ("a/" + "b" * 40, "…/" + "b" * 23 + "…"),
+        ("toy/delay[knob=1/2,another=3,and-a-third=4]", "toy/delay[knob=1/2,anothe…"),
+    ],
+)
+def test_a_short_name_keeps_what_tells_tasks_apart(name, shown):
+    assert short(name, 26) == shown

@@ -99,3 +99,31 @@ def test_one_run_can_be_dry_too(tmp_path, capsys, monkeypatch):
     assert cli.main(asked) == 0
     assert "512 of all seeds together" in capsys.readouterr().out
     assert not (tmp_path / "studies").exists()
+
+
+@pytest.mark.parametrize(("episode_s", "timed"), [(0.01, 5), (40.0, 1)])
+def test_what_plays_slowly_is_timed_once(tmp_path, monkeypatch, episode_s, timed):
+    """A second of starting, a tenth a unit of 128 steps, and episodes of a known length, one after the other."""
+    config = configs("study.steps=10240")[0]
+    calls = []
+
+    def made_up(asked, count, folder, accelerator):
+        calls.append(asked)
+        play = episode_s * asked["evaluation"]["copies"] * asked["evaluation"]["episodes"] * len(asked["seeds"])
+        unit = 0.1 * dry_run.unit_steps(asked) * len(asked["seeds"]) / 128
+        return dry_run._Timed(1 + count * unit + 2 * play, play, 1000.0, 100.0)
+
+    monkeypatch.setattr(dry_run, "_timed", made_up)
+    pace = dry_run._time_run(config, tmp_path, "cpu", allowed=20.0)
+    assert len(calls) == timed
+    unit = 0.1 * dry_run.unit_steps(config) * 2 / 128
+    played = config["evaluation"]["copies"] * config["evaluation"]["episodes"] * 2
+    assert pace.evaluation_s == pytest.approx(episode_s * played)
+    if timed == 1:
+        # Starting cannot be told from training: it is counted with every unit, which is rough but not too little.
+        assert pace.unit_s >= unit
+        assert not pace.exact
+    else:
+        assert pace.unit_s == pytest.approx(unit)
+        assert pace.fixed_s == pytest.approx(1.0)
+        assert pace.exact
