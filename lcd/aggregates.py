@@ -7,7 +7,6 @@ have unequal numbers of seeds.
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import pandas as pd
 from scipy.stats import trim_mean
 
 from lcd.envs.errors import InputError
@@ -88,18 +87,6 @@ def with_interval(
 
 def _drawn(scores: Scores, rng: np.random.Generator) -> dict[str, np.ndarray]:
     return {task: values[rng.integers(len(values), size=len(values) - 1)] for task, values in scores.items()}
-
-
-def final_scores(curves: pd.DataFrame, **condition: object) -> dict[str, np.ndarray]:
-    """Task → the last held-out normalised return of each seed, of a diagnosis' curves under one condition.
-
-    condition: columns and their values, such as view="pixels", reward_p=1.0, agent="ppo".
-    """
-    rows = curves[curves["split"] == "eval"]
-    for column, value in condition.items():
-        rows = rows[np.isclose(rows[column], value)] if isinstance(value, float) else rows[rows[column] == value]
-    last = rows.sort_values("step").groupby(["task", "seed"])["normalised"].last()
-    return {task: values.to_numpy() for task, values in last.groupby(level="task")}
 
 
 def _same_tasks(scores: Scores, others: Scores) -> None:

@@ -1,18 +1,22 @@
 """Figures of the analyses: outcomes with intervals, two agents' scores against each other, curves of all tasks."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
+from lcd.aggregates import performance_profile, with_interval
 from lcd.analyses.analysis import Analysis
+from lcd.analyses.levels import SETTING, final_scores
 from lcd.diagnosis import CONDITIONS, REWARDS, VIEWS, Diagnosis
 from lcd.figures import INK, MUTED, STYLES, mean_curve, new_figure, short, styled_figure
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 MARKERS = ("o", "s", "^", "D")
+LEVELS = np.linspace(0, 1, 51)
 LINES = {"views": VIEWS, "rewards": REWARDS}
 # Analysis to the columns drawn, the column that tells series apart, and what the axis shows.
 DOTS: dict[str, tuple[tuple[str, ...], str | None, str]] = {
@@ -32,6 +36,8 @@ def analysis_figures(
         elif analysis.key == "agreement":
             yield analysis.key, scatter(diagnosis, analysis, narrow)
     curves = diagnosis.curves
+    if not curves.empty and curves["task"].nunique() > 1:
+        yield "final", profiles(curves, narrow)
     if curves.empty or not (curves["split"] == "train").any():
         return
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none") & (curves["split"] == "train")]
@@ -92,6 +98,35 @@ def differences(analysis: Analysis, narrow: bool = False) -> Figure:
         axes.set_yticks(range(len(tasks)), [short(task, 26) for task in tasks], fontsize=8.5)
         axes.set_ylim(len(tasks) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0, labelcolor=INK)
+    return figure
+
+
+@styled_figure
+def profiles(curves: pd.DataFrame, narrow: bool = False) -> Figure:
+    """A panel an agent: the share of runs that end above a return, for the views and for front-ends on pixels."""
+    agents = sorted(curves["agent"].unique())
+    figure = new_figure(*((4.4, 0.6 + 2.6 * len(agents)) if narrow else (8.4, 0.6 + 2.4 * -(-len(agents) // 2))))
+    columns = 1 if narrow else min(2, len(agents))
+    panels = figure.subplots(-(-len(agents) // columns), columns, sharey=True, squeeze=False).ravel()
+    for axes, agent in zip(panels, agents, strict=False):
+        others = iter(zip(COLOURS[2:] + COLOURS[:2], ((0, (3, 1.2, 1, 1.2)), (0, (1, 1))) * 2, strict=True))
+        for key, scores in final_scores(curves[curves["agent"] == agent]).items():
+            of = dict(zip(SETTING, key, strict=True))
+            if of["shaping"] != "none" or of["reward_p"] != 1 or len(scores) < 2:
+                continue
+            plain = of["frontend"] == "identity"
+            colour, dashes = STYLES[of["view"]] if plain and of["view"] in STYLES else next(others, (MUTED, ":"))
+            label = str(of["view"]).replace("_", " ") if plain else str(of["frontend"])
+            share, low, high = with_interval(partial(performance_profile, thresholds=LEVELS), scores, resamples=200)
+            axes.plot(LEVELS, share, color=colour, linestyle=dashes, label=short(label, 24), linewidth=1.7)
+            axes.fill_between(LEVELS, low, high, color=colour, alpha=0.13, linewidth=0)
+        axes.set_title(short(agent, 24), loc="left", fontsize=9)
+        axes.set_ylim(0, 1.02)
+        axes.legend(fontsize=8)
+    for axes in panels[len(agents) :]:
+        axes.set_axis_off()
+    figure.supxlabel("normalised return at the end", fontsize=9)
+    figure.supylabel("share of runs above it", fontsize=9)
     return figure
 
 

@@ -21,6 +21,8 @@ WIDE = (
     "final gain",
     "seeds",
     "benchmark",
+    "median",
+    "optimality gap",
     "P(both)",
     "P(perception)",
     "P(reward)",

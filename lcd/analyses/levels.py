@@ -1,40 +1,69 @@
 """Final returns (interquartile means), and how much better agents are on the levels they were trained on."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
+from lcd.aggregates import AGGREGATES, Scores, probability_of_improvement
+from lcd.aggregates import with_interval as with_interval_over_tasks
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.areas import Condition, final_returns, pick, seed_areas, tasks_of, with_interval
 from lcd.curves import CONDITION
-from lcd.statistics import BOOTSTRAP_SEED, RESAMPLES, iqm
 
 SETTING = [name for name in CONDITION if name != "task"]
+PLAIN = {"view": "pixels", "frontend": "identity", "reward_p": 1.0, "shaping": "none"}
+POOLED = {"IQM": "iqm", "median": "median", "optimality gap": "optimality_gap"}
+BETTER = "P(> pixels)"
+RESAMPLED = 500
+"""Resamples of an interval here: of every condition, so that a report takes seconds."""
 
 
 def final_performance(curves: pd.DataFrame) -> Analysis:
-    """Interquartile mean of the last held-out returns, over all tasks and seeds, of every condition."""
-    held_out = curves[curves["split"] == "eval"]
+    """The last held-out returns of every condition over all tasks and seeds, and the chance to beat plain pixels."""
+    scores = final_scores(curves)
     rows = []
-    for key, rows_of in held_out.groupby(SETTING, sort=False):
-        finals = [final_returns(mine).to_numpy() for _, mine in rows_of.groupby("task", sort=True)]
-        low, high = _stratified(finals)
-        found = {"IQM": float(iqm(np.concatenate(finals))), "IQM_low": low, "IQM_high": high}
-        rows.append(dict(zip(SETTING, key, strict=True)) | {"tasks": float(len(finals))} | found)
+    for key, mine in scores.items():
+        row = dict(zip(SETTING, key, strict=True)) | {"tasks": float(len(mine))}
+        row |= _columns(tuple(POOLED), with_interval_over_tasks(_pooled, mine, resamples=RESAMPLED))
+        plain = scores.get(tuple((dict(zip(SETTING, key, strict=True)) | PLAIN).values()), {})
+        both = sorted(set(mine) & set(plain))
+        known = [np.nan] * 3
+        if both and mine is not plain:
+            pair = [{task: of[task] for task in both} for of in (mine, plain)]
+            known = with_interval_over_tasks(probability_of_improvement, *pair, resamples=RESAMPLED)
+        rows.append(row | _columns((BETTER,), [np.atleast_1d(value) for value in known]))
+    table = pd.DataFrame(rows)
+    if table[BETTER].isna().all():
+        table = table.drop(columns=[BETTER, f"{BETTER}_low", f"{BETTER}_high"])
     note = (
-        "Interquartile mean (Agarwal et al. 2021) of normalised held-out returns at the end of training, over tasks "
-        "and seeds; intervals resample the seeds of each task."
+        "Normalised held-out returns at the end of training over tasks and seeds (Agarwal et al. 2021): interquartile "
+        "mean, median of the tasks' means, shortfall from 1, and the probability that a seed is above one on plain "
+        "pixels with all rewards, on the same task. Intervals resample the seeds of each task."
     )
-    return Analysis("final", "Final performance", pd.DataFrame(rows), (), note)
+    return Analysis("final", "Final performance", table, (), note)
 
 
-def _stratified(samples: list[np.ndarray]) -> tuple[float, float]:
-    """Interval of the IQM over all samples when the seeds of each task are resampled."""
-    if min(map(len, samples)) < 2:
-        return np.nan, np.nan
-    rng = np.random.default_rng(BOOTSTRAP_SEED)
-    drawn = [sample[rng.integers(len(sample), size=(RESAMPLES // 4, len(sample)))] for sample in samples]
-    low, high = np.quantile(iqm(np.concatenate(drawn, axis=1)), [0.025, 0.975])
-    return float(low), float(high)
+def final_scores(curves: pd.DataFrame) -> dict[tuple, dict[str, np.ndarray]]:
+    """Condition without its task (`SETTING`) → task → the last held-out return of each seed."""
+    held_out = curves[curves["split"] == "eval"]
+    return {
+        key: {str(task): final_returns(mine).to_numpy() for task, mine in rows.groupby("task", sort=True)}
+        for key, rows in held_out.groupby(SETTING, sort=False)
+    }
+
+
+def _pooled(scores: Scores) -> np.ndarray:
+    return np.array([AGGREGATES[name](scores) for name in POOLED.values()])
+
+
+def _columns(names: tuple[str, ...], values: Sequence[np.ndarray]) -> dict[str, float]:
+    """Estimates and bounds as columns."""
+    return {
+        name + end: float(of[place])
+        for place, name in enumerate(names)
+        for end, of in zip(("", "_low", "_high"), values, strict=True)
+    }
 
 
 def generalisation(curves: pd.DataFrame) -> Analysis | None:

@@ -9,13 +9,11 @@ from scipy import stats
 
 from lcd.aggregates import (
     AGGREGATES,
-    final_scores,
     performance_profile,
     pooled_iqm,
     probability_of_improvement,
     with_interval,
 )
-from lcd.diagnosis import diagnose_curves
 from lcd.envs.errors import InputError
 
 SEEDS, TASKS = 6, 5
@@ -95,11 +93,3 @@ def test_mistakes_and_single_seeds():
     with pytest.raises(InputError, match="at least one task"):
         with_interval(pooled_iqm, {})
     assert np.isnan(with_interval(pooled_iqm, {"a": np.ones(1)})[1])
-
-
-def test_final_scores_are_the_last_returns_of_one_condition(curves):
-    diagnosis = diagnose_curves(curves)
-    of = final_scores(diagnosis.curves, view="semantic", reward_p=1.0)
-    assert set(of) == {"toy/easy", "toy/perception", "toy/reward", "toy/both"}
-    # Lines end at 1.2 × the AUC.
-    assert of["toy/reward"].mean() == pytest.approx(1.2 * 0.74)

@@ -135,6 +135,21 @@ def test_final_performance_is_the_interquartile_mean_over_tasks_and_seeds(make_s
     # Lines end at 1.2 times their area: of .6 ×4 and .12 ×4, the middle four are two of each.
     np.testing.assert_allclose(table["IQM"], 0.36)
     np.testing.assert_allclose(table["IQM_low"], 0.36)
+    np.testing.assert_allclose(table["median"], 0.36)
+    np.testing.assert_allclose(table["optimality gap"], 0.64)
+    # All conditions end alike: a coin toss against plain pixels, which are not compared with themselves.
+    np.testing.assert_allclose(table["P(> pixels)"].dropna(), 0.5)
+    assert table["P(> pixels)"].isna().sum() == 1
+
+
+def test_conditions_are_compared_with_the_pixels_of_their_own_agent_on_the_same_tasks(world):
+    table = final_performance(world.curves).table.set_index(["agent", "frontend", "shaping", "view", "reward_p"])
+    better = table["P(> pixels)"]
+    assert better["ppo", "identity", "none", "semantic", 1.0] == 1
+    assert better["ppg", "identity", "none", "semantic", 1.0] == 1
+    # The front-end's areas are above two tasks' pixels, below one's and equal to one's, where noise decides.
+    assert 0.5 <= better["ppo", "flow", "none", "pixels", 1.0] <= 0.75
+    assert table["tasks"]["ppo", "identity", "subgoals", "semantic", 1.0] == 2
 
 
 def test_the_gap_between_levels_is_told(make_study):
