@@ -104,24 +104,26 @@ def analyses(table: pd.DataFrame, losses: pd.DataFrame | None = None) -> list[An
     """
     found, explained = [], None
     if losses is not None and len(losses):
-        motion = losses.assign(**{"explained %": 100 * (1 - losses["loss"] / losses["static_loss"])})
-        explained = motion.set_index("task")["explained %"].dropna() / 100
-        found.append(
-            Analysis(
-                "motion",
-                "What it learned of motion",
-                motion.assign(
-                    **{"loss of not moving, × 1000": 1000 * motion.pop("static_loss")},
-                    **{"loss, × 1000": 1000 * motion.pop("loss"), "explained %": motion.pop("explained %")},
-                ).rename(columns={"speed": "flow, pixels", "outside": "flow out of frame"}),
-                note="Mean squared error between the warped frame and the next one, on held-out videos.",
-            )
-        )
+        explained = pd.Series((1 - losses["loss"] / losses["static_loss"]).to_numpy(), losses["task"]).dropna()
+        found.append(_motion(losses))
     if len(table):
         last = _last(table)
         found.insert(0, _objectness(last, explained))
         found += [_together(last), _by_class(last)]
     return found
+
+
+def _motion(losses: pd.DataFrame) -> Analysis:
+    told_of = {
+        "task": losses["task"],
+        "loss of not moving, × 1000": 1000 * losses["static_loss"],
+        "loss, × 1000": 1000 * losses["loss"],
+        "explained %": 100 * (1 - losses["loss"] / losses["static_loss"]),
+    }
+    others = {"flow, pixels": "speed", "flow out of frame": "outside"}
+    told_of |= {name: losses[column] for name, column in others.items() if column in losses}
+    note = "How far the warped frame is from the next one, by pretraining's loss on held-out videos."
+    return Analysis("motion", "What it learned of motion", pd.DataFrame(told_of), note=note)
 
 
 def _last(table: pd.DataFrame) -> pd.DataFrame:
