@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000"}
 
 
-def train_ours(seed: int, steps: int, file: Path) -> None:
+def train_ours(seed: int, steps: int, file: Path, precision: str) -> None:
     """Train one seed of our PPO and write (step, return) of every finished episode."""
     from lightning.pytorch import Callback, Trainer
 
@@ -48,6 +48,7 @@ def train_ours(seed: int, steps: int, file: Path) -> None:
         encoder="impala",
         width=256,
         initialisation="torch",
+        precision=precision,
     )
     env = make_population(
         get_benchmark("procgen-easy"), "procgen/starpilot", seeds=[seed], copies=COPIES, view="pixels", split="train"
@@ -72,6 +73,7 @@ def train_ours(seed: int, steps: int, file: Path) -> None:
         enable_progress_bar=False,
         enable_model_summary=False,
         accelerator="cpu",
+        precision=precision,
         devices=1,
     )
     trainer.fit(agent, loader(rollouts))
@@ -105,11 +107,16 @@ def welch(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
     return float(np.mean(ours) - np.mean(theirs)), float(interval.low), float(interval.high)
 
 
-def report(folder: Path, seeds: list[int], steps: int) -> None:
+def ours_file(folder: Path, seed: int, precision: str) -> Path:
+    """Where one seed of ours is kept."""
+    return folder / (f"ours-{seed}.json" if precision == "32-true" else f"ours-{precision}-{seed}.json")
+
+
+def report(folder: Path, seeds: list[int], steps: int, precision: str) -> None:
     """Print the curves by quarters of the steps, and the difference at the end."""
     for first in range(0, steps, steps // 4):
         span = (first, first + steps // 4)
-        ours = [ours_in(folder / f"ours-{seed}.json", *span)[0] for seed in seeds]
+        ours = [ours_in(ours_file(folder, seed, precision), *span)[0] for seed in seeds]
         theirs = [theirs_in(folder / f"peer-{seed}.json", *span)[0] for seed in seeds]
         shown = "  ".join(f"{x:5.2f}" for x in ours), "  ".join(f"{x:5.2f}" for x in theirs)
         print(f"steps {span[0]:>7,}-{span[1]:>7,}   ours {shown[0]}   CleanRL {shown[1]}")
@@ -125,21 +132,22 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="where runs are kept")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=65_536)
+    parser.add_argument("--precision", default="32-true", help="of ours: bf16-mixed, to see what it does to learning")
     parser.add_argument("--only", type=int, help="train only this seed of ours, in this process")
     args = parser.parse_args()
     args.folder = args.folder.resolve()
     args.folder.mkdir(parents=True, exist_ok=True)
     if args.only is not None:
-        train_ours(args.only, args.steps, args.folder / f"ours-{args.only}.json")
+        train_ours(args.only, args.steps, ours_file(args.folder, args.only, args.precision), args.precision)
         return
     seeds = list(range(1, args.seeds + 1))
     for seed in seeds:
         if not (args.folder / f"peer-{seed}.json").exists():
             train_theirs(args, seed, args.folder / f"peer-{seed}.json")
-        if not (args.folder / f"ours-{seed}.json").exists():
-            own = ["--folder", args.folder, "--steps", args.steps, "--only", seed]
+        if not ours_file(args.folder, seed, args.precision).exists():
+            own = ["--folder", args.folder, "--steps", args.steps, "--only", seed, "--precision", args.precision]
             subprocess.run([sys.executable, __file__, *map(str, own)], check=True)
-    report(args.folder, seeds, args.steps)
+    report(args.folder, seeds, args.steps, args.precision)
 
 
 if __name__ == "__main__":
