@@ -7,6 +7,7 @@ the frame before). `lcd.pipelines.objectness` measures it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -25,6 +26,7 @@ FIGURE = "objects"
 """All classes together: what the figure-ground view shows."""
 OWN = "front-end"
 UNTRAINED, COLOUR, DIFFERENCE = "untrained", "colour k-means", "frame differences"
+MINUS = re.compile(r"-(?=\d)(?<![\w.]-)")
 CHANGING, SMALL = 0.5, 0.01
 """A class is one that moves if this part of its pixels changes from frame to frame, and small below this share."""
 
@@ -131,11 +133,12 @@ def _last(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _objectness(table: pd.DataFrame, explained: pd.Series | None) -> Analysis:
+    told_of = [f"The front-end is {line}." for line in verdict(table)]
     return Analysis(
         "objectness",
         "Does it see objects?",
         _beside(with_intervals(table), ("iou", "iou_low", "iou_high")),
-        [f"The front-end is {line}." for line in verdict(table)] + reasons(table, explained),
+        [MINUS.sub("−", line) for line in (*told_of, *reasons(table, explained))],
         "Mean IoU over classes. For each class the map, side and threshold that agree best with the true mask on some "
         "videos are scored on others. Intervals (95 %) are from the spread between videos.",
     )
