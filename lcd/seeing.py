@@ -46,10 +46,11 @@ def verdict(table: pd.DataFrame) -> list[str]:
     for name in (by for by in means.columns if by != OWN):
         gap = means[OWN] - means[name]
         better = int((gap > 0).sum())
-        if better == 0:
+        worse = gap[gap < 0]
+        if len(worse) == len(gap):
             lines.append(f"behind {name} on {len(gap)} of {len(gap)} tasks, by {-gap.mean():.3f} on average")
             continue
-        behind = f"; it is behind by {-gap[gap <= 0].mean():.3f} on the others" if better < len(gap) else ""
+        behind = f"; it is behind by {-worse.mean():.3f} on the others" if len(worse) else ""
         lines.append(f"better than {name} on {better} of {len(gap)} tasks, by {gap.mean():+.3f} on average{behind}")
     return lines
 

@@ -142,6 +142,7 @@ class Recorder(Timekeeper):
         self.curve, self.checkpoint, self.report, self.mirror = curve, checkpoint, report, mirror
         self.pending: list[dict[str, Any]] = []
         self.ranks = rollouts.ranks
+        self._first_step = rollouts.step
 
     def on_train_start(self, trainer: Trainer, agent: LightningModule) -> None:
         super().on_train_start(trainer, agent)

@@ -77,14 +77,14 @@ class Stop(Exception):
 def test_a_stopped_curriculum_goes_on_to_the_same_last_bit(trained, tmp_path, monkeypatch, stopped_at):
     monkeypatch.setattr(record, "CHECKPOINT_EVERY_S", 0)
     monkeypatch.setattr(record, "CHECKPOINT_SHARE", 1)
-    save = record.Recorder._save
+    save = record.Recorder.save
 
-    def stopping(self, trainer):
-        save(self, trainer)
+    def stopping(self, trainer, checkpoint):
+        save(self, trainer, checkpoint)
         if self.rollouts.step == stopped_at:
             raise Stop
 
-    monkeypatch.setattr(record.Recorder, "_save", stopping)
+    monkeypatch.setattr(record.Recorder, "save", stopping)
     with pytest.raises(Stop):
         train_run(run_config(), tmp_path, {"name": "none"}, DEVICE)
     monkeypatch.undo()
