@@ -10,6 +10,7 @@ from lcd.aggregates import with_interval as with_interval_over_tasks
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.areas import Condition, final_returns, pick, seed_areas, tasks_of, with_interval
 from lcd.curves import CONDITION
+from lcd.diagnosis import VIEWS
 
 SETTING = [name for name in CONDITION if name != "task"]
 PLAIN = {"view": "pixels", "frontend": "identity", "reward_p": 1.0, "shaping": "none"}
@@ -47,10 +48,18 @@ def final_performance(curves: pd.DataFrame) -> Analysis:
 def final_scores(curves: pd.DataFrame) -> dict[tuple, dict[str, np.ndarray]]:
     """Condition without its task (`SETTING`) → task → the last held-out return of each seed."""
     held_out = curves[curves["split"] == "eval"]
-    return {
+    found = {
         key: {str(task): final_returns(mine).to_numpy() for task, mine in rows.groupby("task", sort=True)}
         for key, rows in held_out.groupby(SETTING, sort=False)
     }
+    return dict(sorted(found.items(), key=lambda each: _place(**dict(zip(SETTING, each[0], strict=True)))))
+
+
+def _place(view: str, frontend: str, reward_p: float, shaping: str, **others: str) -> tuple:
+    """Plain pixels come first, then the other views, then less reward; front-ends and shaping after all of these."""
+    known = VIEWS.index(view) if view in VIEWS else len(VIEWS)
+    own = (frontend != "identity", frontend, shaping != "none", shaping)
+    return (*others.values(), *own, known, view, -reward_p)
 
 
 def _pooled(scores: Scores) -> np.ndarray:

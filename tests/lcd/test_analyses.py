@@ -150,6 +150,10 @@ def test_conditions_are_compared_with_the_pixels_of_their_own_agent_on_the_same_
     # The front-end's areas are above two tasks' pixels, below one's and equal to one's, where noise decides.
     assert 0.5 <= better["ppo", "flow", "none", "pixels", 1.0] <= 0.75
     assert table["tasks"]["ppo", "identity", "subgoals", "semantic", 1.0] == 2
+    mine = [key[1:] for key in table.index if key[0] == "ppo"]
+    assert mine[0] == ("identity", "none", "pixels", 1.0)
+    assert [key[-1] for key in mine if key[:3] == ("identity", "none", "semantic")] == [1.0, 0.75, 0.5, 0.25]
+    assert mine[-1] == ("flow", "none", "pixels", 1.0)
 
 
 def test_the_gap_between_levels_is_told(make_study):

@@ -15,7 +15,7 @@ import bench_coverage
 def table():
     chosen = {name: bench_coverage.populations()[name] for name in ("normal", "beta", "boundary: no hardness")}
     found = bench_coverage.coverage(chosen, 600, 300, ("t × bootstrap SE", "percentile"))
-    return pd.DataFrame(found).set_index(["population", "method", "statistic", "seeds"])["kept"]
+    return pd.DataFrame(found).set_index(["population", "method", "statistic", "seeds"])["kept"].sort_index()
 
 
 @pytest.mark.parametrize("statistic", ["auc", "phi_paper", "phi_calibrated", "psi_calibrated"])
