@@ -28,7 +28,8 @@ TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000"}
 
 def train_ours(seed: int, steps: int, file: Path, precision: str) -> None:
     """Train one seed of our PPO and write (step, return) of every finished episode."""
-    from lightning.pytorch import Callback, Trainer
+    from lightning.pytorch import Callback
+    from ppo_cases import trainer
 
     from lcd.agents.ppo import PPO, PPOConfig
     from lcd.agents.rollout import Rollouts, loader
@@ -65,18 +66,7 @@ def train_ours(seed: int, steps: int, file: Path, precision: str) -> None:
                 episodes.append((rollouts.step, found["return_mean"], int(found["episodes"])))
                 print(*episodes[-1], flush=True)
 
-    trainer = Trainer(
-        max_epochs=1,
-        logger=False,
-        callbacks=[Log()],
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        accelerator="cpu",
-        precision=precision,
-        devices=1,
-    )
-    trainer.fit(agent, loader(rollouts))
+    trainer(precision, Log()).fit(agent, loader(rollouts))
     file.write_text(json.dumps(episodes))
 
 

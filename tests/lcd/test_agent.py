@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from fitting import fit
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
-from lightning.pytorch import Trainer
 from torch import nn
 
 from lcd.agents import agents, validate
@@ -17,7 +17,7 @@ from lcd.agents.networks import ActorCritic
 from lcd.agents.normalise import RewardNormaliser
 from lcd.agents.population import Population
 from lcd.agents.ppo import PPO, PPOConfig, advantages, standardise
-from lcd.agents.rollout import Rollouts, loader, uniforms
+from lcd.agents.rollout import Rollouts, uniforms
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
 
@@ -238,7 +238,7 @@ def test_acting_and_learning_agree_in_half_precision(execution):
 
     config = PPOConfig(copies=4, rollout=16, minibatches=1, epochs=1, execution=execution)
     agent = Watched(config, (1,), 2, [0, 1], nn.Identity())
-    run_trainer(agent, Rollouts(Corridor(8), [0, 1], agent, 16, 3, 0.9, True), precision="bf16-mixed")
+    fit(agent, Rollouts(Corridor(8), [0, 1], agent, 16, 3, 0.9, True), precision="bf16-mixed")
     assert ratios == pytest.approx([0.0] * 3, abs=1e-6)
 
 
@@ -281,19 +281,5 @@ def train(seeds, iterations, execution="auto"):
     agent = make_agent(seeds, copies=4, config=config)
     env = Corridor(4 * len(seeds))
     rollouts = Rollouts(env, seeds, agent, config.rollout, iterations, config.gamma, normalise=True)
-    run_trainer(agent, rollouts)
+    fit(agent, rollouts)
     return agent, rollouts
-
-
-def run_trainer(agent, rollouts, precision="32-true"):
-    trainer = Trainer(
-        max_epochs=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        accelerator="cpu",
-        precision=precision,
-        devices=1,
-    )
-    trainer.fit(agent, loader(rollouts))

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from fitting import fit
 from gymnasium.vector import AutoresetMode
-from lightning.pytorch import Trainer
 from lightning.pytorch.plugins.precision import MixedPrecision
 from torch import nn
 
 from lcd.agents.ppo import PPO, PPOConfig
 from lcd.agents.recurrent import RecurrentPPO, RecurrentPPOConfig
-from lcd.agents.rollout import Rollouts, loader
+from lcd.agents.rollout import Rollouts
 from lcd.envs.errors import InputError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -26,17 +26,7 @@ def learned(kind, config, plugins=(), seeds=(0, 1), **named):
     agent = kind(config, (1,), 2, list(seeds), nn.Identity())
     env = Corridor(4 * len(seeds), mode=AutoresetMode.NEXT_STEP)
     rollouts = Rollouts(env, list(seeds), agent, config.rollout, 2, config.gamma, normalise=True)
-    Trainer(
-        max_epochs=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        accelerator="cpu",
-        plugins=list(plugins),
-        devices=1,
-        **named,
-    ).fit(agent, loader(rollouts))
+    fit(agent, rollouts, plugins=list(plugins), **named)
     return torch.cat([weight.detach().flatten() for weight in agent.networks.weights]), agent.losses
 
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 import torch
+from fitting import fit
 from known_tasks import Bandit, Chain, Grid
-from lightning.pytorch import Trainer
 from scipy.stats import mannwhitneyu
 from torch import nn
 
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.ppg import PPG, VARIANTS
 from lcd.agents.ppo import PPO
-from lcd.agents.rollout import Rollouts, loader
+from lcd.agents.rollout import Rollouts
 
 COMMON = {"learning_rate": 5e-3, "width": 16, "gamma": 0.95, "entropy": 0.003, "epochs": 4}
 PHASES = {"value_epochs": 4, "phase": 4, "auxiliary_epochs": 2, "auxiliary_rollouts": 8}
@@ -29,16 +29,7 @@ def train(agent, task, seeds, steps):
     env = task(config.copies * len(seeds), seed=1)
     rollouts = Rollouts(env, seeds, agent, config.rollout, total, config.gamma, True)
     evaluator = Evaluator(task(32 * len(seeds), seed=2), seeds, episodes=4)
-    trainer = Trainer(
-        max_epochs=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        accelerator="cpu",
-        devices=1,
-    )
-    trainer.fit(agent, loader(rollouts))
+    fit(agent, rollouts)
     return np.array([row["return_mean"] for row in evaluator(agent, rollouts.step)])
 
 

@@ -6,15 +6,15 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
+from fitting import fit
 from gymnasium import spaces
 from known_tasks import Bandit, Chain
-from lightning.pytorch import Trainer
 from torch import nn
 
 from lcd.agents import validate
 from lcd.agents.policies import Categorical, Gaussian
 from lcd.agents.ppg import PPG, VARIANTS, PPGConfig
-from lcd.agents.rollout import Rollouts, loader
+from lcd.agents.rollout import Rollouts
 from lcd.envs.errors import InputError
 
 SIZES = {"copies": 4, "rollout": 8, "minibatches": 2, "phase": 2, "auxiliary_epochs": 2, "auxiliary_rollouts": 2}
@@ -176,16 +176,7 @@ def train(agent, iterations, seeds, env=None):
     config = agent.config
     env = env or Bandit(config.copies * len(seeds))
     rollouts = Rollouts(env, list(seeds), agent, config.rollout, iterations, config.gamma, True)
-    trainer = Trainer(
-        max_epochs=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        accelerator="cpu",
-        devices=1,
-    )
-    trainer.fit(agent, loader(rollouts))
+    fit(agent, rollouts)
     return agent
 
 
