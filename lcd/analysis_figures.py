@@ -11,13 +11,16 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from lcd.aggregates import performance_profile, with_interval
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.levels import SETTING, final_scores
-from lcd.diagnosis import CONDITIONS, REWARDS, VIEWS, Diagnosis
-from lcd.figures import INK, MUTED, STYLES, mean_curve, new_figure, short, styled_figure
+from lcd.contrasts import HEADLINE, PERCEPTION, Contrast
+from lcd.curve_index import CurveIndex
+from lcd.diagnosis import KEYS, Diagnosis, solved_views
+from lcd.figures import INK, MUTED, mean_curve, new_figure, short, styled_figure, styles
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 MARKERS = ("o", "s", "^", "D")
 LEVELS = np.linspace(0, 1, 51)
-LINES = {"views": VIEWS, "rewards": REWARDS}
+VIEW_STYLES = dict(zip(PERCEPTION.values, styles(PERCEPTION), strict=True))
+LINES = {"views" if contrast is PERCEPTION else "rewards": contrast for contrast in HEADLINE}
 # Analysis to the columns drawn, the column that tells series apart, and what the axis shows.
 DOTS: dict[str, tuple[tuple[str, ...], str | None, str]] = {
     "synergy": (("sum of parts", "both"), None, "AUC over the baseline"),
@@ -42,9 +45,10 @@ def analysis_figures(
         return
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none") & (curves["split"] == "train")]
     for agent, mine in plain.groupby("agent", sort=True):
-        for name in LINES:
-            if mine["task"].nunique() and _has(mine, LINES[name][1:]):
-                yield f"training-{name}-{_safe(agent)}", curve_grid(mine, name, narrow)
+        for name, contrast in LINES.items():
+            grid = curve_grid(mine, contrast, narrow)
+            if grid is not None:
+                yield f"training-{name}-{_safe(agent)}", grid
 
 
 @styled_figure
@@ -115,7 +119,9 @@ def profiles(curves: pd.DataFrame, narrow: bool = False) -> Figure:
             if of["shaping"] != "none" or of["reward_p"] != 1 or len(scores) < 2:
                 continue
             plain = of["frontend"] == "identity"
-            colour, dashes = STYLES[of["view"]] if plain and of["view"] in STYLES else next(others, (MUTED, ":"))
+            colour, dashes = (
+                VIEW_STYLES[of["view"]] if plain and of["view"] in VIEW_STYLES else next(others, (MUTED, ":"))
+            )
             label = str(of["view"]).replace("_", " ") if plain else str(of["frontend"])
             share, low, high = with_interval(partial(performance_profile, thresholds=LEVELS), scores, resamples=200)
             axes.plot(LEVELS, share, color=colour, linestyle=dashes, label=short(label, 24), linewidth=1.7)
@@ -150,19 +156,24 @@ def scatter(diagnosis: Diagnosis, analysis: Analysis, narrow: bool = False) -> F
 
 
 @styled_figure
-def curve_grid(curves: pd.DataFrame, lines: str, narrow: bool = False) -> Figure:
-    """A small panel a task: returns over training steps by view, or by reward p (figures 6 to 11)."""
-    tasks = list(curves.groupby("task", sort=True))
+def curve_grid(curves: pd.DataFrame, contrast: Contrast, narrow: bool = False) -> Figure | None:
+    """A small panel a task: returns over training steps under a contrast's conditions (figures 6 to 11).
+
+    None where no variant was trained.
+    """
+    index, solved = CurveIndex(curves), solved_views(curves)
+    tasks = [dict(zip(KEYS, key, strict=True)) for key in sorted({tuple(w[k] for k in KEYS) for w in index})]
+    if not any(index.under(row, each) for row in tasks for each in contrast.conditions(solved[row["benchmark"]])[1:]):
+        return None
     columns = min(2 if narrow else 4, len(tasks))
     rows = -(-len(tasks) // columns)
     figure = new_figure(4.4 if narrow else 9.6, 0.8 + 1.7 * rows)
     panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
-    for axes, (task, mine) in zip(panels, tasks, strict=False):
-        for condition in LINES[lines]:
-            name = "p1" if lines == "rewards" and condition == "semantic" else condition
-            label = name.replace("_", " ") if lines == "views" else f"p = {name[1:]}"
-            mean_curve(axes, mine, condition, label, STYLES[name])
-        axes.set_title(short(str(task).rpartition("/")[2], 20), loc="left", fontsize=8.5)
+    for axes, row in zip(panels, tasks, strict=False):
+        conditions = contrast.conditions(solved[row["benchmark"]])
+        for condition, value, style in zip(conditions, contrast.values, styles(contrast), strict=True):
+            mean_curve(axes, index.under(row, condition), contrast.label(value), style)
+        axes.set_title(short(row["task"].rpartition("/")[2], 20), loc="left", fontsize=8.5)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.tick_params(labelsize=7.5)
     for axes in panels[len(tasks) :]:
@@ -171,11 +182,6 @@ def curve_grid(curves: pd.DataFrame, lines: str, narrow: bool = False) -> Figure
     figure.supxlabel("environment steps", fontsize=9)
     figure.supylabel("return on training levels, normalised", fontsize=9)
     return figure
-
-
-def _has(curves: pd.DataFrame, conditions: Sequence[str]) -> bool:
-    wanted = [CONDITIONS[name] for name in conditions]
-    return any(((curves["view"] == view) & np.isclose(curves["reward_p"], p)).any() for view, p in wanted)
 
 
 def _safe(name: object) -> str:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from lcd.definitions import DEFINITIONS
+from lcd.contrasts import DEFINITIONS
 from lcd.envs.errors import InputError
-from lcd.scoring import SCORES, TaskSamples, score_replicates
+from lcd.scoring import TaskSamples, score_columns, score_replicates
 from lcd.statistics import half_width
 
 LEVELS = {"perception": "perception_level", "reward": "reward_level"}
@@ -83,7 +83,7 @@ def _measures(rows: pd.DataFrame, samples: Mapping[tuple, TaskSamples], least: f
         name: {
             measure: _correlation(
                 rows[f"{score}_{name}"].to_numpy(float),
-                drawn[..., SCORES.index(f"{score}_{name}")],
+                drawn[..., score_columns().index(f"{score}_{name}")],
                 rows[LEVELS[kind]].to_numpy(float),
                 count,
             )

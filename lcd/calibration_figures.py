@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 
 from lcd.calibration import LEVELS, MEASURES
-from lcd.definitions import DEFINITIONS
+from lcd.contrasts import DEFINITIONS
 from lcd.diagnosis import Diagnosis
 from lcd.figures import save_figure
 

@@ -93,6 +93,12 @@ def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
     return clean[[*COLUMNS, *(name for name in clean.columns if name not in COLUMNS)]]
 
 
+def varied_task(task: str, knobs: Mapping[str, Any]) -> str:
+    """What curves call a task with changed knobs."""
+    written = ",".join(f"{key}={value}" for key, value in sorted(knobs.items()))
+    return f"{task}[{written}]" if written else task
+
+
 def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.ndarray, np.ndarray]]:
     """Curves of the column `normalised` by the values of `keys`: (steps in order, returns)."""
     ordered = frame.sort_values([*keys, "step"])

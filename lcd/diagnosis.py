@@ -2,58 +2,38 @@
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from lcd.calibration import calibrate, ground_truth
-from lcd.curves import attach_ranges, check_curves
-from lcd.definitions import DEFINITIONS, REWARDS, Definition, get_definition
+from lcd.contrasts import (
+    DEFINITIONS,
+    HEADLINE,
+    KNOB,
+    PERCEPTION,
+    Condition,
+    Contrast,
+    all_conditions,
+    check_definition,
+    most_solved,
+    solved_view,
+)
+from lcd.curve_index import Curve, CurveIndex
+from lcd.curves import attach_ranges, check_curves, varied_task
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
+from lcd.judging import ENDS, ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.ranks import add_ranks
-from lcd.scoring import CONDITIONS, SCORES, TaskSamples, curves_by_condition, samples_between, span
-from lcd.statistics import LEVEL, METHOD, RESAMPLES, bootstrap, iqm
+from lcd.scoring import score_columns
+from lcd.statistics import LEVEL, METHOD, RESAMPLES
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
-VIEWS = ("pixels", "figure_ground", "semantic")
-ROUNDING = 1e-9  # what floating point may add to an area must not decide a status
-STATUSES = {
-    "ok": "scored",
-    "floor": "unsolved under every condition: not diagnosable at this budget",
-    "no_pixels_signal": "nothing learned from pixels: the gain is told as a difference, φ left out",
-    "ceiling": "solved at once under every condition: easy",
-    "single_task": "the only diagnosable task: there is nothing to scale its score against",
-    "no_spread": "all tasks score the same: there is nothing to scale by",
-    "missing_view": "not trained on all three views: φ needs pixels, figure_ground and semantic",
-    "missing_p": "not trained at every reward p: ψ needs 1, 0.75, 0.5 and 0.25 on the semantic view",
-}
-
-
-@dataclass(frozen=True)
-class Thresholds:
-    """Where a task stops being diagnosable, in normalised return.
-
-    Parameters
-    ----------
-    floor
-        A task whose every condition has a mean AUC of at most this is unsolved.
-    ceiling
-        A task whose every condition has a mean AUC of at least this is solved at once.
-    no_signal
-        An AUC on pixels of at most this (the ε of the definitions) cannot be divided by.
-    overlap
-        Least share of the steps that the curves of a task must have in common.
-    """
-
-    floor: float = 0.05
-    ceiling: float = 0.95
-    no_signal: float = 0.01
-    overlap: float = 0.9
+KEYS = (*GROUP, "task")
 
 
 @dataclass(frozen=True)
@@ -72,21 +52,43 @@ class Diagnosis:
     notes
         Sentences about the curves that a reader should know.
     definition
-        Which of `lcd.definitions.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
+        Which of `lcd.contrasts.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
     calibration
         Definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high; empty where
         the tasks' true hardness is not known. See `lcd.calibration.calibrate`.
     cost
         What the curves took, as `lcd.pipelines.cost.spent` tells it; empty where nobody knows.
+    index
+        The held-out curves, by condition and seed.
+    contrasts
+        What was asked of each task: φ and ψ, and a study's further contrasts.
+    solved
+        Benchmark to the view in which perception is out of the way: where `lcd.contrasts.SOLVED` was asked for.
     """
 
     table: pd.DataFrame
     curves: pd.DataFrame = field(repr=False)
-    thresholds: Thresholds = Thresholds()
+    thresholds: Thresholds = field(default_factory=Thresholds)
     notes: tuple[str, ...] = ()
     definition: str = "paper"
     calibration: dict[str, Any] = field(default_factory=dict)
     cost: dict[str, Any] = field(default_factory=dict)
+    index: CurveIndex = field(default_factory=CurveIndex, repr=False)
+    contrasts: tuple[Contrast, ...] = HEADLINE
+    solved: dict[str, str] = field(default_factory=dict)
+
+    def conditions(self, benchmark: str | None = None) -> dict[str, Condition]:
+        """The conditions of the contrasts by name; without a benchmark those of all."""
+        views = self.solved.values() if benchmark is None else [self.solved[benchmark]]
+        return conditions_at(self.contrasts, views)
+
+    def conditions_of(self, contrast: Contrast, benchmark: str) -> tuple[Condition, ...]:
+        """What a contrast compares on a benchmark, in order."""
+        return contrast.conditions(self.solved[benchmark])
+
+    def curves_under(self, row: Mapping[str, Any], condition: Condition) -> dict[int, Curve]:
+        """Seed → held-out curve of a row of the table under a condition."""
+        return self.index.under({name: row[name] for name in KEYS}, condition)
 
     @classmethod
     def empty(cls) -> "Diagnosis":
@@ -97,7 +99,9 @@ class Diagnosis:
         """The diagnosis without its curves, as strict JSON: what is not a number is null."""
         content = {
             "definition": self.definition,
-            "definitions": {name: definition.formula for name, definition in DEFINITIONS.items()},
+            "definitions": DEFINITIONS,
+            "contrasts": [_described(contrast) for contrast in self.contrasts],
+            "solved_views": self.solved,
             "interval": {"level": LEVEL, "method": METHOD, "resamples": RESAMPLES, "unit": "seed"},
             "thresholds": asdict(self.thresholds),
             "notes": list(self.notes),
@@ -111,11 +115,20 @@ class Diagnosis:
     def from_json(cls, text: str) -> "Diagnosis":
         """Read back what `to_json` wrote; the curves are left empty."""
         content = json.loads(text)
-        table = pd.DataFrame(content["tasks"], columns=list(table_columns()))
-        table = table.astype(dict.fromkeys(numeric_columns(), float) | {"seeds": int})
+        contrasts = tuple(Contrast(**{**each, "formulas": {}}) for each in content["contrasts"])
+        known = {each.name: each for each in HEADLINE}
+        contrasts = tuple(known.get(each.name, each) for each in contrasts)
+        solved = content["solved_views"]
+        table = pd.DataFrame(content["tasks"])
+        if table.empty:
+            table = pd.DataFrame(columns=list(table_columns(contrasts, solved.values())))
+        numeric = [name for name in table if name not in (*GROUP, "task") and not name.endswith("status")]
+        table = table.astype(dict.fromkeys(numeric, float) | {"seeds": int})
         told = {key: content.get(key, {}) for key in ("calibration", "cost")}
         thresholds = Thresholds(**content["thresholds"])
-        return cls(table, pd.DataFrame(), thresholds, tuple(content["notes"]), content["definition"], **told)
+        notes = tuple(content["notes"])
+        return cls(table, pd.DataFrame(), thresholds, notes, content["definition"], **told,
+                   contrasts=contrasts, solved=solved)  # fmt: skip
 
     def save(self, folder: str | Path) -> dict[str, Path]:
         """Write `diagnosis.json` and `challenge.csv` into a folder, each whole or not at all."""
@@ -133,6 +146,7 @@ def diagnose_curves(
     thresholds: Thresholds | None = None,
     definition: str = "paper",
     levels: Mapping[str, float] | None = None,
+    contrasts: Sequence[Contrast] = HEADLINE,
 ) -> Diagnosis:
     """Tell what makes each task hard from held-out learning curves.
 
@@ -150,6 +164,8 @@ def diagnose_curves(
     levels
         Task to the nominal level of its intervals, where that is not 95 %: tasks that were looked at repeatedly need
         a higher one to keep 95 % (see `lcd.sequential`).
+    contrasts
+        What is asked of each task; φ and ψ always are.
 
     Returns
     -------
@@ -168,23 +184,83 @@ def diagnose_curves(
     promise too much with few seeds. One seed has no interval. Those of phi and psi are the raw ones scaled as
     the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
     """
-    thresholds, chosen = thresholds or Thresholds(), get_definition(definition)
+    thresholds, definition = thresholds or Thresholds(), check_definition(definition)
     held_out, curves, notes = _held_out(dataframe, ranges)
-    keys = [*GROUP, "task"]
-    rows, samples = [], {}
-    for key, of_task in held_out.groupby(keys, sort=True):
-        found, samples[key] = _diagnose_task(of_task, key[-1], thresholds, chosen, (levels or {}).get(key[-1], LEVEL))
-        rows.append(dict(zip(keys, key, strict=True)) | ground_truth(key[0], key[-1]) | found)
-    table = pd.DataFrame(rows)
-    for score in ("phi", "psi"):
-        _scale(table, score)
-    add_ranks(table, samples, GROUP, chosen, thresholds.no_signal)
+    contrasts = (*HEADLINE, *(each for each in contrasts if each not in HEADLINE))
+    solved = solved_views(held_out)
+    index = CurveIndex(held_out)
+    rows, samples = [], {contrast.name: {} for contrast in contrasts}
+    for key in _tasks(index, contrasts):
+        row, level = dict(zip(KEYS, key, strict=True)), (levels or {}).get(key[-1], LEVEL)
+        numbers = TaskNumbers(index, row, solved[row["benchmark"]], thresholds, level)
+        for asked in (HEADLINE, *((each,) for each in contrasts[len(HEADLINE) :])):
+            found = numbers.add(asked)
+            for contrast in asked:
+                samples[contrast.name][key] = found
+        rows.append(row | ground_truth(key[0], key[-1]) | judge(numbers, contrasts, definition))
+    table = pd.DataFrame(rows).reindex(columns=table_columns(contrasts, solved.values()))
+    for contrast in contrasts:
+        _scale(table, contrast.name)
+        add_ranks(table, samples[contrast.name], GROUP, contrast, definition, thresholds.no_signal)
     scaled = table[["phi_status", "psi_status"]].isin(["single_task", "no_spread"])
     reason = table["phi_status"].where(scaled["phi_status"], table["psi_status"])
     table["status"] = table["status"].mask((table["status"] == "ok") & scaled.any(axis=1), reason)
-    calibration = calibrate(table, samples, GROUP, thresholds.no_signal)
-    notes = (*notes, *_unused_views(held_out))
-    return Diagnosis(table[list(table_columns())], curves, thresholds, notes, chosen.name, calibration)
+    calibration = calibrate(table, samples[PERCEPTION.name], GROUP, thresholds.no_signal)
+    notes = (*notes, *_unused_views(held_out, contrasts, solved))
+    return Diagnosis(
+        table, curves, thresholds, notes, definition, calibration, index=index, contrasts=contrasts, solved=solved
+    )
+
+
+def solved_views(curves: pd.DataFrame) -> dict[str, str]:
+    """Benchmark → the view in which perception is out of the way: where its rewards were thinned.
+
+    Where they were thinned in several views, or in none, it is the benchmark's own, or the most solved that is there.
+    """
+    thinned = curves[curves["reward_p"] < 1]
+    found = {}
+    for benchmark, rows in curves.groupby("benchmark", sort=True):
+        where = set(thinned.loc[thinned["benchmark"] == benchmark, "view"]) or set(rows["view"])
+        own = _own_solved_view(str(benchmark))
+        found[str(benchmark)] = own if own in where else most_solved(sorted(where))
+    return found
+
+
+def _own_solved_view(benchmark: str) -> str | None:
+    # A "module:object" in somebody's file would be imported, and reading curves must not run code.
+    if ":" in benchmark:
+        return None
+    try:
+        from lcd.envs.benchmarks import get_benchmark
+
+        return solved_view(get_benchmark(benchmark))
+    except (InputError, ImportError):
+        return None
+
+
+def _tasks(index: CurveIndex, contrasts: Sequence[Contrast]) -> list[tuple[str, ...]]:
+    """The rows of the table: tasks by group, but for those that were trained as a variant of another one alone."""
+    trained = Counter(tuple(where[name] for name in KEYS) for where in index)
+    bases, variants = set(), set()
+    for contrast in contrasts[len(HEADLINE) :]:
+        for key in trained:
+            base = _base(dict(zip(KEYS, key, strict=True)), contrast)
+            if base is not None and base != key:
+                bases.add(base)
+                variants.add(key)
+    return sorted({*(key for key in trained if key not in variants or trained[key] > 1), *bases})
+
+
+def _base(row: dict[str, str], contrast: Contrast) -> tuple[str, ...] | None:
+    """The row of the table to which a task belongs as one of a contrast's variants."""
+    for value in contrast.values:
+        if contrast.axis in GROUP and row[contrast.axis] == value:
+            return tuple((row | {contrast.axis: contrast.baseline}).values())
+        if contrast.axis.startswith(KNOB) and value is not None:
+            suffix = varied_task("", {contrast.axis.removeprefix(KNOB): value})
+            if row["task"].endswith(suffix):
+                return tuple((row | {"task": row["task"].removesuffix(suffix)}).values())
+    return None
 
 
 def normalised_curves(
@@ -207,89 +283,27 @@ def _held_out(
     return held_out, curves, notes
 
 
-def numeric_columns() -> tuple[str, ...]:
-    """Columns of the table that hold numbers."""
-    scores = ("phi", "psi", "phi_raw", "psi_raw", *SCORES, "phi_rank", "psi_rank")
-    measures = (*(f"auc_{name}" for name in CONDITIONS), *(f"final_{name}" for name in CONDITIONS))
-    bounded = (name + end for name in (*scores, *measures) for end in ("", "_low", "_high"))
-    return (*bounded, "perception_level", "reward_level", "seeds", "steps")
+def conditions_at(contrasts: Sequence[Contrast], views: Iterable[str]) -> dict[str, Condition]:
+    """The conditions of contrasts by name, for benchmarks with these solved views."""
+    found: dict[str, Condition] = {}
+    for view in dict.fromkeys(views) or [PERCEPTION.values[-1]]:
+        found = all_conditions(contrasts, view) | found
+    return found
 
 
-def table_columns() -> tuple[str, ...]:
-    """Columns of the table, in order."""
-    return (*GROUP, "task", *numeric_columns(), "status", "phi_status", "psi_status")
-
-
-def _diagnose_task(
-    rows: pd.DataFrame, task: str, thresholds: Thresholds, definition: Definition, level: float
-) -> tuple[dict, TaskSamples]:
-    """Unscaled scores of one task, and the per-seed areas that they come from."""
-    curves = curves_by_condition(rows)
-    names = list(curves)
-    numbers = dict.fromkeys(numeric_columns(), math.nan) | {"seeds": 0}
-    for known in ("perception_level", "reward_level"):
-        numbers.pop(known)
-    samples = TaskSamples((), (), ())
-    if names:
-        low, high = span(curves, f"task '{task}'", thresholds.overlap)
-        samples = samples_between(curves, low, high)
-        finals = [np.array([np.interp(high, *curve) for curve in curves[name].values()]) for name in names]
-        estimate, interval = samples.intervals(thresholds.no_signal, level)
-        numbers |= _columns([*(f"auc_{name}" for name in names), *SCORES], estimate, *interval)
-        spread = bootstrap(finals, lambda averages: averages, paired=samples.paired, aggregate=iqm, level=level)
-        numbers |= _columns([f"final_{name}" for name in names], [iqm(final) for final in finals], *spread)
-        numbers |= {"seeds": samples.count, "steps": high}
-    return _judge(numbers, names, thresholds, definition), samples
-
-
-def _columns(names: list[str], *ends: Any) -> dict[str, float]:
-    """Estimates, lower and upper bounds as columns of the table."""
-    return {
-        name + end: float(values[index])
-        for end, values in zip(("", "_low", "_high"), ends, strict=True)
-        for index, name in enumerate(names)
-    }
-
-
-def _judge(numbers: dict, names: list[str], thresholds: Thresholds, definition: Definition) -> dict:
-    """Add the statuses, and take back the scores that they rule out."""
-    means = [numbers[f"auc_{name}"] for name in names]
-    statuses = {each.name: _statuses(numbers, names, thresholds, each) for each in DEFINITIONS.values()}
-    for name, of_scores in statuses.items():
-        for score, reason in zip(("phi", "psi"), of_scores, strict=True):
-            if reason != "ok":
-                numbers |= {f"{score}_{name}{end}": math.nan for end in ("", "_low", "_high")}
-    for score in ("phi", "psi"):
-        numbers |= {f"{score}_raw{end}": numbers[f"{score}_{definition.name}{end}"] for end in ("", "_low", "_high")}
-    phi, psi = statuses[definition.name]
-    status = "missing_view" if (phi, psi) == ("missing_view", "missing_p") else "ok"
-    if _unsolved(means, thresholds):
-        status = "floor"
-    elif definition.divides_by_pixels and numbers["auc_pixels"] <= thresholds.no_signal + ROUNDING:
-        status = "no_pixels_signal"
-    elif means and min(means) >= thresholds.ceiling - ROUNDING:
-        status = "ceiling"
-    return numbers | {"status": status, "phi_status": phi, "psi_status": psi}
-
-
-def _statuses(numbers: dict, names: list[str], thresholds: Thresholds, definition: Definition) -> tuple[str, str]:
-    """Why a definition has no φ and no ψ, or "ok"."""
-    phi = "ok" if set(VIEWS) <= set(names) else "missing_view"
-    psi = "ok" if set(REWARDS) <= set(names) else "missing_p"
-    floor = _unsolved([numbers[f"auc_{name}"] for name in names], thresholds)
-    if definition.divides_by_pixels:
-        if floor:
-            return "floor", "floor"
-        if phi == "ok" and numbers["auc_pixels"] <= thresholds.no_signal + ROUNDING:
-            phi = "no_pixels_signal"
-    elif phi == "ok" and numbers["auc_figure_ground"] + numbers["auc_semantic"] <= 2 * thresholds.floor + ROUNDING:
-        # Nothing is learned that pixels could lose a share of; a ψ that counts what is missing has no such limit.
-        phi = "floor"
-    return phi, psi
-
-
-def _unsolved(means: list[float], thresholds: Thresholds) -> bool:
-    return bool(means) and max(means) <= thresholds.floor + ROUNDING
+def table_columns(contrasts: Sequence[Contrast] = HEADLINE, solved: Iterable[str] = ()) -> tuple[str, ...]:
+    """Columns of a diagnosis' table, in order."""
+    names, conditions = [contrast.name for contrast in contrasts], conditions_at(contrasts, solved)
+    scores = (
+        *names,
+        *(f"{name}_raw" for name in names),
+        *score_columns(contrasts),
+        *(f"{name}_rank" for name in names),
+    )
+    measures = (*(f"auc_{name}" for name in conditions), *(f"final_{name}" for name in conditions))
+    bounded = (name + end for name in (*scores, *measures) for end in ENDS)
+    statuses = (f"{name}_status" for name in names)
+    return (*KEYS, *bounded, "perception_level", "reward_level", "seeds", "steps", "status", *statuses)
 
 
 def _scale(table: pd.DataFrame, score: str) -> None:
@@ -307,14 +321,23 @@ def _scale(table: pd.DataFrame, score: str) -> None:
                 table.loc[scored, score + end] = (unscaled - raw.min()) / (raw.max() - raw.min())
 
 
-def _unused_views(held_out: pd.DataFrame) -> list[str]:
-    unused = sorted(set(held_out["view"]) - set(VIEWS))
-    return [f"The view '{view}' takes no part in φ or ψ: they compare {', '.join(VIEWS)}." for view in unused]
+def _unused_views(held_out: pd.DataFrame, contrasts: Sequence[Contrast], solved: Mapping[str, str]) -> list[str]:
+    used = list(dict.fromkeys(each.view for each in conditions_at(contrasts, solved.values()).values()))
+    return [
+        f"The view '{view}' takes no part in φ or ψ: they compare {', '.join(used)}."
+        for view in sorted(set(held_out["view"]) - set(used))
+    ]
+
+
+def _described(contrast: Contrast) -> dict[str, Any]:
+    """A contrast as plain data: its formulas are named."""
+    plain = {entry.name: getattr(contrast, entry.name) for entry in fields(contrast)}
+    return plain | {"formulas": {name: formula.words for name, formula in contrast.formulas.items()}}
 
 
 def _strict(value: Any) -> Any:
     """Nested content that strict JSON can hold."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: _strict(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_strict(each) for each in value]

@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
 
@@ -17,23 +17,29 @@ from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter
 from matplotlib.transforms import Bbox
 
-from lcd.curves import split_curves
-from lcd.diagnosis import CONDITIONS, GROUP, REWARDS, VIEWS, Diagnosis
+from lcd.contrasts import HEADLINE, Contrast
+from lcd.curve_index import Curve
+from lcd.diagnosis import GROUP, Diagnosis
 from lcd.files import write_atomic
 from lcd.statistics import mean_interval
 
 INK, MUTED, GRID = "#1f2933", "#64707d", "#d9dee4"
-# Okabe and Ito's colours for the views (a set), one hue from dark to light for reward p (an order); dashes tell the
-# lines apart without colour.
-STYLES = {
-    "pixels": ("#d55e00", "-"),
-    "figure_ground": ("#009e73", (0, (5, 1.5))),
-    "semantic": ("#0072b2", (0, (1.2, 1.2))),
-    "p1": ("#08306b", "-"),
-    "p0.75": ("#2171b5", (0, (5, 1.5))),
-    "p0.5": ("#5a9fd4", (0, (3, 1.2, 1, 1.2))),
-    "p0.25": ("#8fb8dd", (0, (1.2, 1.2))),
-}
+# Okabe and Ito's colours for a set of values, one hue from dark to light for amounts; dashes tell the lines apart
+# without colour.
+SET_STYLES = (
+    ("#d55e00", "-"),
+    ("#009e73", (0, (5, 1.5))),
+    ("#0072b2", (0, (1.2, 1.2))),
+    ("#cc79a7", (0, (3, 1.2, 1, 1.2))),
+    ("#56b4e9", (0, (8, 2))),
+    ("#e69f00", (0, (8, 1.5, 1.2, 1.5))),
+)
+ORDER_STYLES = (
+    ("#08306b", "-"),
+    ("#2171b5", (0, (5, 1.5))),
+    ("#5a9fd4", (0, (3, 1.2, 1, 1.2))),
+    ("#8fb8dd", (0, (1.2, 1.2))),
+)
 POINT = "#0072b2"
 # Names come from files: nothing in them may be taken for mathematics or TeX.
 LOOKS = {
@@ -86,15 +92,13 @@ def all_figures(diagnosis: Diagnosis, narrow: bool = False, threshold: float = 0
     if diagnosis.curves.empty:
         return
     for index, row in diagnosis.table.iterrows():
-        yield f"curves-{index}", learning_curves(curves_of(diagnosis, row), str(row["task"]), narrow)
+        yield f"curves-{index}", learning_curves(diagnosis, row, narrow)
 
 
-def curves_of(diagnosis: Diagnosis, row: pd.Series) -> pd.DataFrame:
-    """The held-out curves behind one row of a diagnosis' table."""
-    curves = diagnosis.curves[diagnosis.curves["split"] == "eval"]
-    for name in (*GROUP, "task"):
-        curves = curves[curves[name] == row[name]]
-    return curves
+def styles(contrast: Contrast) -> list[tuple]:
+    """The (colour, dashes) of each of a contrast's values, in order."""
+    given = ORDER_STYLES if contrast.ordered else SET_STYLES
+    return [given[place % len(given)] for place in range(len(contrast.values))]
 
 
 @styled_figure
@@ -136,36 +140,21 @@ def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: float 
 
 
 @styled_figure
-def learning_curves(curves: pd.DataFrame, task: str, narrow: bool = False) -> Figure:
-    """Held-out learning curves of one task: by view at p = 1, and by reward p on the semantic view.
+def learning_curves(diagnosis: Diagnosis, row: pd.Series, narrow: bool = False) -> Figure:
+    """Held-out learning curves of one task, a panel for each contrast: the mean over seeds with its 95 % interval.
 
-    Parameters
-    ----------
-    curves
-        Its curves with the column `normalised`; the mean over seeds is drawn with its 95 % interval.
-    task
-        Its name, for the title.
-    narrow
-        Put one panel under the other.
+    Args:
+        diagnosis: With its curves.
+        row: A row of its table.
+        narrow: Put one panel under the other.
     """
-    figure = new_figure(*((4.4, 5.6) if narrow else (9.6, 3.5)))
-    panels = figure.subplots(*((2, 1) if narrow else (1, 2)), sharex=True, sharey=True)
-    figure.suptitle(short(task), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
-    by_view = {name: (name.replace("_", " "), STYLES[name]) for name in VIEWS}
-    names = ("p1", *REWARDS[1:])
-    by_p = {key: (f"p = {name[1:]}", STYLES[name]) for key, name in zip(REWARDS, names, strict=True)}
-    for axes, lines, title in zip(panels, (by_view, by_p), ("by view", "by reward p, semantic"), strict=True):
-        for condition, (label, style) in lines.items():
-            mean_curve(axes, curves, condition, label, style)
-        axes.axhline(1, color=INK, linewidth=0.9, zorder=1)
-        axes.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-        axes.set_title(title, loc="left", fontsize=9, color=MUTED, pad=21)
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        if axes.get_legend_handles_labels()[0]:
-            place = {"loc": "lower left", "bbox_to_anchor": (-0.02, 0.985), "borderaxespad": 0}
-            axes.legend(ncols=4, fontsize=8, handlelength=2.2, columnspacing=1.0, **place)
-        else:
-            axes.text(0.5, 0.5, "no such runs", transform=axes.transAxes, ha="center", color=MUTED)
+    asked = [each for each in diagnosis.contrasts if _has_lines(diagnosis, row, each)] or list(diagnosis.contrasts[:1])
+    count = max(len(asked), 2)
+    figure = new_figure(*((4.4, 2.8 * count) if narrow else (4.8 * count, 3.5)))
+    panels = figure.subplots(*((count, 1) if narrow else (1, count)), sharex=True, sharey=True)
+    figure.suptitle(short(str(row["task"])), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    for axes, contrast in zip(panels, [*asked, *[None] * (count - len(asked))], strict=True):
+        _panel_of(axes, diagnosis, row, contrast)
     low, high = panels[0].get_ylim()
     panels[0].set_ylim(max(low, -0.6), min(max(high, 1.08), 1.6))
     # Where the two lines are, in words: 1 is the best possible return, 0 a random agent's.
@@ -176,6 +165,33 @@ def learning_curves(curves: pd.DataFrame, task: str, narrow: bool = False) -> Fi
     figure.supxlabel("environment steps", fontsize=9)
     figure.supylabel("held-out return, normalised", fontsize=9)
     return figure
+
+
+def _has_lines(diagnosis: Diagnosis, row: pd.Series, contrast: Contrast) -> bool:
+    conditions = diagnosis.conditions_of(contrast, row["benchmark"])
+    return contrast in HEADLINE or any(diagnosis.curves_under(row, condition) for condition in conditions)
+
+
+def _panel_of(axes: Axes, diagnosis: Diagnosis, row: pd.Series, contrast: Contrast | None) -> None:
+    """The curves of one contrast's conditions; an empty panel without a contrast."""
+    conditions = () if contrast is None else diagnosis.conditions_of(contrast, row["benchmark"])
+    for condition, value, style in zip(
+        conditions, contrast.values if contrast else (), styles(contrast) if contrast else (), strict=True
+    ):
+        mean_curve(axes, diagnosis.curves_under(row, condition), contrast.label(value), style)
+    axes.axhline(1, color=INK, linewidth=0.9, zorder=1)
+    axes.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    if contrast is not None:
+        views = {condition.view for condition in conditions}
+        where = f", {views.pop().replace('_', ' ')}" if len(views) == 1 else ""
+        axis = contrast.axis.removeprefix("knobs.").replace("_", " ")
+        axes.set_title(f"by {axis}{where}", loc="left", fontsize=9, color=MUTED, pad=21)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    if axes.get_legend_handles_labels()[0]:
+        place = {"loc": "lower left", "bbox_to_anchor": (-0.02, 0.985), "borderaxespad": 0}
+        axes.legend(ncols=4, fontsize=8, handlelength=2.2, columnspacing=1.0, **place)
+    else:
+        axes.text(0.5, 0.5, "no such runs", transform=axes.transAxes, ha="center", color=MUTED)
 
 
 @styled_figure
@@ -320,13 +336,11 @@ def _cost(box: Bbox, frame: Bbox, hard: list[Bbox], soft: list[Bbox]) -> float:
     return hits + 20 * sum(max(0.0, gap) for gap in gaps)
 
 
-def mean_curve(axes: Axes, curves: pd.DataFrame, condition: str, label: str, style: tuple) -> None:
+def mean_curve(axes: Axes, curves: Mapping[int, Curve], label: str, style: tuple) -> None:
     """The mean over seeds of one condition's curves, with its 95 % interval."""
-    view, p = CONDITIONS[condition]
-    chosen = curves[(curves["view"] == view) & np.isclose(curves["reward_p"], p)]
-    if chosen.empty:
+    if not curves:
         return
-    seeds = list(split_curves(chosen, ["seed"]).values())
+    seeds = list(curves.values())
     low, high = max(steps[0] for steps, _ in seeds), min(steps[-1] for steps, _ in seeds)
     grid = np.unique(np.concatenate([steps for steps, _ in seeds]))
     grid = grid[(grid >= low) & (grid <= high)]

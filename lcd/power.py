@@ -9,9 +9,10 @@ import pandas as pd
 from scipy.special import stdtrit
 from scipy.stats import nct
 
-from lcd.definitions import get_definition
-from lcd.diagnosis import GROUP, Thresholds, normalised_curves
-from lcd.scoring import SCORES, TaskSamples, curves_by_condition, samples_between, score_replicates, span
+from lcd.contrasts import HEADLINE, check_definition
+from lcd.curve_index import CurveIndex
+from lcd.diagnosis import GROUP, Thresholds, normalised_curves, solved_views
+from lcd.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, score_replicates, span
 
 MOST_SEEDS = 100_000
 SHARES = (0.25, 0.5, 0.75, 1.0)
@@ -73,21 +74,23 @@ def tell_apart(
         do), best_steps and best_seeds (the pair of them that costs fewest steps in all). A seed's deviation is the
         study's own: the spread of the difference over resampled seeds.
     """
-    chosen, thresholds = get_definition(definition), Thresholds()
+    definition, thresholds = check_definition(definition), Thresholds()
     held_out, _ = normalised_curves(curves, ranges)
     rows = []
-    for key, of_group in held_out.groupby(list(GROUP), sort=True):
-        samples = _samples(of_group, thresholds, shares)
+    index, solved = CurveIndex(held_out), solved_views(held_out)
+    groups = sorted({tuple(where[name] for name in GROUP) for where in index})
+    for key in groups:
+        named = dict(zip(GROUP, key, strict=True))
+        samples = _samples(index, named, solved[named["benchmark"]], thresholds, shares)
         drawn = _replicates(samples, thresholds.no_signal)
-        for score in ("phi", "psi"):
-            column = SCORES.index(f"{score}_{chosen.name}")
+        for contrast in HEADLINE:
+            column = score_columns().index(f"{contrast.name}_{definition}")
             for pair in combinations(samples, 2):
                 found = _of_pair(
                     [samples[t] for t in pair], [drawn[t] for t in pair], column, thresholds.no_signal, power, alpha
                 )
                 if found is not None:
-                    named = dict(zip(GROUP, key, strict=True))
-                    rows.append({"score": score, **named, "task": pair[0], "other": pair[1], **found})
+                    rows.append({"score": contrast.name, **named, "task": pair[0], "other": pair[1], **found})
     columns = ("score", *GROUP, "task", "other", *COLUMNS)
     return pd.DataFrame(rows, columns=list(columns))
 
@@ -98,16 +101,17 @@ COLUMNS = (
 
 
 def _samples(
-    held_out: pd.DataFrame, thresholds: Thresholds, shares: Sequence[float]
+    index: CurveIndex, group: Mapping[str, str], solved: str, thresholds: Thresholds, shares: Sequence[float]
 ) -> dict[str, list[tuple[float, TaskSamples]]]:
     """Task → for each share its steps, and the areas up to there."""
     found = {}
-    for task, rows in held_out.groupby("task", sort=True):
-        curves = curves_by_condition(rows)
+    tasks = sorted({where["task"] for where in index if group.items() <= where.items()})
+    for task in tasks:
+        curves = curves_by_condition(index, {**group, "task": task}, solved)
         if curves:
             low, high = span(curves, f"task '{task}'", thresholds.overlap)
             ends = [low + share * (high - low) for share in shares]
-            found[task] = [(end, samples_between(curves, low, end)) for end in ends]
+            found[task] = [(end, samples_between(curves, low, end, solved)) for end in ends]
     return found
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from lcd.definitions import Definition
-from lcd.scoring import SCORES, TaskSamples, score_replicates
+from lcd.contrasts import Contrast
+from lcd.scoring import TaskSamples, score_columns, score_replicates
 from lcd.statistics import LEVEL, widen
 
 
@@ -16,41 +16,37 @@ def add_ranks(
     table: pd.DataFrame,
     samples: Mapping[tuple, TaskSamples],
     group: Sequence[str],
-    definition: Definition,
+    contrast: Contrast,
+    definition: str,
     least: float,
 ) -> None:
-    """Add phi_rank and psi_rank, with _low and _high, to the table of a diagnosis, in place.
+    """Fill a contrast's rank, with _low and _high, into the table of a diagnosis, in place.
 
     Tasks without the score have no rank; equal scores share their mean rank. Bounds are the quantiles over
     resampled seeds, whose deviations are first widened to what so few seeds leave open; NaN with a single seed.
 
-    Parameters
-    ----------
-    table
-        Rows in the order of `samples`, with the columns of `group`, phi_raw and psi_raw.
-    samples
-        (group…, task) → its per-seed areas.
-    group
-        The columns that tell groups apart.
-    definition
-        The headline's.
-    least
-        The least AUC that scores divide by.
+    Args:
+        table: Rows in the order of `samples`, with the columns of `group` and the contrast's raw score.
+        samples: (group…, task) → its per-seed areas.
+        group: The columns that tell groups apart.
+        contrast: Whose scores are ranked.
+        definition: The headline's.
+        least: The least AUC that scores divide by.
     """
-    keys = list(samples)
-    for score in ("phi", "psi"):
-        table[[f"{score}_rank", f"{score}_rank_low", f"{score}_rank_high"]] = math.nan
+    keys, score = list(samples), contrast.name
     for _, rows in table.groupby(list(group), sort=False):
-        for score in ("phi", "psi"):
-            scored = [place for place in rows.index if not math.isnan(table.loc[place, f"{score}_raw"])]
-            if not scored:
-                continue
-            chosen = {keys[place]: samples[keys[place]] for place in scored}
-            estimate = table.loc[scored, f"{score}_raw"].to_numpy()
-            drawn = score_replicates(chosen, least)[..., SCORES.index(f"{score}_{definition.name}")]
-            low, high = rank_intervals(estimate, drawn, min(each.count for each in chosen.values()))
-            for end, values in (("", rankdata(-estimate)), ("_low", low), ("_high", high)):
-                table.loc[scored, f"{score}_rank{end}"] = values
+        scored = [place for place in rows.index if not math.isnan(table.loc[place, f"{score}_raw"])]
+        if not scored:
+            continue
+        chosen = {keys[place]: samples[keys[place]] for place in scored}
+        estimate = table.loc[scored, f"{score}_raw"].to_numpy()
+        column = score_columns(next(iter(chosen.values())).contrasts).index(
+            f"{score}_{contrast.formula_under(definition)}"
+        )
+        drawn = score_replicates(chosen, least)[..., column]
+        low, high = rank_intervals(estimate, drawn, min(each.count for each in chosen.values()))
+        for end, values in (("", rankdata(-estimate)), ("_low", low), ("_high", high)):
+            table.loc[scored, f"{score}_rank{end}"] = values
 
 
 def rank_intervals(

@@ -18,11 +18,12 @@ from lcd.analyses.analysis import listed
 from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
 from lcd.analysis_figures import analysis_figures
 from lcd.calibration_figures import calibration_figures
+from lcd.contrasts import DEFINITIONS, HEADLINE, PERCEPTION
 from lcd.curves import CURVE
-from lcd.definitions import DEFINITIONS
-from lcd.diagnosis import CONDITIONS, GROUP, STATUSES, VIEWS, Diagnosis
-from lcd.figures import STYLES, all_figures, data_uri, draw_svg, save_figure
+from lcd.diagnosis import GROUP, Diagnosis
+from lcd.figures import all_figures, data_uri, draw_svg, save_figure, styles
 from lcd.files import write_atomic
+from lcd.judging import STATUSES
 from lcd.pages import duration, score
 from lcd.statistics import METHOD
 from lcd.transfer import MEASURES, Transfer
@@ -87,10 +88,11 @@ def write_report(
         diagnosis=diagnosis,
         transfers=[_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
         measures=MEASURES,
-        conditions=[(name, _condition(name), STYLES[name][0]) for name in CONDITIONS],
+        conditions=_conditions(diagnosis),
+        further=diagnosis.contrasts[len(HEADLINE) :],
         statuses=STATUSES,
         method=METHOD,
-        definitions={name: definition.formula for name, definition in DEFINITIONS.items()},
+        definitions=DEFINITIONS,
         threshold=threshold,
         meanings=MEANINGS,
         marks=MARKS,
@@ -209,7 +211,8 @@ def _told_groups(diagnosis: Diagnosis, pictures: Pictures, threshold: float) -> 
 
 
 def _compared(rows: pd.DataFrame) -> bool:
-    return bool((rows[[f"auc_{name}" for name in CONDITIONS]].notna().sum(axis=1) > 1).any())
+    areas = [name for name in rows if name.startswith("auc_") and not name.endswith(("_low", "_high"))]
+    return bool((rows[areas].notna().sum(axis=1) > 1).any())
 
 
 def _group(
@@ -253,7 +256,8 @@ def _certainty(classes: pd.DataFrame) -> str:
 
 
 def _pictures(by_view: Mapping[str, bytes]) -> list[tuple[str, str]]:
-    order = sorted(by_view, key=lambda view: (view not in VIEWS, VIEWS.index(view) if view in VIEWS else view))
+    views = PERCEPTION.values
+    order = sorted(by_view, key=lambda view: (view not in views, views.index(view) if view in views else view))
     return [(view.replace("_", " "), pages.png_uri(by_view[view])) for view in order]
 
 
@@ -322,8 +326,14 @@ def _shown(value: Any) -> dict[str, Any]:
     return {"kind": "block" if "\n" in str(value) else "line", "value": str(value)}
 
 
-def _condition(name: str) -> str:
-    return name.replace("_", " ") if name in VIEWS else f"p = {name[1:]}"
+def _conditions(diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
+    """Name, label and colour of every condition, each as the first contrast has it that compares it."""
+    found: dict[str, tuple[str, str, str]] = {}
+    for contrast in diagnosis.contrasts:
+        for benchmark in diagnosis.solved:
+            for each, (colour, _) in zip(diagnosis.conditions_of(contrast, benchmark), styles(contrast), strict=True):
+                found.setdefault(each.name, (each.name, each.label, colour))
+    return list(found.values())
 
 
 def _steps(value: float) -> str:

@@ -92,6 +92,10 @@ class StudyConfig:
     parts: list[Any] | None = field(
         default=None, metadata=_doc("crosses of tasks, agents, frontends, shapings, views, reward_p; null: one of all")
     )
+    contrasts: list[Any] | None = field(
+        default=None,
+        metadata=_doc("asked beside φ and ψ: names, or {name, axis, baseline, variants, formula, at}"),
+    )
     source: str | None = field(
         default=None, metadata=_doc("the study whose diagnosis says what each task is trained with; null: none")
     )

@@ -1,46 +1,44 @@
 """From per-seed areas to scores: what is computed from the seeds of one task, and again from resampled seeds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from lcd.curves import area, common_interval, split_curves
-from lcd.definitions import DEFINITIONS, gain
+from lcd.contrasts import HEADLINE, Contrast, all_conditions
+from lcd.curve_index import Curve, CurveIndex
+from lcd.curves import area, common_interval
 from lcd.statistics import BOOTSTRAP_SEED, LEVEL, RESAMPLES, Interval, bootstrap, mean_over_seeds, replicates
 
-Curve = tuple[np.ndarray, np.ndarray]
-CONDITIONS = {
-    "pixels": ("pixels", 1.0),
-    "figure_ground": ("figure_ground", 1.0),
-    "semantic": ("semantic", 1.0),
-    "p0.75": ("semantic", 0.75),
-    "p0.5": ("semantic", 0.5),
-    "p0.25": ("semantic", 0.25),
-}
-SCORES = (*(f"{score}_{name}" for name in DEFINITIONS for score in ("phi", "psi")), "phi_gain")
-"""The unscaled scores of every definition, and φ's gain as a difference of areas."""
+
+def score_columns(asked: Sequence[Contrast] = HEADLINE) -> tuple[str, ...]:
+    """The unscaled scores of some contrasts, of every formula: "phi_paper", "psi_paper", …"""
+    return tuple(f"{contrast.name}_{formula}" for formula, contrast in _formulas(asked))
+
+
+def _formulas(asked: Sequence[Contrast]) -> list[tuple[str, Contrast]]:
+    names = dict.fromkeys(name for contrast in asked for name in contrast.formulas)
+    return [(name, contrast) for name in names for contrast in asked if name in contrast.formulas]
 
 
 @dataclass(frozen=True)
 class TaskSamples:
     """The per-seed areas of one task's conditions.
 
-    Parameters
-    ----------
-    names
-        The conditions that were trained, in the order of `CONDITIONS`.
-    areas
-        One array of AUCs a condition, in the order of its seeds.
-    seeds
-        Each condition's seeds, in order.
+    Attributes:
+        names: The conditions that were trained, in the order of the contrasts.
+        areas: One array of AUCs a condition, in the order of its seeds.
+        seeds: Each condition's seeds, in order.
+        contrasts: What is asked of them.
+        solved: The view that `lcd.contrasts.SOLVED` stands for.
     """
 
     names: tuple[str, ...]
     areas: tuple[np.ndarray, ...]
     seeds: tuple[tuple[int, ...], ...]
+    contrasts: tuple[Contrast, ...] = HEADLINE
+    solved: str = "semantic"
 
     @property
     def paired(self) -> bool:
@@ -53,18 +51,21 @@ class TaskSamples:
         return min(map(len, self.areas))
 
     def scores(self, averages: np.ndarray, least: float) -> np.ndarray:
-        """Mean AUCs (..., conditions) to `SCORES`, (..., scores)."""
+        """Mean AUCs (..., conditions) to `score_columns`, (..., scores)."""
         missing = np.full(averages.shape[:-1], np.nan)
-        areas = {name: averages[..., self.names.index(name)] if name in self.names else missing for name in CONDITIONS}
-        found = [score(areas, least) for each in DEFINITIONS.values() for score in (each.phi, each.psi)]
-        return np.stack([*found, gain(areas)], axis=-1)
+        found = []
+        for formula, contrast in _formulas(self.contrasts):
+            wanted = [each.name for each in contrast.conditions(self.solved)]
+            areas = [averages[..., self.names.index(name)] if name in self.names else missing for name in wanted]
+            found.append(contrast.formulas[formula].score(np.stack(areas, axis=-1), least))
+        return np.stack(found, axis=-1)
 
     def estimate(self, least: float) -> np.ndarray:
-        """`SCORES` of the means over all seeds."""
+        """The scores of the means over all seeds."""
         return self.scores(np.array([area.mean() for area in self.areas]), least)
 
     def intervals(self, least: float, level: float = LEVEL) -> tuple[np.ndarray, Interval]:
-        """AUCs of the conditions and then `SCORES`: estimates, and their intervals over seeds."""
+        """AUCs of the conditions and then the scores: estimates, and their intervals over seeds."""
 
         def statistic(averages: np.ndarray) -> np.ndarray:
             return np.concatenate([averages, self.scores(averages, least)], axis=-1)
@@ -73,14 +74,19 @@ class TaskSamples:
         return estimate, bootstrap(list(self.areas), statistic, paired=self.paired, level=level)
 
 
-def curves_by_condition(rows: pd.DataFrame) -> dict[str, dict[int, Curve]]:
-    """Condition to seed to (steps, normalised returns), seeds in order; of one task's held-out rows."""
-    found = {}
-    for name, (view, p) in CONDITIONS.items():
-        chosen = rows[(rows["view"] == view) & np.isclose(rows["reward_p"], p)]
-        if len(chosen):
-            found[name] = {key[0]: curve for key, curve in split_curves(chosen, ["seed"]).items()}
-    return found
+def curves_by_condition(
+    index: CurveIndex, row: Mapping[str, Any], solved: str, asked: Sequence[Contrast] = HEADLINE
+) -> dict[str, dict[int, Curve]]:
+    """Condition to seed to (steps, normalised returns), seeds in order.
+
+    Args:
+        index: The held-out curves.
+        row: The task and its group: benchmark, agent, front-end, shaping.
+        solved: The view that `lcd.contrasts.SOLVED` stands for.
+        asked: The contrasts whose conditions are looked for.
+    """
+    found = {name: index.under(row, each) for name, each in all_conditions(asked, solved).items()}
+    return {name: curves for name, curves in found.items() if curves}
 
 
 def span(curves: Mapping[str, Mapping[int, Curve]], where: str, overlap: float) -> tuple[float, float]:
@@ -88,10 +94,16 @@ def span(curves: Mapping[str, Mapping[int, Curve]], where: str, overlap: float) 
     return common_interval([steps for seeds in curves.values() for steps, _ in seeds.values()], where, overlap)
 
 
-def samples_between(curves: Mapping[str, Mapping[int, Curve]], low: float, high: float) -> TaskSamples:
+def samples_between(
+    curves: Mapping[str, Mapping[int, Curve]],
+    low: float,
+    high: float,
+    solved: str,
+    asked: Sequence[Contrast] = HEADLINE,
+) -> TaskSamples:
     """The areas of a task's curves between two steps."""
     areas = tuple(np.array([area(*curve, low, high) for curve in seeds.values()]) for seeds in curves.values())
-    return TaskSamples(tuple(curves), areas, tuple(tuple(seeds) for seeds in curves.values()))
+    return TaskSamples(tuple(curves), areas, tuple(tuple(seeds) for seeds in curves.values()), tuple(asked), solved)
 
 
 def score_replicates(

@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lcd.analyses.analysis import Analysis, told
-from lcd.diagnosis import CONDITIONS, GROUP, Diagnosis
+from lcd.contrasts import HEADLINE, PERCEPTION, REWARD
+from lcd.diagnosis import GROUP, Diagnosis
 from lcd.transfer import Transfer
 
 NARROW_NAME = 22
@@ -37,19 +39,24 @@ def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
     # The status has spaces to be wrapped at, a name has none.
     longest = max(map(len, diagnosis.table["task"]))
     table.add_column("task", overflow="fold", min_width=min(longest, NARROW_NAME if narrow else 32))
-    for sign in ("φ", "ψ"):
-        table.add_column(Text(f"{sign} [95 %]"), no_wrap=True)
-    for head in ("AUC by view*\np .75 .5 .25",) if narrow else ("AUC by view*", "p .75 .5 .25"):
-        table.add_column(head, no_wrap=True)
+    for contrast in diagnosis.contrasts:
+        scaled = "" if contrast in HEADLINE else ", raw"
+        table.add_column(Text(f"{contrast.sign}{scaled} [95 %]"), no_wrap=True)
+    areas = [each for each in _area_columns(diagnosis) if each.trained(diagnosis)]
+    heads = [each.head for each in areas]
+    for head in ("\n".join(heads),) if narrow else heads:
+        table.add_column(Text(head), no_wrap=True)
     table.add_column("status", max_width=9)
-    table.caption = Text("* pixels, figure-ground, semantic; 95 % intervals over seeds", style="dim")
+    views = ", ".join(PERCEPTION.label(view).replace(" ", "-") for view in PERCEPTION.values)
+    starred = f"* {views}; " if any("*" in head for head in heads) else ""
+    table.caption = Text(f"{starred}95 % intervals over seeds", style="dim")
     groups = list(diagnosis.table.groupby(list(GROUP), sort=False))
     for key, rows in groups:
         if len(groups) > 1:
             table.add_section()
             table.add_row(Text(" · ".join(key), style="bold"))
         for _, row in rows.iterrows():
-            table.add_row(*_terminal_row(row, narrow))
+            table.add_row(*_terminal_row(row, diagnosis, areas, narrow))
     return table
 
 
@@ -88,7 +95,36 @@ def two(value: float) -> str:
     return f"{round(float(value), 2) + 0.0:.2f}"
 
 
-def _terminal_row(row: pd.Series, narrow: bool) -> list[Text]:
+class _Areas(NamedTuple):
+    """A column of areas: those of a contrast's conditions that no column before it has."""
+
+    head: str
+    conditions: dict[str, tuple[str, ...]]
+    """Benchmark → names of conditions."""
+
+    def trained(self, diagnosis: Diagnosis) -> bool:
+        columns = [f"auc_{name}" for names in self.conditions.values() for name in names]
+        return bool(diagnosis.table[[name for name in columns if name in diagnosis.table]].notna().any(axis=None))
+
+
+def _area_columns(diagnosis: Diagnosis) -> list[_Areas]:
+    found: list[_Areas] = []
+    shown: set[str] = set()
+    for contrast in diagnosis.contrasts:
+        names = {
+            benchmark: tuple(each.name for each in diagnosis.conditions_of(contrast, benchmark))
+            for benchmark in diagnosis.solved
+        }
+        first = 0 if any(of[0] not in shown for of in names.values()) else 1
+        values = [f"{v:g}" if isinstance(v, float) else str(v) for v in contrast.values[first:]]
+        amounts = " ".join(value.removeprefix("0") or "0" for value in values)
+        head = {PERCEPTION: "AUC by view*", REWARD: f"p {amounts}"}.get(contrast, f"AUC, {contrast.name} {amounts}")
+        found.append(_Areas(head, {benchmark: of[first:] for benchmark, of in names.items()}))
+        shown |= {name for of in names.values() for name in of}
+    return found
+
+
+def _terminal_row(row: pd.Series, diagnosis: Diagnosis, columns: list[_Areas], narrow: bool) -> list[Text]:
     def score(name: str) -> Text:
         if not np.isfinite(row[name]):
             return Text("–")
@@ -97,13 +133,13 @@ def _terminal_row(row: pd.Series, narrow: bool) -> list[Text]:
         bounds = f"[{two(row[f'{name}_low'])}, {two(row[f'{name}_high'])}]"
         return Text(f"{two(row[name])}{chr(10) if narrow else ' '}{bounds}")
 
-    def areas(names: list[str]) -> Text:
+    def areas(names: tuple[str, ...]) -> Text:
         values = [row[f"auc_{name}"] for name in names]
         return Text(" ".join("  – " if math.isnan(value) else two(value) for value in values))
 
-    names = list(CONDITIONS)
-    views, ps = areas(names[:3]), areas(names[3:])
-    both = [Text("\n").join([views, ps])] if narrow else [views, ps]
+    cells = [areas(column.conditions[row["benchmark"]]) for column in columns]
+    cells = [Text("\n").join(cells)] if narrow else cells
     # From Text, not markup, because names come from files.
     name = "\n".join(textwrap.wrap(row["task"], NARROW_NAME)) if narrow else row["task"]
-    return [Text(name), score("phi"), score("psi"), *both, Text(row["status"].replace("_", " "))]
+    scores = [score(each.name if each in HEADLINE else f"{each.name}_raw") for each in diagnosis.contrasts]
+    return [Text(name), *scores, *cells, Text(row["status"].replace("_", " "))]

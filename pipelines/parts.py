@@ -1,18 +1,28 @@
 """The parts of a study: each a cross of tasks, agents, front-ends and shapings with views and reward probabilities."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from lcd import budgets
 from lcd.config import check_probabilities, compose, show
+from lcd.contrasts import HEADLINE, USUAL, Condition, Contrast, condition, most_solved, parse_contrasts, solved_view
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.schemas import DiagnoseConfig, StudyConfig
 
-SEMANTIC = "semantic"
 NONE = "none"
-NEWER = ("agents", "frontends", "shapings", "agent_params", "frontend_params", "parts", "source", "threshold")
+NEWER = (
+    "agents",
+    "frontends",
+    "shapings",
+    "agent_params",
+    "frontend_params",
+    "parts",
+    "source",
+    "threshold",
+    "contrasts",
+)
 
 
 @dataclass(frozen=True)
@@ -20,14 +30,14 @@ class Part:
     """One cross of conditions; every name in it is one that the benchmark has.
 
     agents, frontends: their configs.
-    conditions: (view, reward p).
+    conditions: what else differs: the view, reward p, knobs of the task.
     """
 
     tasks: list[str]
     agents: list[dict[str, Any]]
     frontends: list[dict[str, Any]]
     shapings: list[str]
-    conditions: list[tuple[str, float]]
+    conditions: list[Condition]
 
     def crossed(self) -> Iterator[dict[str, Any]]:
         """What tells its runs apart, one mapping a run."""
@@ -35,14 +45,15 @@ class Part:
             for frontend in self.frontends:
                 for shaping in self.shapings:
                     for task in self.tasks:
-                        for view, p in self.conditions:
+                        for each in self.conditions:
                             yield {
                                 "task": task,
+                                "knobs": each.knobs,
                                 "agent": agent,
                                 "frontend": frontend,
                                 "shaping": shaping,
-                                "view": view,
-                                "reward_p": p,
+                                "view": each.view,
+                                "reward_p": each.reward_p,
                             }
 
 
@@ -82,6 +93,8 @@ def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
         part = _part(cfg, benchmark, asked, where)
         if part is not None:
             made.append(part)
+    for contrast in parse_contrasts(study.contrasts)[len(HEADLINE) :] if made else ():
+        made += _parts_of(contrast, made[0], cfg, benchmark)
     if not any(next(part.crossed(), None) for part in made):
         raise InputError(f"study={study.name} has no runs on the benchmark '{benchmark.name}': none of its parts fits.")
     return made
@@ -118,21 +131,37 @@ def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _Asked, where: str) 
         agents=[_named(cfg, "agent", name) for name in asked.agents],
         frontends=[_named(cfg, "frontend", name) for name in asked.frontends],
         shapings=list(asked.shapings),
-        conditions=_conditions(asked, where),
+        conditions=_conditions(benchmark, asked, where),
     )
 
 
-def _conditions(asked: _Asked, where: str) -> list[tuple[str, float]]:
-    """Each view at p = 1, and the semantic view at each smaller p."""
+def _conditions(benchmark: Benchmark, asked: _Asked, where: str) -> list[Condition]:
+    """Those of φ and ψ: each view at p = 1, and the most solved of them at each smaller p."""
     thinned = sorted((p for p in asked.reward_p if p < 1), reverse=True)
     if 1 not in asked.reward_p:
         raise InputError(f"{where}reward_p={show(asked.reward_p)} must contain 1: every score compares with it.")
-    if thinned and SEMANTIC not in asked.views:
-        raise InputError(
-            f"{where}reward_p={show(asked.reward_p)} needs the semantic view: add semantic to {where}views, "
-            f"or give {where}reward_p=[1]."
-        )
-    return [(view, 1.0) for view in asked.views] + [(SEMANTIC, p) for p in thinned]
+    solved = _solved(benchmark, asked.views)
+    every = [{"view": view, "reward_p": 1.0} for view in asked.views] + [{**USUAL, "reward_p": p} for p in thinned]
+    return [condition(values, solved) for values in every]
+
+
+def _solved(benchmark: Benchmark, views: Sequence[str]) -> str:
+    """The view, of those that are trained, in which perception is out of the way."""
+    own = solved_view(benchmark)
+    return own if own in views else most_solved(views)
+
+
+def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Benchmark) -> Iterator[Part]:
+    """A part for each value of a further contrast; what it leaves open is as in the study's first part."""
+    solved = _solved(benchmark, list(dict.fromkeys(each.view for each in base.conditions)))
+    for each in contrast.conditions(solved):
+        known("study.contrasts: view", [each.view], benchmark.views, benchmark.name)
+        where, changed = dict(each.where), {}
+        for key in ("agent", "frontend"):
+            chosen = [_named(cfg, key, where[key])] if key in where else getattr(base, f"{key}s")[:1]
+            changed[f"{key}s"] = chosen
+        changed["shapings"] = [where["shaping"]] if "shaping" in where else base.shapings[:1]
+        yield replace(base, conditions=[each], **changed)
 
 
 def _tasks_shaped(benchmark: Benchmark, asked: _Asked, where: str) -> list[str]:

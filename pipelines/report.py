@@ -17,6 +17,7 @@ from lcd.schemas import ReportConfig
 
 if TYPE_CHECKING:
     from lcd.analyses import Analysis
+    from lcd.contrasts import Contrast
     from lcd.diagnosis import Diagnosis
     from lcd.transfer import Transfer
 
@@ -113,13 +114,28 @@ def publish(
 
 
 def _diagnosed(plain: Any, curricula: bool, study: store.Study | None, how: Telling) -> "Diagnosis":
+    from lcd.contrasts import HEADLINE
     from lcd.diagnosis import Diagnosis, diagnose_curves
 
     diagnosis = Diagnosis.empty()
     if len(plain) or not curricula:
         levels = {} if study is None else stopping.levels(study)
-        diagnosis = diagnose_curves(plain, definition=how.definition, levels=levels)
+        asked = HEADLINE if study is None else _contrasts(study)
+        diagnosis = diagnose_curves(plain, definition=how.definition, levels=levels, contrasts=asked)
     return diagnosis if study is None else replace(diagnosis, cost=cost.spent(study.runs()))
+
+
+def _contrasts(study: store.Study) -> "tuple[Contrast, ...]":
+    """What the study asks beside φ and ψ; code that its file names is not imported."""
+    from lcd.contrasts import HEADLINE, contrasts, parse_contrasts
+
+    found = dict.fromkeys(HEADLINE)
+    for request in study.record["requests"]:
+        asked = request.get("study") if isinstance(request, dict) else None
+        given = asked.get("contrasts") if isinstance(asked, dict) else None
+        known = [each for each in given or () if not isinstance(each, str) or each in contrasts.names()]
+        found |= dict.fromkeys(parse_contrasts(known))
+    return tuple(found)
 
 
 def _write(

@@ -46,7 +46,7 @@ def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
         frontends = [_frontend(given) for given in part.frontends]
         for condition in replace(part, agents=agents, frontends=frontends).crossed():
             steps = steps_for(cfg, condition["agent"]["name"])
-            made = _run_config(cfg.benchmark.name, knobs={}, steps=steps, **condition, **shared)
+            made = _run_config(cfg.benchmark.name, steps=steps, **condition, **shared)
             found.setdefault(store.run_id(made), made)
     return list(found.values())
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 
+from lcd.curves import varied_task
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
 
@@ -68,8 +69,7 @@ def frontend_name(run_config: Mapping[str, Any]) -> str:
 
 def task_name(run_config: Mapping[str, Any]) -> str:
     """What curves call a run's task: its name, and the knobs that make it another task than the benchmark's."""
-    knobs = ",".join(f"{key}={value}" for key, value in sorted(run_config["knobs"].items()))
-    return f"{run_config['task']}[{knobs}]" if knobs else run_config["task"]
+    return varied_task(run_config["task"], run_config["knobs"])
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from lcd.analyses.levels import final_performance, generalisation
 from lcd.analyses.published import compare
 from lcd.analyses.synergy import synergy
 from lcd.analyses.taxonomy import taxonomy
-from lcd.definitions import DEFINITIONS
+from lcd.contrasts import DEFINITIONS
 from lcd.diagnosis import Diagnosis
 from lcd.envs.errors import InputError
 

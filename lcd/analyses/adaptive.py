@@ -7,6 +7,7 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.areas import seed_areas, tasks_of, with_interval
+from lcd.contrasts import PERCEPTION
 
 Choice = Mapping[str, str]
 """agent and frontend of a task."""
@@ -31,7 +32,9 @@ def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: b
     """
     # A front-end's name in curves may go on with which of its kind it is; what is recommended is the kind.
     curves = curves.assign(frontend=curves["frontend"].str.partition("/")[0])
-    plain = curves[(curves["shaping"] == "none") & (curves["view"] == "pixels") & np.isclose(curves["reward_p"], 1)]
+    plain = curves[
+        (curves["shaping"] == "none") & (curves["view"] == PERCEPTION.baseline) & np.isclose(curves["reward_p"], 1)
+    ]
     sizes = sorted(set(zip(plain["agent"], plain["frontend"], strict=True)))
     rows = []
     for benchmark, mine in plain.groupby("benchmark", sort=True):

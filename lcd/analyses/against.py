@@ -4,11 +4,10 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis, listed
-from lcd.diagnosis import CONDITIONS, GROUP, Diagnosis
+from lcd.diagnosis import GROUP, Diagnosis
 from lcd.envs.errors import InputError
 
 MEASURES = {"phi_raw": "φ, raw", "psi_raw": "ψ, raw", "phi_gain": "gain over pixels"}
-AREAS = {f"auc_{name}": f"AUC, {name.replace('_', ' ')}" for name in CONDITIONS}
 
 
 def against(first: Diagnosis, second: Diagnosis, names: tuple[str, str] = ("A", "B")) -> Analysis:
@@ -25,9 +24,11 @@ def against(first: Diagnosis, second: Diagnosis, names: tuple[str, str] = ("A", 
     both = first.table.merge(second.table, on=keys, suffixes=(" A", " B"))
     if both.empty:
         raise InputError(f"{names[0]} and {names[1]} have no task in common: nothing can be compared.")
+    areas = {f"auc_{name}": f"AUC, {name.replace('_', ' ')}" for name in first.conditions()}
+    measures = {column: label for column, label in (MEASURES | areas).items() if f"{column} B" in both}
     rows = []
     for _, row in both.iterrows():
-        for column, label in (MEASURES | AREAS).items():
+        for column, label in measures.items():
             found = _difference(row, column)
             if np.isfinite(found["difference"]):
                 rows.append({key: row[key] for key in keys} | {"measure": label} | found)

@@ -7,11 +7,12 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.areas import final_returns, pick, seed_areas, tasks_of, with_interval
+from lcd.contrasts import PERCEPTION
 from lcd.diagnosis import Diagnosis
 from lcd.hypotheses import adjust, correlation, t_test
 
 BASE = {"frontend": "identity", "shaping": "none"}
-VIEW = {"frontend": "pixels", "shaping": "semantic"}
+VIEW = {"frontend": PERCEPTION.baseline, "shaping": PERCEPTION.variants[-1]}
 SCORE = {"frontend": "phi", "shaping": "psi"}
 SIGN = {"phi": "φ", "psi": "ψ"}
 LEAST = 0.01

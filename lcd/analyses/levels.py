@@ -9,13 +9,14 @@ from lcd.aggregates import AGGREGATES, Scores, probability_of_improvement
 from lcd.aggregates import with_interval as with_interval_over_tasks
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.areas import Condition, final_returns, pick, seed_areas, tasks_of, with_interval
+from lcd.contrasts import PERCEPTION
 from lcd.curves import CONDITION
-from lcd.diagnosis import VIEWS
 
 SETTING = [name for name in CONDITION if name != "task"]
-PLAIN = {"view": "pixels", "frontend": "identity", "reward_p": 1.0, "shaping": "none"}
+VIEWS = PERCEPTION.values
+PLAIN = {"view": PERCEPTION.baseline, "frontend": "identity", "reward_p": 1.0, "shaping": "none"}
 POOLED = {"IQM": "iqm", "median": "median", "optimality gap": "optimality_gap"}
-BETTER = "P(> pixels)"
+BETTER = f"P(> {PERCEPTION.baseline})"
 RESAMPLED = 500
 """Resamples of an interval here: of every condition, so that a report takes seconds."""
 

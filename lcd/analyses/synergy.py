@@ -7,6 +7,7 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis, listed
 from lcd.analyses.areas import seed_areas, tasks_of, with_interval
+from lcd.contrasts import PERCEPTION
 
 BASE_AGENT = "ppo"
 NAMES = ("baseline", "both", "sum of parts", "synergy")
@@ -36,7 +37,7 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
                 {
                     f"{agent} {view}": {"agent": agent, "view": view, "reward_p": 1.0}
                     for agent in (base, better)
-                    for view in ("pixels", "semantic")
+                    for view in (PERCEPTION.baseline, PERCEPTION.variants[-1])
                 },
             )
             if areas is not None:
