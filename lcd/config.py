@@ -7,7 +7,10 @@ from dataclasses import Field, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from lcd import budgets
 from lcd.envs.errors import InputError, nearest
@@ -35,6 +38,7 @@ POSITIONAL = {
     "measure": ("benchmark",),
 }
 TEXT_KEYS = ("out", "path", "against", "policy")
+FILE_KEYS = ("study",)
 PATH_OR_LIST = "curriculum"
 
 
@@ -213,7 +217,11 @@ def _spelled_out(command: str, text: str) -> str:
     if not _has_key(text):
         raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
     plain = value not in ("", "null") and value[0] not in "'\""
-    path = head in (*TEXT_KEYS, "what") or (head == PATH_OR_LIST and value[:1] != "[")
+    path = (
+        head in (*TEXT_KEYS, "what")
+        or (head in FILE_KEYS and value.endswith((".yaml", ".yml")))
+        or (head == PATH_OR_LIST and value[:1] != "[")
+    )
     # A task's name may go on with what is varied, whose signs mean something to Hydra.
     if plain and (path or (head == "task" and ":" in value)):
         value = _quoted(value)
@@ -246,6 +254,8 @@ def _parsed(text: str) -> Any:
 
 def _choice(group: str, name: Any) -> list[str]:
     name = str(name)
+    if group == "study" and name.endswith((".yaml", ".yml")):
+        return _study_in(Path(name).expanduser())
     if name in choices(group) or name == "custom":
         return [f"{group}={name}"]
     named = group == "task" or (group in ("benchmark", "agent", "frontend") and ":" in name)
@@ -253,6 +263,44 @@ def _choice(group: str, name: Any) -> list[str]:
         return [f"{group}=custom", f"++{group}.name={_quoted(name)}"]
     options = set(choices(group)) | set(registered(group))
     raise InputError(f"{group}={show(name)} is unknown: {nearest(name, options)}")
+
+
+def _study_in(file: Path) -> list[str]:
+    """The overrides that a study's file stands for; what it leaves out is as in `study=lcd`."""
+    try:
+        found = yaml.safe_load(file.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"study={file} cannot be read ({error.strerror}): give a YAML file of a study.") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise InputError(f"study={file} is not YAML: give a file with keys of study.…") from None
+    if not isinstance(found, Mapping) or not all(isinstance(key, str) for key in found):
+        raise InputError(f"study={file} must hold a set of keys: {', '.join(_study_keys())}.")
+    for key in found:
+        if key not in _study_keys():
+            raise InputError(f"study={file}: '{key}' is no key of a study: {nearest(key, _study_keys())}")
+    named = {"name": file.stem} | dict(found)
+    return ["study=lcd", *(f"++study.{key}={_written(value, f'study={file}: {key}')}" for key, value in named.items())]
+
+
+def _study_keys() -> list[str]:
+    from lcd.schemas import StudyConfig
+
+    return [entry.name for entry in fields(StudyConfig)]
+
+
+def _written(value: Any, where: str) -> str:
+    """A plain value as Hydra reads it on a command line."""
+    if value is None or isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, list):
+        return f"[{','.join(_written(each, where) for each in value)}]"
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) and re.fullmatch(r"[A-Za-z_][\w./-]*", key) for key in value):
+            raise InputError(f"{where}={value!r} must have keys of letters, digits, _, ., / and - only.")
+        return f"{{{','.join(f'{key}:{_written(each, where)}' for key, each in value.items())}}}"
+    raise InputError(f"{where}={value!r} must be made of texts, numbers, lists and sets of keys.")
 
 
 def _open(key: str, schema: type) -> bool:

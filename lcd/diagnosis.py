@@ -13,11 +13,13 @@ import pandas as pd
 from lcd.calibration import calibrate, ground_truth
 from lcd.contrasts import (
     DEFINITIONS,
+    FORMULAS,
     HEADLINE,
     KNOB,
     PERCEPTION,
     Condition,
     Contrast,
+    Formula,
     all_conditions,
     check_definition,
     most_solved,
@@ -29,7 +31,7 @@ from lcd.envs.errors import InputError
 from lcd.files import write_atomic
 from lcd.judging import ENDS, ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.ranks import add_ranks
-from lcd.scoring import score_columns
+from lcd.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, span
 from lcd.statistics import LEVEL, METHOD, RESAMPLES
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
@@ -115,9 +117,8 @@ class Diagnosis:
     def from_json(cls, text: str) -> "Diagnosis":
         """Read back what `to_json` wrote; the curves are left empty."""
         content = json.loads(text)
-        contrasts = tuple(Contrast(**{**each, "formulas": {}}) for each in content["contrasts"])
         known = {each.name: each for each in HEADLINE}
-        contrasts = tuple(known.get(each.name, each) for each in contrasts)
+        contrasts = tuple(known.get(each["name"]) or _undescribed(each) for each in content["contrasts"])
         solved = content["solved_views"]
         table = pd.DataFrame(content["tasks"])
         if table.empty:
@@ -271,6 +272,18 @@ def normalised_curves(
     return held_out, notes
 
 
+def samples_by_task(held_out: pd.DataFrame, overlap: float = Thresholds.overlap) -> dict[tuple[str, ...], TaskSamples]:
+    """The values of `KEYS` → the per-seed areas of φ's and ψ's conditions."""
+    index, solved = CurveIndex(held_out), solved_views(held_out)
+    found = {}
+    for key in _tasks(index, HEADLINE):
+        row = dict(zip(KEYS, key, strict=True))
+        view = solved[row["benchmark"]]
+        curves = curves_by_condition(index, row, view)
+        found[key] = samples_between(curves, *span(curves, f"task '{row['task']}'", overlap), view)
+    return found
+
+
 def _held_out(
     dataframe: pd.DataFrame, ranges: Mapping[str, tuple[float, float]] | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
@@ -333,6 +346,14 @@ def _described(contrast: Contrast) -> dict[str, Any]:
     """A contrast as plain data: its formulas are named."""
     plain = {entry.name: getattr(contrast, entry.name) for entry in fields(contrast)}
     return plain | {"formulas": {name: formula.words for name, formula in contrast.formulas.items()}}
+
+
+def _undescribed(plain: Mapping[str, Any]) -> Contrast:
+    """The contrast that `_described` described, for showing what was asked: its formulas are words alone."""
+    formulas = {
+        name: Formula(FORMULAS.get(name, FORMULAS["gain"]).score, words) for name, words in plain["formulas"].items()
+    }
+    return Contrast(**{**plain, "variants": tuple(plain["variants"]), "formulas": formulas})
 
 
 def _strict(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lcd.analyses.analysis import Analysis, told
-from lcd.contrasts import HEADLINE, PERCEPTION, REWARD
+from lcd.contrasts import HEADLINE, PERCEPTION, REWARD, Contrast
 from lcd.diagnosis import GROUP, Diagnosis
 from lcd.transfer import Transfer
 
@@ -39,10 +40,11 @@ def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
     # The status has spaces to be wrapped at, a name has none.
     longest = max(map(len, diagnosis.table["task"]))
     table.add_column("task", overflow="fold", min_width=min(longest, NARROW_NAME if narrow else 32))
-    for contrast in diagnosis.contrasts:
+    asked = _asked(diagnosis)
+    for contrast in asked:
         scaled = "" if contrast in HEADLINE else ", raw"
         table.add_column(Text(f"{contrast.sign}{scaled} [95 %]"), no_wrap=True)
-    areas = [each for each in _area_columns(diagnosis) if each.trained(diagnosis)]
+    areas = [each for each in _area_columns(diagnosis, asked) if each.trained(diagnosis)]
     heads = [each.head for each in areas]
     for head in ("\n".join(heads),) if narrow else heads:
         table.add_column(Text(head), no_wrap=True)
@@ -56,7 +58,7 @@ def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
             table.add_section()
             table.add_row(Text(" · ".join(key), style="bold"))
         for _, row in rows.iterrows():
-            table.add_row(*_terminal_row(row, diagnosis, areas, narrow))
+            table.add_row(*_terminal_row(row, asked, areas, narrow))
     return table
 
 
@@ -95,6 +97,12 @@ def two(value: float) -> str:
     return f"{round(float(value), 2) + 0.0:.2f}"
 
 
+def _asked(diagnosis: Diagnosis) -> list[Contrast]:
+    """The contrasts that some task was trained for; φ and ψ where there are none."""
+    found = [each for each in diagnosis.contrasts if (diagnosis.table[f"{each.name}_status"] != each.lacks).any()]
+    return found or list(HEADLINE)
+
+
 class _Areas(NamedTuple):
     """A column of areas: those of a contrast's conditions that no column before it has."""
 
@@ -107,10 +115,10 @@ class _Areas(NamedTuple):
         return bool(diagnosis.table[[name for name in columns if name in diagnosis.table]].notna().any(axis=None))
 
 
-def _area_columns(diagnosis: Diagnosis) -> list[_Areas]:
+def _area_columns(diagnosis: Diagnosis, asked: Sequence[Contrast]) -> list[_Areas]:
     found: list[_Areas] = []
     shown: set[str] = set()
-    for contrast in diagnosis.contrasts:
+    for contrast in asked:
         names = {
             benchmark: tuple(each.name for each in diagnosis.conditions_of(contrast, benchmark))
             for benchmark in diagnosis.solved
@@ -124,7 +132,7 @@ def _area_columns(diagnosis: Diagnosis) -> list[_Areas]:
     return found
 
 
-def _terminal_row(row: pd.Series, diagnosis: Diagnosis, columns: list[_Areas], narrow: bool) -> list[Text]:
+def _terminal_row(row: pd.Series, asked: Sequence[Contrast], columns: list[_Areas], narrow: bool) -> list[Text]:
     def score(name: str) -> Text:
         if not np.isfinite(row[name]):
             return Text("–")
@@ -141,5 +149,5 @@ def _terminal_row(row: pd.Series, diagnosis: Diagnosis, columns: list[_Areas], n
     cells = [Text("\n").join(cells)] if narrow else cells
     # From Text, not markup, because names come from files.
     name = "\n".join(textwrap.wrap(row["task"], NARROW_NAME)) if narrow else row["task"]
-    scores = [score(each.name if each in HEADLINE else f"{each.name}_raw") for each in diagnosis.contrasts]
+    scores = [score(each.name if each in HEADLINE else f"{each.name}_raw") for each in asked]
     return [Text(name), *scores, *cells, Text(row["status"].replace("_", " "))]

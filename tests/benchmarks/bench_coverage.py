@@ -15,14 +15,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import ndtr, ndtri, stdtrit
 
-from lcd.scoring import CONDITIONS, SCORES, TaskSamples
+from lcd.contrasts import HEADLINE, all_conditions
+from lcd.scoring import TaskSamples, score_columns
 
 COUNTS = (5, 10, 20)
 LEAST = 0.01
 MEANS = np.array([0.35, 0.6, 0.8, 0.72, 0.6, 0.4])
 EASY = np.array([0.8, 0.8, 0.8, 0.8, 0.8, 0.8])
 STATISTICS = ("auc", "phi_paper", "psi_paper", "phi_calibrated", "psi_calibrated")
-SAMPLES = TaskSamples(tuple(CONDITIONS), (np.zeros(1),) * 6, ((0,),) * 6)
+SAMPLES = TaskSamples(tuple(all_conditions(HEADLINE, "semantic")), (np.zeros(1),) * 6, ((0,),) * 6)
 NOMINAL, LEAST_KEPT, MOST_KEPT = 0.95, 0.93, 0.97
 
 Draw = Callable[[np.random.Generator, int, int], np.ndarray]
@@ -61,14 +62,12 @@ def populations() -> dict[str, tuple[np.ndarray, Draw]]:
 def measured(study: str) -> tuple[np.ndarray, Draw]:
     """A population like the seeds of a study: every task's deviations from its means, pooled, skewness and all."""
     from lcd.curves import read_curves
-    from lcd.diagnosis import normalised_curves
-    from lcd.scoring import curves_by_condition, samples_between, span
+    from lcd.diagnosis import normalised_curves, samples_by_task
 
     held_out, _ = normalised_curves(read_curves(study))
     residuals = []
-    for task, rows in held_out.groupby("task"):
-        curves = curves_by_condition(rows)
-        areas = np.stack(samples_between(curves, *span(curves, str(task), 0.9)).areas, axis=1)
+    for samples in samples_by_task(held_out).values():
+        areas = np.stack(samples.areas, axis=1)
         residuals.append((areas - areas.mean(0)) * np.sqrt(len(areas) / (len(areas) - 1)))
     pool = np.concatenate(residuals)
     pool -= pool.mean(0)
@@ -82,7 +81,7 @@ def measured(study: str) -> tuple[np.ndarray, Draw]:
 def statistics(averages: np.ndarray) -> np.ndarray:
     """Mean AUCs (…, conditions) → `STATISTICS`."""
     scores = SAMPLES.scores(averages, LEAST)
-    chosen = [scores[..., SCORES.index(name)] for name in STATISTICS[1:]]
+    chosen = [scores[..., score_columns().index(name)] for name in STATISTICS[1:]]
     return np.stack([averages[..., 0], *chosen], axis=-1)
 
 

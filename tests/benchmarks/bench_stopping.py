@@ -12,23 +12,23 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from lcd.contrasts import DEFINITIONS, HEADLINE, all_conditions
 from lcd.curves import read_curves
-from lcd.definitions import DEFINITIONS
-from lcd.diagnosis import normalised_curves
-from lcd.scoring import CONDITIONS, SCORES, TaskSamples, curves_by_condition, samples_between, span
+from lcd.diagnosis import normalised_curves, samples_by_task
+from lcd.scoring import TaskSamples, score_columns
 from lcd.sequential import SPENDING, looks, nominal_levels
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bench_coverage import LEAST, populations
 
-SAMPLES = TaskSamples(tuple(CONDITIONS), (np.zeros(1),) * 6, ((0,),) * 6)
+SAMPLES = TaskSamples(tuple(all_conditions(HEADLINE, "semantic")), (np.zeros(1),) * 6, ((0,),) * 6)
 RESAMPLES = 300
 
 
 def scores(averages: np.ndarray, definition: str) -> np.ndarray:
     """Mean AUCs (…, conditions) → φ and ψ."""
     found = SAMPLES.scores(averages, LEAST)
-    return np.stack([found[..., SCORES.index(f"{score}_{definition}")] for score in ("phi", "psi")], axis=-1)
+    return np.stack([found[..., score_columns().index(f"{score}_{definition}")] for score in ("phi", "psi")], axis=-1)
 
 
 def stopped(
@@ -71,11 +71,7 @@ def measure(draw, truth: np.ndarray, definition: str, rule: argparse.Namespace, 
 def of_study(folder: str) -> dict[str, np.ndarray]:
     """Task → the AUCs of its seeds, (seeds, conditions)."""
     held_out, _ = normalised_curves(read_curves(folder))
-    found = {}
-    for task, rows in held_out.groupby("task"):
-        curves = curves_by_condition(rows)
-        found[task] = np.stack(samples_between(curves, *span(curves, str(task), 0.9)).areas, axis=1)
-    return found
+    return {key[-1]: np.stack(samples.areas, axis=1) for key, samples in samples_by_task(held_out).items()}
 
 
 def main() -> None:

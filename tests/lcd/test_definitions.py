@@ -6,32 +6,36 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lcd.definitions import CALIBRATED, PAPER, get_definition
+from lcd.contrasts import PERCEPTION, REWARD, check_definition
 from lcd.diagnosis import Diagnosis, diagnose_curves
 from lcd.envs.errors import InputError
-from lcd.scoring import CONDITIONS, SCORES, TaskSamples, score_replicates
+from lcd.scoring import TaskSamples, score_columns, score_replicates
 
-NAMES = tuple(CONDITIONS)
+NAMES = ("pixels", "figure_ground", "semantic", "p0.75", "p0.5", "p0.25")
 
 
-def areas(*values):
-    return {name: np.array(value, float) for name, value in zip(NAMES, values, strict=True)}
+def score(contrast, definition, *values):
+    """A contrast's score of areas in the order of `NAMES`."""
+    stacked = np.stack([np.array(value, float) for value in values], axis=-1)
+    of_contrast = {PERCEPTION: stacked[..., :3], REWARD: stacked[..., 2:]}[contrast]
+    return contrast.formulas[definition].score(of_contrast, 0.01)
 
 
 def test_by_hand():
-    of = areas(0.2, 0.4, 0.6, 0.5, 0.3, 0.2)
-    assert PAPER.phi(of, 0.01) == pytest.approx(1.5)
-    assert PAPER.psi(of, 0.01) == pytest.approx(0.4 / 3)
-    assert CALIBRATED.phi(of, 0.01) == pytest.approx(0.6)
-    assert CALIBRATED.psi(of, 0.01) == pytest.approx(1 - 1.6 / 4)
+    of = (0.2, 0.4, 0.6, 0.5, 0.3, 0.2)
+    assert score(PERCEPTION, "paper", *of) == pytest.approx(1.5)
+    assert score(REWARD, "paper", *of) == pytest.approx(0.4 / 3)
+    assert score(PERCEPTION, "calibrated", *of) == pytest.approx(0.6)
+    assert score(REWARD, "calibrated", *of) == pytest.approx(1 - 1.6 / 4)
+    assert score(PERCEPTION, "gain", *of) == pytest.approx(0.3)
 
 
 def test_both_phis_order_tasks_alike():
     """φ of the share lost is φ/(1 + φ) of the paper's: one rises with the other."""
     rng = np.random.default_rng(0)
-    of = areas(*rng.uniform(0.05, 0.9, (6, 200)))
-    paper = PAPER.phi(of, 0.01)
-    np.testing.assert_allclose(CALIBRATED.phi(of, 0.01), paper / (1 + paper))
+    of = rng.uniform(0.05, 0.9, (6, 200))
+    paper = score(PERCEPTION, "paper", *of)
+    np.testing.assert_allclose(score(PERCEPTION, "calibrated", *of), paper / (1 + paper))
 
 
 def learning(scale):
@@ -42,9 +46,9 @@ def learning(scale):
 
 def test_only_the_calibrated_psi_rises_with_the_time_that_learning_takes():
     times = np.geomspace(0.01, 100, 60)[None, :]
-    of = areas(*learning(times))
-    assert (np.diff(CALIBRATED.psi(of, 0.01)) > 0).all()
-    change = PAPER.psi(of, 0.01)
+    of = learning(times)
+    assert (np.diff(score(REWARD, "calibrated", *of)) > 0).all()
+    change = score(REWARD, "paper", *of)
     assert change.argmax() not in (0, len(change) - 1)
     assert change[-1] < 0.02
 
@@ -52,8 +56,8 @@ def test_only_the_calibrated_psi_rises_with_the_time_that_learning_takes():
 def test_seed_noise_lifts_the_papers_psi_and_not_the_calibrated_one():
     rng = np.random.default_rng(1)
     means = 0.7 + rng.normal(0, 0.05, (6, 20_000))
-    assert PAPER.psi(areas(*means), 0.01).mean() > 0.04
-    assert CALIBRATED.psi(areas(*means), 0.01).mean() == pytest.approx(0.3, abs=0.002)
+    assert score(REWARD, "paper", *means).mean() > 0.04
+    assert score(REWARD, "calibrated", *means).mean() == pytest.approx(0.3, abs=0.002)
 
 
 def test_tasks_that_nobody_solves_are_the_hardest_to_learn(make_study):
@@ -87,7 +91,7 @@ def test_the_headline_follows_the_definition_and_both_are_in_the_table(curves):
     pd.testing.assert_series_equal(paper.table["phi_calibrated_low"], calibrated.table["phi_calibrated_low"])
     assert Diagnosis.from_json(calibrated.to_json()).definition == "calibrated"
     with pytest.raises(InputError, match="did you mean 'calibrated'"):
-        get_definition("calibratd")
+        check_definition("calibratd")
 
 
 def test_ranks_begin_with_the_hardest_and_their_bounds_hold_them(curves):
@@ -117,7 +121,7 @@ def samples(seeds, offset=0.0):
 
 
 def test_tasks_of_the_same_seeds_are_resampled_together():
-    column = SCORES.index("psi_calibrated")
+    column = score_columns().index("psi_calibrated")
     together = score_replicates({"a": samples(range(6)), "b": samples(range(6), 0.1)}, 0.01, 500)[..., column]
     apart = score_replicates({"a": samples(range(6)), "b": samples(range(1, 7), 0.1)}, 0.01, 500)[..., column]
     np.testing.assert_allclose(together[:, 0] - together[:, 1], 0.1)

@@ -220,7 +220,9 @@ def test_a_task_without_any_scored_condition_does_not_crash(make_study):
 def toys(monkeypatch):
     """A registered benchmark whose range is another one for every seed."""
     module = SimpleNamespace(
-        get_benchmark=lambda name: SimpleNamespace(tasks=["toy/a"]) if name == "toys" else refuse(name),
+        get_benchmark=lambda name: (
+            SimpleNamespace(tasks=["toy/a"], views=["pixels", "semantic"]) if name == "toys" else refuse(name)
+        ),
         reward_range=lambda benchmark, task, seed: (0.0, 2.0 + seed),
     )
     monkeypatch.setitem(__import__("sys").modules, "lcd.envs.benchmarks", module)

@@ -5,7 +5,6 @@ from base64 import b64decode
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
@@ -75,7 +74,7 @@ def test_a_task_without_both_scores_is_listed_with_the_reason(make_study):
 
 def test_a_learning_curve_is_the_mean_over_seeds(make_study):
     diagnosis = diagnose_curves(make_study({"a": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5)}, 4, noise=0.03))
-    figure = learning_curves(diagnosis.curves, "a")
+    figure = learning_curves(diagnosis, diagnosis.table.iloc[0])
     by_view, by_p = ({line.get_label(): line for line in axes.lines} for axes in figure.axes)
     np.testing.assert_allclose(by_view["pixels"].get_ydata(), 0.2 * np.array([0.8, 1.0, 1.2]))
     np.testing.assert_allclose(by_p["p = 0.25"].get_ydata(), 0.5 * np.array([0.8, 1.0, 1.2]))
@@ -103,8 +102,8 @@ def test_the_same_curves_give_the_same_file(diagnosis):
 def test_one_seed_and_a_missing_view_can_be_drawn(make_study):
     diagnosis = diagnose_curves(make_study({"a": (0.2, None, 0.8, None, None, None)}))
     assert len(list(all_figures(diagnosis))) == 2
-    only_state = diagnosis.curves.assign(view="state")
-    assert "no such runs" in words(learning_curves(pd.DataFrame(only_state), "a"))
+    only_thinned = diagnose_curves(make_study({"a": (None, None, None, 0.5, None, None)}))
+    assert "no such runs" in words(learning_curves(only_thinned, only_thinned.table.iloc[0]))
 
 
 @pytest.mark.parametrize(

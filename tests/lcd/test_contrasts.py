@@ -1,0 +1,117 @@
+"""Contrasts as data: what is compared, how it is scored, and what a study's file may ask for."""
+
+import numpy as np
+import pytest
+
+from lcd.contrasts import HEADLINE, PERCEPTION, REWARD, all_conditions, most_solved, parse_contrasts
+from lcd.diagnosis import Diagnosis, diagnose_curves
+from lcd.envs.errors import InputError
+from lcd.terminal import terminal_table
+
+DELAY = {"name": "delay", "axis": "knobs.delay", "baseline": 0, "variants": [2, 4], "formula": "loss"}
+
+
+def of_delays(make_study, areas, seeds=4):
+    """Curves on the semantic view, of a task with each delay."""
+    frames = [
+        make_study({f"toy/a[delay={delay}]": (None, None, area, None, None, None)}, seeds, noise=0.02)
+        for delay, area in areas.items()
+    ]
+    return np.concatenate([frame.to_records(index=False) for frame in frames])
+
+
+def test_a_contrast_over_a_knob_is_scored_by_hand(make_study):
+    import pandas as pd
+
+    curves = pd.DataFrame(of_delays(make_study, {0: 0.8, 2: 0.5, 4: 0.2}))
+    asked = parse_contrasts([DELAY])
+    diagnosis = diagnose_curves(curves, contrasts=asked)
+    (row,) = diagnosis.table.to_dict("records")
+    assert row["task"] == "toy/a"
+    assert row["delay_raw"] == pytest.approx(0.8 - 0.35)
+    assert row["delay_raw_low"] < row["delay_raw"] < row["delay_raw_high"]
+    assert (row["auc_delay=0"], row["auc_delay=4"]) == (pytest.approx(0.8), pytest.approx(0.2))
+    assert row["phi_status"] == PERCEPTION.lacks
+
+
+def test_a_further_contrast_changes_no_digit_of_phi_and_psi(curves):
+    plain = diagnose_curves(curves).table
+    further = diagnose_curves(curves, contrasts=parse_contrasts([DELAY])).table
+    shared = [name for name in plain if name in further]
+    assert shared == list(plain)
+    assert plain.equals(further[shared])
+    assert set(further["delay_status"]) == {"missing_values"}
+
+
+def test_psi_is_asked_on_the_view_whose_rewards_were_thinned(make_study):
+    curves = make_study(
+        {"x/a": (None, None, 0.8, 0.6, 0.4, 0.2), "x/b": (None, None, 0.8, 0.8, 0.8, 0.8)}, 3, noise=0.01
+    )
+    seen = diagnose_curves(curves.assign(view="state"))
+    same = diagnose_curves(curves)
+    assert seen.solved == {"imported": "state"}
+    for name in ("psi_raw", "psi", "psi_raw_low", "psi_calibrated"):
+        np.testing.assert_array_equal(seen.table[name], same.table[name])
+    assert seen.table["auc_state"].tolist() == same.table["auc_semantic"].tolist()
+
+
+def test_agents_are_compared_as_a_contrast(make_study):
+    import pandas as pd
+
+    frames = [make_study({"x/a": (None, None, area, None, None, None)}, 3, agent=agent) for agent, area in
+              (("ppo", 0.4), ("recurrent_ppo", 0.7))]  # fmt: skip
+    memory = {"name": "memory", "axis": "agent", "baseline": "ppo", "variants": ["recurrent_ppo"], "formula": "gain"}
+    table = diagnose_curves(pd.concat(frames, ignore_index=True), contrasts=parse_contrasts([memory])).table
+    assert table["agent"].tolist() == ["ppo"]
+    assert table["memory_raw"].tolist() == [pytest.approx(0.3)]
+
+
+def test_conditions_have_one_name_each():
+    assert list(all_conditions(HEADLINE, "semantic")) == [
+        "pixels",
+        "figure_ground",
+        "semantic",
+        "p0.75",
+        "p0.5",
+        "p0.25",
+    ]
+    assert [each.view for each in REWARD.conditions("state")] == ["state"] * 4
+    assert most_solved(["pixels", "state"]) == "pixels"
+    assert most_solved(["state"]) == "state"
+
+
+def test_a_diagnosis_with_further_contrasts_is_read_back(curves):
+    diagnosis = diagnose_curves(curves, contrasts=parse_contrasts([DELAY]))
+    back = Diagnosis.from_json(diagnosis.to_json())
+    assert back.to_json() == diagnosis.to_json()
+    assert [each.name for each in back.contrasts] == ["phi", "psi", "delay"]
+
+
+def test_the_terminal_shows_what_was_asked(make_study):
+    import pandas as pd
+    from rich.console import Console
+
+    curves = pd.DataFrame(of_delays(make_study, {0: 0.8, 2: 0.5, 4: 0.2}))
+    console = Console(width=120, record=True)
+    console.print(terminal_table(diagnose_curves(curves, contrasts=parse_contrasts([DELAY]))))
+    told = console.export_text()
+    assert "delay, raw" in told
+    assert "AUC, delay 0 2 4" in told
+    assert "0.80 0.50 0.20" in told
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"axis": "view_"}, "did you mean 'view'"),
+        ({"variants": []}, "must be a list of values"),
+        ({"variants": [0, 2]}, "must not have the baseline"),
+        ({"formula": "meen_change"}, "did you mean 'mean_change'"),
+        ({"name": "phi"}, "that no other contrast has"),
+        ({"at": {"knobs.delay": 3}}, "leave it out of `at`"),
+        ({"nam": "x"}, "is no key of a contrast"),
+    ],
+)
+def test_what_is_no_contrast_is_refused(changed, sentence):
+    with pytest.raises(InputError, match=sentence):
+        parse_contrasts([DELAY | changed])
