@@ -6,7 +6,17 @@ from typing import Any
 
 from lcd import budgets
 from lcd.config import check_probabilities, compose, show
-from lcd.contrasts import HEADLINE, USUAL, Condition, Contrast, condition, most_solved, parse_contrasts, solved_view
+from lcd.contrasts import (
+    HEADLINE,
+    PERCEPTION,
+    USUAL,
+    Condition,
+    Contrast,
+    condition,
+    most_solved,
+    parse_contrasts,
+    solved_view,
+)
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.schemas import DiagnoseConfig, StudyConfig
@@ -140,7 +150,12 @@ def _conditions(benchmark: Benchmark, asked: _Asked, where: str) -> list[Conditi
     thinned = sorted((p for p in asked.reward_p if p < 1), reverse=True)
     if 1 not in asked.reward_p:
         raise InputError(f"{where}reward_p={show(asked.reward_p)} must contain 1: every score compares with it.")
-    solved = _solved(benchmark, asked.views)
+    solved, own = _solved(benchmark, asked.views), solved_view(benchmark)
+    if thinned and own != solved and {own, *asked.views} <= {*PERCEPTION.values}:
+        raise InputError(
+            f"{where}reward_p={show(asked.reward_p)} needs the {own} view, so that perception is out of the way: add "
+            f"{own} to {where}views, or give {where}reward_p=[1]."
+        )
     every = [{"view": view, "reward_p": 1.0} for view in asked.views] + [{**USUAL, "reward_p": p} for p in thinned]
     return [condition(values, solved) for values in every]
 
