@@ -4,7 +4,7 @@ Commands are named as strings and imported when they run, so that `lcd --help` i
 package needs nothing of the pipelines that are built on it.
 """
 
-import errno
+import contextlib
 import os
 import re
 import shlex
@@ -76,17 +76,15 @@ COMMANDS = {
     "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
 }
 OK, FAILED, MISTAKE, STOPPED = 0, 1, 2, 130
-TRAINING = ("diagnose", "ablate", "train", "pretrain", "sweep")
 OWN_CODE = re.compile(r"(benchmark|agent|frontend)(\.name)?=['\"]?[\w.]+:\w")
-DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line.
 
     argv: the arguments without the program's name; None takes the process's own.
-    Returns the exit code: 0 fine, 1 something failed, 2 a user's mistake, 75 stopped by SIGTERM or SIGUSR1, 130 stopped
-    by Ctrl-C.
+    Returns the exit code: 0 fine, 1 something failed, 2 a user's mistake, 75 stopped by SIGTERM, SIGHUP or SIGUSR1,
+    130 stopped by Ctrl-C.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -96,14 +94,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"lcd {__version__}")
         return OK
     name, *overrides = arguments
-    if name in TRAINING:
-        signals.listen()
+    signals.listen()
     overrides = ["dry_run=true" if override == "--dry-run" else override for override in overrides]
     try:
         return _run(name, overrides)
     except (KeyboardInterrupt, signals.Stopped) as told:
         line = shlex.join(["lcd", *arguments])
-        print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
+        # The terminal may be what went away.
+        with contextlib.suppress(OSError):
+            print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
         return STOPPED if isinstance(told, KeyboardInterrupt) else signals.CONTINUE_ME
     except BrokenPipeError:
         # What reads our output went away (lcd list | head); the interpreter must not complain when it flushes.
@@ -132,12 +131,15 @@ def _run(name: str, overrides: list[str]) -> int:
     except InputError as mistake:
         print(f"lcd: {mistake}", file=sys.stderr)
         return MISTAKE
-    except OSError as trouble:
-        if trouble.errno not in DISK:
+    except Exception as trouble:
+        from lcd.files import full_disk
+
+        # A disk that is full, which a library's error may hide.
+        if (full := full_disk(trouble)) is None:
             raise
-        where = f" at {trouble.filename}" if trouble.filename else ""
+        where = f" at {full.filename}" if full.filename else ""
         print(
-            f"lcd: {trouble.strerror}{where}: what was written before is whole; make room, and the same command "
+            f"lcd: {full.strerror}{where}: what was written before is whole; make room, and the same command "
             "continues.",
             file=sys.stderr,
         )

@@ -29,6 +29,9 @@ CONDITION = ("benchmark", "task", "view", "frontend", "reward_p", "shaping", "ag
 CURVE = (*CONDITION, "seed", "split")
 SPLITS = ("eval", "train", "noise_free")
 
+SMALLEST_RANGE = 1e-30
+"""Returns divided by less, and squares of those, are no numbers any more."""
+
 Range = tuple[float, float]
 
 
@@ -299,4 +302,9 @@ def _checked(pair: Any, where: str) -> Range:
         raise InputError(f"{where} is {pair!r}: it should be two numbers (R_min, R_max).") from None
     if not (np.isfinite([low, high]).all() and low < high):
         raise InputError(f"{where} is ({low:g}, {high:g}): R_max should be above R_min, and both finite.")
+    if not SMALLEST_RANGE <= high - low < np.inf:
+        raise InputError(
+            f"{where} is ({low:g}, {high:g}): returns cannot be divided by a range of {high - low:g}; R_max should be "
+            f"above R_min by at least {SMALLEST_RANGE:g}."
+        )
     return low, high

@@ -17,6 +17,7 @@ from lcd.envs.errors import InputError
 from lcd.files import write_atomic
 from lcd.ranks import add_ranks
 from lcd.scoring import CONDITIONS, SCORES, TaskSamples, curves_by_condition, samples_between, span
+from lcd.spreadsheets import csv_text
 from lcd.statistics import LEVEL, METHOD, RESAMPLES, bootstrap, iqm
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
@@ -123,7 +124,7 @@ class Diagnosis:
         folder.mkdir(parents=True, exist_ok=True)
         paths = {"json": folder / "diagnosis.json", "csv": folder / "challenge.csv"}
         write_atomic(paths["json"], self.to_json() + "\n")
-        write_atomic(paths["csv"], self.table.to_csv(index=False, lineterminator="\n"))
+        write_atomic(paths["csv"], csv_text(self.table))
         return paths
 
 

@@ -1,9 +1,18 @@
 """Writing files so that nobody ever finds half of one."""
 
 import contextlib
+import errno
+import fcntl
 import os
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
+
+from lcd.envs.errors import InputError
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+"""What the system says when a disk takes no more of what is written."""
 
 
 def write_atomic(path: str | Path, content: str | bytes) -> None:
@@ -23,6 +32,54 @@ def write_atomic(path: str | Path, content: str | bytes) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+@contextlib.contextmanager
+def locked(path: str | Path, sentence: str, wait_s: float = 0.0) -> Iterator[None]:
+    """Hold an exclusive lock on a file or a folder; the system releases it when the process ends, however it ends.
+
+    path: a folder, which must be there, or a file, which is made.
+    sentence: the `InputError` when another process holds it for longer than `wait_s`.
+    """
+    handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+    try:
+        end = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise InputError(sentence) from None
+                time.sleep(0.05)
+        # Whoever held it may have removed it, so that the next one makes another.
+        if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(handle)):
+            raise InputError(sentence)
+        yield
+    finally:
+        os.close(handle)
+
+
+def sync(path: str | Path) -> None:
+    """See onto the disk what a file holds, or what was made, renamed or removed in a folder."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def full_disk(error: BaseException) -> OSError | None:
+    """The system's own word that a disk takes no more, which a library's error may hide.
+
+    error: what was raised, maybe while that word was being handled.
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError) and seen.errno in FULL:
+            return seen
+        seen = seen.__cause__ or seen.__context__
+    return None
 
 
 def _umask() -> int:

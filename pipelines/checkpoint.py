@@ -11,6 +11,7 @@ import torch
 from lightning.fabric.plugins import TorchCheckpointIO
 
 from lcd.envs.errors import InputError
+from lcd.files import full_disk, sync
 
 STEP = "lcd_step"
 """The checkpoint's key for the environment steps of a seed; Lightning's own count is of optimiser steps."""
@@ -34,21 +35,15 @@ class AtomicCheckpoints(TorchCheckpointIO):
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, path)
-        except BaseException:
+        except BaseException as error:
             # What is half written would take the room that whatever else must be written needs.
             with contextlib.suppress(OSError):
                 partial.unlink()
+            # PyTorch's writer, closing what it could not write, complains of its own state.
+            if (full := full_disk(error)) is not None:
+                raise full from None
             raise
-        _sync(partial.parent)
-
-
-def _sync(folder: Path) -> None:
-    """See a renamed file onto the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync(partial.parent)
 
 
 def reached_step(checkpoint: Path, world: int) -> int | None:

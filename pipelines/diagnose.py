@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from lcd import budgets
+from lcd import budgets, outputs
 from lcd.config import choices, compose
 from lcd.envs.errors import InputError
 from lcd.pipelines import adaptive, dry_run, runs, stopping, store
@@ -18,7 +18,7 @@ from lcd.pipelines.launch import Call, Outcome, at_once, launch
 from lcd.pipelines.parts import asked_for
 from lcd.pipelines.pictures import take_pictures
 from lcd.pipelines.progress import Progress, label
-from lcd.pipelines.report import Telling, publish
+from lcd.pipelines.report import FILES, PRODUCT, Telling, publish
 from lcd.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
 from lcd.signals import Stopped
 
@@ -45,6 +45,7 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
         return dry_run.tell(run_configs, cfg, default_out(cfg), console)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
+        outputs.check(study.diagnosis_dir, PRODUCT, FILES)
         if cfg.stopping.name == "auto":
             tasks = list(dict.fromkeys(config["task"] for config in run_configs))
             trained = stopping.rounds(cfg, study, tasks, lambda part: _trained(part, cfg, study, console), console)

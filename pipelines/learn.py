@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
 from gymnasium.vector import VectorEnv
 
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.learner import Learner, spaces_for
 from lcd.envs.errors import InputError
+from lcd.pipelines.checkpoint import AtomicCheckpoints
 from lcd.pipelines.record import CurveFile
 from lcd.pipelines.store import DONE, RUNNING, read_status, update_status
 from lcd.pipelines.track import open_tracker
@@ -136,6 +135,4 @@ class _Session:
 
     def _save(self, learner: Learner, seeds: list[int]) -> None:
         name = "last" if len(seeds) > 1 else f"seed-{seeds[0]}"
-        partial = self.folder / "checkpoints" / f"{name}.partial"
-        torch.save(learner.state_dict(), partial)
-        os.replace(partial, partial.with_suffix(".ckpt"))
+        AtomicCheckpoints().save_checkpoint(learner.state_dict(), self.folder / "checkpoints" / f"{name}.ckpt")

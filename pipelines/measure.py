@@ -8,12 +8,16 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from lcd import outputs
 from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.files import write_atomic
 from lcd.pipelines.parts import known
 from lcd.schemas import MeasureConfig
+from lcd.spreadsheets import csv_text
+
+PRODUCT = "objectness"
 
 
 def run(cfg: MeasureConfig, console: Console | None = None) -> int:
@@ -47,6 +51,9 @@ def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig,
     from lcd.frontends.record import build, record
     from lcd.pipelines import objectness
 
+    folder = None if cfg.out is None else Path(cfg.out).expanduser()
+    if folder is not None:
+        outputs.check(folder, PRODUCT, [objectness.KEPT])
     recorded = record(**cfg.frontend)
     frontend = build(recorded)
     maps = objectness.maps_of(frontend)
@@ -58,17 +65,16 @@ def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig,
     console.print(objectness.shown(table))
     for line in seeing.verdict(table):
         console.print(line, highlight=False)
-    if cfg.out is not None:
-        folder = Path(cfg.out).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder / objectness.KEPT, table.to_csv(index=False))
-        sheets = {task: folder / f"{task.replace('/', '-')}.png" for task in tasks}
-        for task, sheet in sheets.items():
-            objectness.draw(measured, task, maps, sheet)
-        pictures = {task: sheet.read_bytes() for task, sheet in sheets.items() if sheet.exists()}
-        facts = {key: str(value) for key, value in recorded.items()}
-        page = seeing.write_seeing(folder, benchmark.name, table, pictures=pictures, facts=facts)
-        console.print(f"report     {page}", f"sheets     {folder}", sep="\n", highlight=False, soft_wrap=True)
+    if folder is not None:
+        with outputs.drafted(folder, PRODUCT) as draft:
+            write_atomic(draft / objectness.KEPT, csv_text(table))
+            sheets = {task: draft / f"{task.replace('/', '-')}.png" for task in tasks}
+            for task, sheet in sheets.items():
+                objectness.draw(measured, task, maps, sheet)
+            pictures = {task: sheet.read_bytes() for task, sheet in sheets.items() if sheet.exists()}
+            facts = {key: str(value) for key, value in recorded.items()}
+            page = seeing.write_seeing(draft, benchmark.name, table, pictures=pictures, facts=facts).name
+        console.print(f"report     {folder / page}", f"sheets     {folder}", sep="\n", highlight=False, soft_wrap=True)
     return 0
 
 

@@ -34,8 +34,9 @@ def take_pictures(study: Study, runs: Iterable[Run]) -> None:
             except Exception:  # a stranger's environment may fail in any way
                 continue
             for view, image in shown.items():
-                places[view].parent.mkdir(parents=True, exist_ok=True)
-                write_atomic(places[view], _png(image))
+                if not places[view].exists():
+                    places[view].parent.mkdir(parents=True, exist_ok=True)
+                    write_atomic(places[view], _png(image))
 
 
 def read_pictures(study: Study) -> dict[str, dict[str, bytes]]:

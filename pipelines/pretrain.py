@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from lcd import seeing
+from lcd import outputs, seeing
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.frontends.flow.config import FlowConfig
@@ -26,6 +26,7 @@ from lcd.pipelines.store import QUEUED, Run, Study, canonical, run_id
 from lcd.schemas import PretrainConfig
 
 PRETRAIN = "lcd.pipelines.pretraining:pretrain_run"
+PRODUCT = "pretraining"
 FLOW = "flow"
 ID_LENGTH = 12
 ELSEWHERE = ("weights", "rgb", "seed", "keep", "memory_gb", "precision")
@@ -173,8 +174,9 @@ def publish(made: Run, console: Console) -> None:
         "learning rate": f"{asked['agent']['learning_rate']:g}",
         "run": made.path.name,
     }
-    page = seeing.write_seeing(made.path, asked["benchmark"], measured, losses, pictures, facts)
-    places = {"report": page, "pictures": made.path / "pictures", "curve": made.path / "curve.csv"}
+    with outputs.drafted(made.path, PRODUCT) as draft:
+        page = seeing.write_seeing(draft, asked["benchmark"], measured, losses, pictures, facts).name
+    places = {"report": made.path / page, "pictures": made.path / "pictures", "curve": made.path / "curve.csv"}
     for name, place in (places | {"front-end": made.path / WEIGHTS_FILE}).items():
         console.print(f"{name:<10} {place}", highlight=False, soft_wrap=True, markup=False)
     console.print(f"Use it: frontend=flow frontend.weights={made.path / WEIGHTS_FILE}", highlight=False, soft_wrap=True)

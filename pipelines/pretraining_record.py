@@ -21,6 +21,7 @@ from lcd.pipelines.record import CurveFile, Timekeeper
 from lcd.pipelines.store import update_status
 from lcd.pipelines.track import Tracker
 from lcd.pipelines.videos import Pairs
+from lcd.spreadsheets import csv_text
 
 COLUMNS = (
     *("task", "frontend", "seed", "split", PHASE, "step", "wall_s"),
@@ -120,7 +121,7 @@ def keep_table(path: Path, step: int, table: pd.DataFrame) -> None:
     if path.exists():
         earlier = pd.read_csv(path)
         table = pd.concat([earlier[earlier.step < step], table], ignore_index=True)
-    write_atomic(path, table.to_csv(index=False))
+    write_atomic(path, csv_text(table))
 
 
 def mirror(tracker: Tracker, rows: list[dict[str, Any]], folder: Path, tables: Mapping[str, Table]) -> None:

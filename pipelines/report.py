@@ -1,7 +1,6 @@
 """`lcd report`: diagnose a study, or curves that were trained elsewhere; and what every diagnosis leaves behind."""
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from lcd import outputs
 from lcd.envs.errors import InputError, nearest
 from lcd.pipelines import cost, stopping, store, track
 from lcd.pipelines.adaptive import recommended
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from lcd.analyses import Analysis
     from lcd.diagnosis import Diagnosis
     from lcd.transfer import Transfer
+
+
+PRODUCT = "report"
+FILES = ("report.html", "diagnosis.json", "challenge.csv")
+"""What every report has."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,9 @@ def run(cfg: ReportConfig) -> int:
     how = Telling(cfg.definition, cfg.threshold, formats)
     if study is not None and _show_pretraining(study, console):
         return 0
-    publish(source, output_folder(cfg, source), console, study=study, how=how)
+    folder = output_folder(cfg, source)
+    outputs.check(folder, PRODUCT, FILES, [source])
+    publish(source, folder, console, study=study, how=how)
     return 0
 
 
@@ -69,10 +76,7 @@ def output_folder(cfg: ReportConfig, source: Path) -> Path:
     """Where a report goes: `out`, else into the study, else beside the file."""
     if cfg.out is None:
         return source / "diagnosis" if source.is_dir() else source.with_name(f"{source.stem}-diagnosis")
-    out = Path(cfg.out).expanduser()
-    if out.exists() and not out.is_dir():
-        raise InputError(f"out={out} is a file: give a folder.")
-    return out
+    return Path(cfg.out).expanduser()
 
 
 def publish(
@@ -98,16 +102,14 @@ def publish(
     diagnosis = _diagnosed(plain, bool(curricula), study, how)
     analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else recommended(study)))
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
-    try:
-        places = _write(source, folder, diagnosis, curricula, analyses, study, how)
-    except OSError as error:
-        raise InputError(f"out={folder} cannot be written ({error.strerror}): give a writable folder.") from None
+    with outputs.drafted(folder, PRODUCT, [source]) as draft:
+        names = _write(source, draft, diagnosis, curricula, analyses, study, how)
     _tell(console, diagnosis, curricula, analyses, how)
     if study is not None and tracker is not None:
         figures = sorted((folder / "figures").glob("*.png"))
         track.log_diagnosis(tracker, study, diagnosis, figures, analyses, read_pictures(study))
-    for name, path in places.items():
-        _place(console, name, path)
+    for name, file in names.items():
+        _place(console, name, folder / file)
     if study is not None:
         _places_of_mirror(console, study)
 
@@ -130,24 +132,21 @@ def _write(
     analyses: "list[Analysis]",
     study: store.Study | None,
     how: Telling,
-) -> dict[str, Path]:
-    """Write scores, tables, figures and the page; where they are."""
+) -> dict[str, str]:
+    """Write scores, tables, figures and the page; what they are called in the folder."""
     from lcd.provenance import provenance
     from lcd.report import write_report
     from lcd.tables import save_tables
     from lcd.transfer import save_transfers
 
-    # Figures and tables of tasks that are gone would be taken for those of this diagnosis.
-    for made in ("figures", "tables"):
-        shutil.rmtree(folder / made, ignore_errors=True)
-    files = diagnosis.save(folder)
-    places = {"report": folder / "report.html", "scores": files["csv"], "diagnosis": files["json"]}
+    diagnosis.save(folder)
+    names = {"report": "report.html", "scores": "challenge.csv", "diagnosis": "diagnosis.json"}
     if curricula:
-        places["transfer"] = folder / "transfer.json"
-        save_transfers(places["transfer"], curricula)
+        names["transfer"] = "transfer.json"
+        save_transfers(folder / names["transfer"], curricula)
     if analyses or how.formats:
-        save_tables(folder / "tables", diagnosis, analyses, how.formats)
-        places["tables"] = folder / "tables"
+        names["tables"] = "tables"
+        save_tables(folder / names["tables"], diagnosis, analyses, how.formats)
     origin = {"source": source.name} if study is None else {"study": study.name, "asked_for": _asked(study)}
     if diagnosis.cost:
         origin = {"cost": cost.told(diagnosis.cost)} | origin
@@ -163,7 +162,7 @@ def _write(
         threshold=how.threshold,
         first=how.first,
     )
-    return places
+    return names
 
 
 def _tell(

@@ -1,7 +1,6 @@
 """From configs to runs: which runs a study needs, and what happens around the training of one."""
 
 import contextlib
-import errno
 import os
 import traceback
 from collections.abc import Mapping, Sequence
@@ -15,14 +14,13 @@ import yaml
 from lcd.config import seed_list, show
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
-from lcd.files import write_atomic
+from lcd.files import full_disk, write_atomic
 from lcd.pipelines import adaptive, store
 from lcd.pipelines.parts import known, parts_of, steps_for
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
 from lcd.signals import Stopped
 
 CURRICULUM = "curriculum"
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 ERROR_FILE = "error.txt"
 
 
@@ -258,7 +256,8 @@ def _refuse_unfinished(train: str, run_dir: str) -> None:
 
 def describe(error: BaseException) -> str:
     """An error in one line."""
-    text = " ".join(str(error).split())
-    if isinstance(error, OSError) and error.errno in FULL:
+    full = full_disk(error)
+    text = " ".join(str(full or error).split())
+    if full is not None:
         return f"{text}. What was written before is whole: make room, and the same command continues."
     return text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"[:500]

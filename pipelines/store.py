@@ -9,7 +9,6 @@ study/
 
 import contextlib
 import csv
-import fcntl
 import hashlib
 import json
 import time
@@ -20,7 +19,7 @@ from typing import Any
 import yaml
 
 from lcd.envs.errors import InputError
-from lcd.files import write_atomic
+from lcd.files import locked, write_atomic
 
 QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
 STATUS = {
@@ -70,25 +69,6 @@ def task_name(run_config: Mapping[str, Any]) -> str:
     """What curves call a run's task: its name, and the knobs that make it another task than the benchmark's."""
     knobs = ",".join(f"{key}={value}" for key, value in sorted(run_config["knobs"].items()))
     return f"{run_config['task']}[{knobs}]" if knobs else run_config["task"]
-
-
-@contextlib.contextmanager
-def locked(path: str | Path, sentence: str, wait_s: float = 0.0) -> Iterator[None]:
-    """Hold an exclusive lock on a file; the system releases it when the process ends, however it ends.
-
-    sentence: the `InputError` when another process holds it for longer than `wait_s`.
-    """
-    with open(path, "a") as file:
-        end = time.monotonic() + wait_s
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= end:
-                    raise InputError(sentence) from None
-                time.sleep(0.05)
-        yield
 
 
 def run_lock(run_dir: str | Path, wait_s: float = 10.0) -> contextlib.AbstractContextManager[None]:
@@ -166,12 +146,10 @@ class Study:
     """A study's folder; made when it does not exist, extended when it does."""
 
     def __init__(self, path: str | Path, create: bool = False) -> None:
-        """path: the folder of a study; with `create` also an empty or a missing one."""
+        """path: the folder of a study; with `create` also an empty or a missing one, which `lock` or `ask` fills."""
         self.path = Path(path)
-        self._open(create)
+        self._refuse(create)
         self.record: dict[str, Any] = self._read()
-        if not (self.path / "study.yaml").is_file():
-            self._write()
 
     @property
     def name(self) -> str:
@@ -181,10 +159,49 @@ class Study:
     def diagnosis_dir(self) -> Path:
         return self.path / "diagnosis"
 
-    def lock(self) -> contextlib.AbstractContextManager[None]:
-        """The study's lock: one process at a time."""
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """The study's lock: one process at a time. What is refused under it leaves the folder as it was."""
         sentence = f"Another process is working on the study {self.path}: wait for it, stop it, or give another out=."
-        return locked(self.path / ".lock", sentence)
+        with self._made(), locked(self.path / ".lock", sentence):
+            self.record = self._read()
+            before, runs = dict(self.record), {run.path for run in self.runs()}
+            try:
+                yield
+            except InputError:
+                self._take_back(before, runs)
+                raise
+
+    @contextlib.contextmanager
+    def _made(self) -> Iterator[None]:
+        """Make the study's folder; it goes again when nothing but its lock came into it."""
+        missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        self._make()
+        try:
+            yield
+        finally:
+            if not (self.path / "study.yaml").exists() and _pristine(self.path):
+                with contextlib.suppress(OSError):
+                    (self.path / ".lock").unlink(missing_ok=True)
+                    for path in (self.path / "runs", *missing):
+                        path.rmdir()
+
+    def _take_back(self, before: dict[str, Any], runs: set[Path]) -> None:
+        """Remove the runs that a refused request added, as far as nothing was done for them, and the request."""
+        new = [run.path for run in self.runs() if run.path not in runs]
+        with contextlib.suppress(OSError):
+            for path in new:
+                if {entry.name for entry in path.iterdir()} <= {"config.yaml", "status.json"}:
+                    # Without its config a folder is no run, whatever comes now.
+                    (path / "config.yaml").unlink()
+                    (path / "status.json").unlink(missing_ok=True)
+                    path.rmdir()
+            if all(run.path in runs for run in self.runs()):
+                self.record = before
+                if before["requests"]:
+                    self._write()
+                else:
+                    (self.path / "study.yaml").unlink(missing_ok=True)
 
     def note(self, **fields: Any) -> None:
         """Remember something about the study as a whole in study.yaml."""
@@ -232,7 +249,7 @@ class Study:
                     f"with other seeds (run {other.path.name}): give other seeds, or another folder with out=."
                 )
 
-    def _open(self, creating: bool) -> None:
+    def _refuse(self, creating: bool) -> None:
         if (self.path / "study.yaml").is_file():
             return
         if self.path.exists() and not self.path.is_dir():
@@ -241,6 +258,8 @@ class Study:
             raise InputError(f"{self.path} is not a study's folder: there is no study.yaml in it.")
         if self.path.is_dir() and not _pristine(self.path):
             raise InputError(f"out={self.path} is not empty and not a study: give a new folder or a study's.")
+
+    def _make(self) -> None:
         try:
             (self.path / "runs").mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -255,6 +274,7 @@ class Study:
         return {"created": time.strftime("%Y-%m-%dT%H:%M:%S%z")} | record | {"requests": requests}
 
     def _write(self) -> None:
+        self._make()
         write_atomic(self.path / "study.yaml", yaml.safe_dump(self.record, sort_keys=False, allow_unicode=True))
 
 

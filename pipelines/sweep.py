@@ -13,10 +13,13 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+from lcd import outputs
 from lcd.config import seed_list, show
 from lcd.envs.errors import InputError, nearest
+from lcd.files import write_atomic
 from lcd.pipelines import store
 from lcd.schemas import ExperimentConfig, SweepConfig
+from lcd.spreadsheets import csv_text
 
 RESULTS = "sweep"
 OWN_VIEW = {"atari": "pixels", "procgen": "pixels"}
@@ -31,6 +34,7 @@ def run(cfg: SweepConfig) -> int:
     run_configs = expand(experiment)
     study = store.Study(cfg.out or default_out(experiment, cfg.quick), create=True)
     with study.lock():
+        outputs.check(study.path / RESULTS, RESULTS)
         wanted = study.ask({"experiment": asdict(experiment)}, run_configs)
         console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
         if not all(each.done for each in wanted) and any(o.error for o in train_missing(cfg, study, wanted, console)):
@@ -157,21 +161,20 @@ def publish(experiment: ExperimentConfig, wanted: list[store.Run], folder: Path,
     curves = pd.concat([read_curves(each.path / "curve.csv") for each in wanted], ignore_index=True)
     table = sweep.areas(curves, dimensions, experiment.knobs, experiment.normalise)
     summary = sweep.summarise(table, dimensions)
-    folder.mkdir(parents=True, exist_ok=True)
-    table.to_csv(folder / "areas.csv", index=False)
-    summary.to_csv(folder / "summary.csv", index=False)
-    files = draw(summary, curves, dimensions, folder / "figures", experiment.name)
+    tables = {"areas": table, "summary": summary}
     console.print(_printed(summary, dimensions))
     if len(set(summary["base"])) > 1 and len(dimensions) == 1:
-        found = sweep.correlations(summary, dimensions)
-        found.to_csv(folder / "correlations.csv", index=False)
-        console.print(_frame(found, "Spearman's rank correlation of toy and complex environments"))
+        tables["correlations"] = sweep.correlations(summary, dimensions)
+        console.print(_frame(tables["correlations"], "Spearman's rank correlation of toy and complex environments"))
     if experiment.tests:
-        found = sweep.run_tests(table, experiment.tests, dimensions)
-        found.to_csv(folder / "tests.csv", index=False)
-        console.print(_frame(found, "One-sided Wilcoxon tests over seeds"))
-    for name, path in {"areas": folder / "areas.csv", "summary": folder / "summary.csv"}.items():
-        console.print(f"{name:<10} {path}", highlight=False, soft_wrap=True, markup=False)
+        tables["tests"] = sweep.run_tests(table, experiment.tests, dimensions)
+        console.print(_frame(tables["tests"], "One-sided Wilcoxon tests over seeds"))
+    with outputs.drafted(folder, RESULTS) as draft:
+        for name, found in tables.items():
+            write_atomic(draft / f"{name}.csv", csv_text(found))
+        files = draw(summary, curves, dimensions, draft / "figures", experiment.name)
+    for name in ("areas", "summary"):
+        console.print(f"{name:<10} {folder / name}.csv", highlight=False, soft_wrap=True, markup=False)
     console.print(
         f"figures    {folder / 'figures'} ({len(files)} files)", highlight=False, soft_wrap=True, markup=False
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lcd import outputs
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
@@ -44,24 +45,22 @@ def _path(place: Path, task: str, whole: bool) -> Path:
 
 
 def _draw(benchmark: Benchmark, cfg: ViewConfig, views: list[str], out: Path) -> None:
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
+    outputs.check_file(out)
+    with outputs.drafted_file(out) as draft:
         if hasattr(benchmark, "make_pairs"):
             from lcd.pipelines.sheets import write_sheets
 
-            written = write_sheets(benchmark, cfg, views, out)
+            written = write_sheets(benchmark, cfg, views, draft)
         else:
             rows = {view: frames(benchmark, view, cfg) for view in views}
             pictures = {
-                out: sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}"),
-                **_graph(benchmark, cfg, out),
+                draft: sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}"),
+                **_graph(benchmark, cfg, draft),
             }
             for place, picture in pictures.items():
                 picture.savefig(place, dpi=150)
             written = list(pictures)
-    except OSError as error:
-        raise InputError(f"out={out} cannot be written ({error.strerror}): give a writable place.") from None
-    print(*written, sep="\n")
+    print(*(out.with_name(path.name) for path in written), sep="\n")
 
 
 def _graph(benchmark: Benchmark, cfg: ViewConfig, out: Path) -> dict[Path, Any]:

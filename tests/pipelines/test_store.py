@@ -66,8 +66,11 @@ def test_folders_that_are_no_studies_are_refused(tmp_path):
         store.Study(tmp_path / "notes", create=True)
     with pytest.raises(InputError, match="is a file"):
         store.Study(tmp_path / "file", create=True)
-    with pytest.raises(InputError, match="cannot be made"):
-        store.Study(tmp_path / "file" / "below", create=True)
+    with (
+        pytest.raises(InputError, match="cannot be made"),
+        store.Study(tmp_path / "file" / "below", create=True).lock(),
+    ):
+        pass
     with pytest.raises(InputError, match="not a study's folder"):
         store.Study(tmp_path / "missing")
     (tmp_path / "empty").mkdir()
@@ -167,7 +170,42 @@ def test_a_strangers_study_record_may_hold_anything(tmp_path, content):
 @pytest.mark.parametrize("content", ["seeds: 5", "seeds: [a]\ntask: b", "!!python/object/apply:os.system ['exit 1']"])
 def test_a_strangers_run_config_may_hold_anything(tmp_path, content):
     study = store.Study(tmp_path, create=True)
-    (tmp_path / "runs" / "odd").mkdir()
+    (tmp_path / "runs" / "odd").mkdir(parents=True)
     (tmp_path / "runs" / "odd" / "config.yaml").write_text(content)
     assert study.runs() == []
     assert len(study.ask({}, [run_config()])) == 1
+
+
+def refuse(study, *configs, trained=False):
+    """Ask for runs, maybe train them, and be refused."""
+
+    def work():
+        with study.lock():
+            for run in study.ask({"ask": len(configs)}, configs):
+                if trained:
+                    curve(run.path, [(0, "eval", 0)])
+            raise InputError("refused")
+
+    with pytest.raises(InputError, match="refused"):
+        work()
+
+
+def test_a_refused_request_leaves_nothing_behind(tmp_path):
+    """Neither a new study's folder, nor a run or a request in an old one."""
+    study = store.Study(tmp_path / "deep" / "s", create=True)
+    assert not (tmp_path / "deep").exists()
+    refuse(study, run_config())
+    assert list(tmp_path.iterdir()) == []
+    with study.lock():
+        study.ask({"ask": 1}, [run_config()])
+    before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+    refuse(study, run_config(), run_config(view="semantic"))
+    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before
+
+
+def test_what_was_trained_outlives_a_refusal(tmp_path):
+    study = store.Study(tmp_path / "s", create=True)
+    refuse(study, run_config(), trained=True)
+    again = store.Study(tmp_path / "s")
+    assert [each.config for each in again.runs()] == [run_config()]
+    assert again.record["requests"] == [{"ask": 1}]

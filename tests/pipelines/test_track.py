@@ -172,7 +172,7 @@ def test_a_diagnosis_is_mirrored_with_table_and_images(tmp_path):
     from matplotlib.figure import Figure
 
     study = store.Study(tmp_path / "mystudy", create=True)
-    study.diagnosis_dir.mkdir()
+    study.diagnosis_dir.mkdir(parents=True)
     figure = tmp_path / "plane.png"
     Figure().savefig(figure)
     table = pd.DataFrame({"task": ["toy/a", "toy/b"], "phi": [0.5, None], "psi": [1.0, 0.0], "status": ["ok", "floor"]})
@@ -214,7 +214,7 @@ def test_a_study_has_one_summary_run_that_a_report_can_be_made_of(tmp_path):
     image = io.BytesIO()
     Image.new("RGB", (8, 8)).save(image, format="PNG")
     study = store.Study(tmp_path / "mystudy", create=True)
-    study.diagnosis_dir.mkdir()
+    study.diagnosis_dir.mkdir(parents=True)
     track.log_diagnosis(OFFLINE, study, diagnosis, [], [outcome], {"a/x": {"pixels": image.getvalue()}})
     history, _, summary, group = read_back(study.diagnosis_dir)
     assert group[1] == "diagnosis"
