@@ -44,7 +44,7 @@ class LauncherConfig:
     name: str = field(default="local", metadata=_doc("the launcher"))
     workers: Any = field(default="auto", metadata=_doc("runs at the same time; auto: one a usable core", least=1))
     threads: int = field(default=1, metadata=_doc("threads of each worker", least=1))
-    grace: int = field(default=60, metadata=_doc("seconds to keep what is trained after SIGTERM or SIGUSR1", least=0))
+    grace: int = field(default=60, metadata=_doc("seconds to keep what is trained after a signal to stop", least=0))
 
 
 @dataclass
