@@ -23,12 +23,13 @@ def compare(study: Study, runs: Iterable[Run], console: Console) -> None:
     known = noted(study)
     found = {}
     for task, mine in wanted.items():
-        views = list(dict.fromkeys(run.config["view"] for run in mine))
-        if task in known or len(views) < 2 or all(run.done for run in mine):
+        config, trained = mine[0].config, {run.config["view"] for run in mine}
+        if task in known or len(trained) < 2 or all(run.done for run in mine):
             continue
-        config = mine[0].config
         try:
-            seen = compare_views(get_benchmark(config["benchmark"]), config["task"], views=views, **config["knobs"])
+            benchmark = get_benchmark(config["benchmark"])
+            views = [view for view in benchmark.views if view in trained]
+            seen = compare_views(benchmark, config["task"], views=views, **config["knobs"])
         except Exception:  # a stranger's environment may fail in any way
             continue
         found[task] = list(seen.differences)

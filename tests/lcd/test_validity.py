@@ -152,8 +152,15 @@ def test_curves_that_are_equal_under_two_views_are_found(curves, pair, key):
     rest = curves.drop(mine[mine["view"] == pair[1]].index)
     diagnosis = diagnose_curves(pd.concat([rest, copied]))
     assert tasks_of(diagnosis, key) == {"toy/both"}
-    # Masks may rightly show the same; pixels and masks never do.
+    # Solved views may rightly show the same; pixels and semantic labels never do.
     assert ("toy/both" in set(taxonomy(diagnosis).table["task"])) == (key == "solved_views_identical")
+
+
+def test_pixels_may_be_nothing_but_the_figures(curves):
+    """As in the toys that are easy to see, where pixels and figure_ground are the same picture."""
+    figures = (curves["view"] == "figure_ground") & (curves["task"] == "toy/easy")
+    shown = curves[(curves["view"] == "pixels") & (curves["task"] == "toy/easy")].assign(view="figure_ground")
+    assert diagnose_curves(pd.concat([curves[~figures], shown])).findings == ()
 
 
 def test_views_that_all_fail_alike_are_not_called_identical(make_study):
