@@ -9,6 +9,7 @@ from rich.console import Console
 
 from lcd import cli
 from lcd.config import compose
+from lcd.envs.errors import InputError
 from lcd.pipelines import dynamics, runs, store
 
 WORLDS = "benchmark=flawed_worlds:Clocks"
@@ -33,6 +34,7 @@ def test_views_that_are_another_task_are_told_before_training_and_withhold_a_cla
     assert "clocks/b" not in told
     for run in study.runs():
         fake_training.train(run.config, run.path, {"name": "none"}, {})
+    capsys.readouterr()
     assert cli.main(["report", str(study.path)]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(
@@ -63,3 +65,13 @@ def test_a_view_that_a_task_has_not_is_refused_before_anything_is_made(command, 
     assert cli.main([*command, f"out={out}"]) == 2
     assert "'hardness/atari/Breakout' has no such view; choose from: pixels." in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_an_adaptive_study_does_not_build_on_what_cannot_be_trusted(study, tmp_path):
+    compared(study)
+    for run in study.runs():
+        config = run.config | {"seeds": run.config["seeds"][:1]}
+        fake_training.train(config, run.path, {"name": "none"}, {})
+    asked = ["study=adaptive", f"study.source={study.path}", WORLDS]
+    with pytest.raises(InputError, match=r"recommends nothing\. All 2 tasks: one seed cannot tell"):
+        runs.expand(compose("diagnose", asked))
