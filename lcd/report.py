@@ -27,7 +27,7 @@ from lcd.pages import duration, score
 from lcd.statistics import METHOD
 from lcd.transfer import MEASURES, Transfer
 from lcd.transfer_figures import transfer_figures
-from lcd.validity import withheld
+from lcd.validity import distrusted, withheld
 
 Pictures = Mapping[str, Mapping[str, bytes]]
 """Task to view to what it shows, as the content of a PNG file."""
@@ -140,7 +140,7 @@ def reading(rows: pd.DataFrame) -> list[str]:
     scored = rows[rows["phi"].notna() & rows["psi"].notna()]
     count = f"{len(scored)} of {len(rows)} tasks" if len(rows) > 1 else "One task"
     sentences = [f"{count} could be placed on both scales." if len(rows) > 1 else f"{count} was trained."]
-    trusted = rows[~rows["validity"].map(withheld).astype(bool)]
+    trusted = rows[~rows["validity"].map(distrusted).astype(bool)]
     for name, sign, words in (("phi", "φ", "see"), ("psi", "ψ", "learn from reward")):
         placed = trusted[trusted[name].notna()]
         if placed.empty:

@@ -225,6 +225,9 @@ CHECKS: Mapping[str, tuple[str, Callable[[Evidence], Iterator[Concern]]]] = {
 }
 """Check to how severe its findings are; what makes scores wrong comes before what makes them unsure."""
 
+UNSURE = ("one_seed", "interval_covers_scale")
+"""The errors that more seeds would mend."""
+
 
 def check_validity(
     table: pd.DataFrame,
@@ -269,6 +272,11 @@ def validity_column(table: pd.DataFrame, findings: Sequence[Finding], group: Seq
 def withheld(validity: str) -> bool:
     """Whether a class is withheld from a row with that in its column `validity`."""
     return any(CHECKS[key][0] == ERROR for key in validity.split() if key in CHECKS)
+
+
+def distrusted(validity: str) -> bool:
+    """Whether a row's scores do not even tell which of two tasks is harder: more than certainty is missing."""
+    return any(CHECKS[key][0] == ERROR and key not in UNSURE for key in validity.split() if key in CHECKS)
 
 
 def in_words(findings: Sequence[Finding], groups: int) -> list[tuple[str, str]]:
