@@ -19,7 +19,8 @@ Bound = float | Callable[[int], float]
 class Benchmark(Protocol):
     """What a benchmark has to have. (`make_population` and `reward_range` are optional: see the functions.
 
-    So is `moving_tasks`: those whose videos a front-end can learn motion from.)"""
+    So are `moving_tasks`: those whose videos a front-end can learn motion from; and `views_of(task)`: the views of a
+    task that has not all of them.)"""
 
     name: str
     tasks: Sequence[str]
@@ -61,6 +62,13 @@ def check_task(benchmark: Benchmark, task: str) -> None:
     """Refuse a task that the benchmark does not have."""
     if task not in benchmark.tasks:
         raise InputError(f"The benchmark '{benchmark.name}' has no task '{task}'; {nearest(task, benchmark.tasks)}")
+
+
+def check_view(benchmark: Benchmark, task: str, view: str) -> None:
+    """Refuse a view that the task does not have: what it shows instead would be taken for it."""
+    views = benchmark.views_of(task) if hasattr(benchmark, "views_of") else benchmark.views
+    if view not in views:
+        raise InputError(f"view={view}: the task '{task}' has no such view; {nearest(view, views)}")
 
 
 def reward_range(

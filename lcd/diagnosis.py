@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from lcd.ranks import add_ranks
 from lcd.scoring import CONDITIONS, SCORES, TaskSamples, curves_by_condition, samples_between, span
 from lcd.spreadsheets import csv_text
 from lcd.statistics import LEVEL, METHOD, RESAMPLES, bootstrap, iqm
+from lcd.validity import SIGNS, Finding, check_validity, in_words, validity_column
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
 VIEWS = ("pixels", "figure_ground", "semantic")
@@ -79,6 +80,8 @@ class Diagnosis:
         the tasks' true hardness is not known. See `lcd.calibration.calibrate`.
     cost
         What the curves took, as `lcd.pipelines.cost.spent` tells it; empty where nobody knows.
+    findings
+        What keeps scores from being trusted; see `lcd.validity`.
     """
 
     table: pd.DataFrame
@@ -88,6 +91,12 @@ class Diagnosis:
     definition: str = "paper"
     calibration: dict[str, Any] = field(default_factory=dict)
     cost: dict[str, Any] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """(severity, sentence) of what keeps scores from being trusted, errors first."""
+        return in_words(self.findings, self.table.groupby(list(GROUP)).ngroups)
 
     @classmethod
     def empty(cls) -> "Diagnosis":
@@ -101,6 +110,7 @@ class Diagnosis:
             "definitions": {name: definition.formula for name, definition in DEFINITIONS.items()},
             "interval": {"level": LEVEL, "method": METHOD, "resamples": RESAMPLES, "unit": "seed"},
             "thresholds": asdict(self.thresholds),
+            "findings": [asdict(found) for found in self.findings],
             "notes": list(self.notes),
             "calibration": self.calibration,
             "cost": self.cost,
@@ -115,6 +125,9 @@ class Diagnosis:
         table = pd.DataFrame(content["tasks"], columns=list(table_columns()))
         table = table.astype(dict.fromkeys(numeric_columns(), float) | {"seeds": int})
         told = {key: content.get(key, {}) for key in ("calibration", "cost")}
+        told["findings"] = tuple(
+            Finding(**found | {key: tuple(found[key]) for key in ("tasks", "group")}) for found in content["findings"]
+        )
         thresholds = Thresholds(**content["thresholds"])
         return cls(table, pd.DataFrame(), thresholds, tuple(content["notes"]), content["definition"], **told)
 
@@ -134,6 +147,7 @@ def diagnose_curves(
     thresholds: Thresholds | None = None,
     definition: str = "paper",
     levels: Mapping[str, float] | None = None,
+    dynamics: Mapping[str, Sequence[str]] | None = None,
 ) -> Diagnosis:
     """Tell what makes each task hard from held-out learning curves.
 
@@ -151,6 +165,8 @@ def diagnose_curves(
     levels
         Task to the nominal level of its intervals, where that is not 95 %: tasks that were looked at repeatedly need
         a higher one to keep 95 % (see `lcd.sequential`).
+    dynamics
+        Task to sentences on how its views differ as environments, where that was looked at; see `lcd.envs.lockstep`.
 
     Returns
     -------
@@ -161,7 +177,7 @@ def diagnose_curves(
         seeds) and final_<condition> (interquartile mean over seeds of the last return), phi_rank and psi_rank (1 is
         the hardest task of the group), each with _low and _high; perception_level and reward_level (how hard the
         task was made, where that is known); seeds, steps, status, phi_status and psi_status (why a score is
-        missing, or "ok").
+        missing, or "ok"); validity (the keys of the findings that concern the task, or "ok").
 
     Notes
     -----
@@ -185,7 +201,10 @@ def diagnose_curves(
     table["status"] = table["status"].mask((table["status"] == "ok") & scaled.any(axis=1), reason)
     calibration = calibrate(table, samples, GROUP, thresholds.no_signal)
     notes = (*notes, *_unused_views(held_out))
-    return Diagnosis(table[list(table_columns())], curves, thresholds, notes, chosen.name, calibration)
+    findings = check_validity(table, held_out, GROUP, dynamics)
+    table["validity"] = validity_column(table, findings, GROUP)
+    table = table[list(table_columns())]
+    return Diagnosis(table, curves, thresholds, notes, chosen.name, calibration, findings=findings)
 
 
 def normalised_curves(
@@ -208,6 +227,13 @@ def _held_out(
     return held_out, curves, notes
 
 
+def statuses_told(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What keeps a row's scores back: (φ, ψ or nothing for both, status), or the row's "ok" alone."""
+    of_scores = [(sign, row[f"{score}_status"]) for score, sign in SIGNS.items()]
+    further = [(sign, status) for sign, status in of_scores if status not in ("ok", row["status"])]
+    return further if further and row["status"] == "ok" else [("", row["status"]), *further]
+
+
 def numeric_columns() -> tuple[str, ...]:
     """Columns of the table that hold numbers."""
     scores = ("phi", "psi", "phi_raw", "psi_raw", *SCORES, "phi_rank", "psi_rank")
@@ -218,7 +244,7 @@ def numeric_columns() -> tuple[str, ...]:
 
 def table_columns() -> tuple[str, ...]:
     """Columns of the table, in order."""
-    return (*GROUP, "task", *numeric_columns(), "status", "phi_status", "psi_status")
+    return (*GROUP, "task", *numeric_columns(), "status", "phi_status", "psi_status", "validity")
 
 
 def _diagnose_task(

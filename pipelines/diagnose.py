@@ -13,7 +13,7 @@ from rich.console import Console
 from lcd import budgets, outputs
 from lcd.config import choices, compose
 from lcd.envs.errors import InputError
-from lcd.pipelines import adaptive, dry_run, runs, stopping, store
+from lcd.pipelines import adaptive, dry_run, dynamics, runs, stopping, store
 from lcd.pipelines.launch import Call, Outcome, at_once, launch
 from lcd.pipelines.parts import asked_for
 from lcd.pipelines.pictures import take_pictures
@@ -75,6 +75,7 @@ def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, cons
     """
     wanted = study.ask(request(cfg), runs.expand(part))
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
+    dynamics.compare(study, wanted, console)
     return not any(outcome.error for outcome in train_missing(cfg, study, wanted, console))
 
 

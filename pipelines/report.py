@@ -10,7 +10,7 @@ from rich.console import Console
 
 from lcd import outputs
 from lcd.envs.errors import InputError, nearest
-from lcd.pipelines import cost, stopping, store, track
+from lcd.pipelines import cost, dynamics, stopping, store, track
 from lcd.pipelines.adaptive import recommended
 from lcd.pipelines.pictures import read_pictures
 from lcd.schemas import ReportConfig
@@ -119,8 +119,8 @@ def _diagnosed(plain: Any, curricula: bool, study: store.Study | None, how: Tell
 
     diagnosis = Diagnosis.empty()
     if len(plain) or not curricula:
-        levels = {} if study is None else stopping.levels(study)
-        diagnosis = diagnose_curves(plain, definition=how.definition, levels=levels)
+        known = {} if study is None else {"levels": stopping.levels(study), "dynamics": dynamics.noted(study)}
+        diagnosis = diagnose_curves(plain, definition=how.definition, **known)
     return diagnosis if study is None else replace(diagnosis, cost=cost.spent(study.runs()))
 
 
@@ -174,8 +174,10 @@ def _tell(
 ) -> None:
     """Print the tables: an ablation's own, or the scores."""
     from lcd.calibration_figures import calibration_table
-    from lcd.terminal import analysis_table, terminal_table, transfer_table
+    from lcd.terminal import analysis_table, terminal_table, transfer_table, validity_text
 
+    if (warnings := validity_text(diagnosis)) is not None:
+        console.print(warnings, soft_wrap=True)
     leading = [analysis for analysis in analyses if how.first and analysis.key.startswith(how.first)]
     for analysis in leading or [analysis for analysis in analyses if analysis.key == "adaptive"]:
         console.print(analysis_table(analysis, console.width))

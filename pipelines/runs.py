@@ -51,7 +51,7 @@ def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
 
 def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
     """The run config of `lcd train`."""
-    from lcd.envs.benchmarks import get_benchmark, reward_range
+    from lcd.envs.benchmarks import check_view, get_benchmark, reward_range
 
     benchmark = get_benchmark(cfg.benchmark.name)
     known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
@@ -62,8 +62,9 @@ def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
         known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     elif cfg.task.name != CURRICULUM:
         raise InputError(f"task={cfg.task.name} and a curriculum cannot both be trained: leave one of them out.")
-    # A wrong knob is told here, where nothing has been written yet.
+    # A wrong view or knob is told here, where nothing has been written yet.
     for stage in stages or [{"task": cfg.task.name, "knobs": cfg.task.knobs}]:
+        check_view(benchmark, stage["task"], cfg.view)
         reward_range(benchmark, stage["task"], seeds[0], stage["knobs"])
     run_config = _run_config(
         cfg.benchmark.name,

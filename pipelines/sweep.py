@@ -22,7 +22,6 @@ from lcd.schemas import ExperimentConfig, SweepConfig
 from lcd.spreadsheets import csv_text
 
 RESULTS = "sweep"
-OWN_VIEW = {"atari": "pixels", "procgen": "pixels"}
 
 
 def run(cfg: SweepConfig) -> int:
@@ -68,7 +67,7 @@ def quickened(experiment: ExperimentConfig) -> ExperimentConfig:
 
 def expand(experiment: ExperimentConfig) -> list[dict[str, Any]]:
     """The run configs of an experiment, in the order base, agent, point of the grid, part of the seeds."""
-    from lcd.envs.hardness.benchmark import check_base, knob_order
+    from lcd.envs.hardness.benchmark import HARDNESS, check_base, knob_order
     from lcd.envs.hardness.names import task_name
 
     runs = []
@@ -78,6 +77,7 @@ def expand(experiment: ExperimentConfig) -> list[dict[str, Any]]:
         order = knob_order(base)
         _check_grid(own["grid"], own["knobs"], order, base)
         params = _agent(agent, own["agent_params"].get(agent, {}))
+        views = HARDNESS.views_of(task_name(base, {}, order))
         evaluation = asdict(experiment.evaluation) | ({"noise_free": True} if experiment.noise_free else {})
         for point in points(own["grid"]):
             for seeds in _parts(own["seeds"], experiment.seeds_per_run if agent.startswith("sb3/") else 0):
@@ -86,7 +86,7 @@ def expand(experiment: ExperimentConfig) -> list[dict[str, Any]]:
                         "benchmark": "hardness",
                         "task": task_name(base, point, order),
                         "knobs": dict(own["knobs"]),
-                        "view": OWN_VIEW.get(base.partition("/")[0], experiment.view),
+                        "view": experiment.view if experiment.view in views else views[0],
                         "frontend": {"name": "identity"},
                         "reward_p": 1.0,
                         "shaping": "none",
