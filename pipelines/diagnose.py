@@ -52,18 +52,23 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
             trained = _trained(cfg, cfg, study, console)
         if not trained:
             return 1
-        take_pictures(study, study.runs())
-        if (chosen := adaptive.recommend(cfg)) is not None:
-            study.note(recommended=chosen)
-        publish(
-            study.path,
-            study.diagnosis_dir,
-            console,
-            study=study,
-            tracker=asdict(cfg.tracker),
-            how=Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first),
-        )
+        finish(cfg, study, console, first)
     return 0
+
+
+def finish(cfg: DiagnoseConfig, study: store.Study, console: Console, first: str | None = None) -> None:
+    """What comes after training: pictures of the tasks, diagnosis and report."""
+    take_pictures(study, study.runs())
+    if (chosen := adaptive.recommend(cfg)) is not None:
+        study.note(recommended=chosen)
+    publish(
+        study.path,
+        study.diagnosis_dir,
+        console,
+        study=study,
+        tracker=asdict(cfg.tracker),
+        how=Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first),
+    )
 
 
 def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
@@ -132,7 +137,7 @@ def train_missing(
         each.update(state=store.QUEUED, error=None)
     if sentence := _told(cfg, missing):
         console.print(sentence, highlight=False, soft_wrap=True)
-    order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
+    order = sorted(missing, key=lambda each: store.longest_first(each.config))
     calls = [
         Call((train or TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order
     ]

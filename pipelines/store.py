@@ -72,6 +72,11 @@ def task_name(run_config: Mapping[str, Any]) -> str:
     return f"{run_config['task']}[{knobs}]" if knobs else run_config["task"]
 
 
+def longest_first(run_config: Mapping[str, Any]) -> int:
+    """Runs sorted by this are in the order in which launchers get them: those that need most steps first."""
+    return -int(run_config["steps"]) * len(run_config["seeds"])
+
+
 @contextlib.contextmanager
 def locked(path: str | Path, sentence: str, wait_s: float = 0.0) -> Iterator[None]:
     """Hold an exclusive lock on a file; the system releases it when the process ends, however it ends.
