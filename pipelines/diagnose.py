@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from lcd.pipelines.parts import asked_for
 from lcd.pipelines.pictures import take_pictures
 from lcd.pipelines.progress import Progress, label
 from lcd.pipelines.report import Telling, publish
+from lcd.pipelines.track import usable
 from lcd.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
 from lcd.signals import Stopped
 
@@ -66,7 +66,7 @@ def finish(cfg: DiagnoseConfig, study: store.Study, console: Console, first: str
         study.diagnosis_dir,
         console,
         study=study,
-        tracker=asdict(cfg.tracker),
+        tracker=usable(asdict(cfg.tracker))[0],
         how=Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first),
     )
 
@@ -128,11 +128,12 @@ def train_missing(
     train: `module:function` with the arguments of `lcd.pipelines.train.train_run`; None is that one.
     """
     missing = [each for each in wanted if not each.done]
-    device, tracker = device_of(cfg), asdict(cfg.tracker)
+    device = device_of(cfg)
+    tracker, of_tracker = usable(asdict(cfg.tracker))
     for each in missing:
         runs.check_share(*runs.agent_of(each.config), device)
-    if missing and cfg.tracker.name == "wandb" and find_spec("wandb") is None:
-        console.print("W&B is not installed (pip install wandb): the study is not mirrored.", highlight=False)
+    if missing and of_tracker is not None:
+        console.print(of_tracker, highlight=False, soft_wrap=True, markup=False)
     for each in missing:
         each.update(state=store.QUEUED, error=None)
     if sentence := _told(cfg, missing):

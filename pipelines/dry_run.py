@@ -9,6 +9,7 @@ import random
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from lcd.envs.errors import InputError
 from lcd.pipelines import store
 from lcd.pipelines.cost import HOUR, duration
 from lcd.pipelines.launch import at_once
-from lcd.pipelines.probe import PROBE_S, evaluations, probe
+from lcd.pipelines.probe import PROBE_S, evaluations, probe, quiet_tracker
 from lcd.schemas import DiagnoseConfig, TrainConfig
 
 NARROW, WIDE = 1.5, 3.0
@@ -91,7 +92,7 @@ def _report_s(run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | Tr
             _invent(run)
         # Invented curves may be ones that nothing can be said of.
         with contextlib.suppress(InputError):
-            finish(cfg, study, Console(file=io.StringIO()))
+            finish(replace(cfg, tracker=quiet_tracker(cfg)), study, Console(file=io.StringIO()))
     return time.perf_counter() - began
 
 

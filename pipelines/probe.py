@@ -11,7 +11,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -20,7 +20,7 @@ from lcd.envs.errors import InputError
 from lcd.pipelines import store
 from lcd.pipelines.launch import Call, at_once, launch
 from lcd.pipelines.runs import resolve
-from lcd.schemas import DiagnoseConfig, TrainConfig
+from lcd.schemas import DiagnoseConfig, TrackerConfig, TrainConfig
 
 PROBE_S = 20.0
 """About how long a probe may take, without what workers need to start."""
@@ -136,9 +136,7 @@ def probe(run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainC
     devices = getattr(cfg, "devices", 1)
     workers = at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(run_configs))
     kinds, ordered = len({kind(config) for config in run_configs}), spread(run_configs)
-    # What a tracker does takes time too, but it tells nobody of a probe.
-    tracker = vars(cfg.tracker) | {"mode": "disabled" if cfg.tracker.mode == "disabled" else "offline"}
-    how = (tracker, {"accelerator": cfg.device, "devices": devices}, PROBE_S)
+    how = (vars(quiet_tracker(cfg)), {"accelerator": cfg.device, "devices": devices}, PROBE_S)
     with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as place:
         folders = [Path(place) / str(number) for number in range(workers)]
         calls = []
@@ -167,6 +165,11 @@ def probe(run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainC
         for index, pace in paces
     ]
     return Paces(fmean(start for start, _ in found), timed)
+
+
+def quiet_tracker(cfg: DiagnoseConfig | TrainConfig) -> TrackerConfig:
+    """The config's tracker, whose work takes time too, but which tells nobody of what is only tried."""
+    return replace(cfg.tracker, mode="disabled" if cfg.tracker.mode == "disabled" else "offline")
 
 
 def time_runs(
