@@ -152,3 +152,48 @@ def test_the_picture_of_a_graph_shows_every_state_once():
     # Home, then a wait and a decision state at each level, a last wait state and the end.
     assert len(way) == 2 * 2 + 2
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [*KINDS, "way to the goal"]
+
+
+def curves_without_ranges(path, task="a/x=1 [b]"):
+    rows = [
+        {"task": task, "view": view, "reward_p": 1, "seed": seed, "step": step, "return_mean": step / 20}
+        for view in ("pixels", "figure_ground", "semantic")
+        for seed in (0, 1)
+        for step in (0, 100)
+    ]
+    pd.DataFrame(rows).to_csv(path, index=False)
+
+
+def auc(folder):
+    return pd.read_csv(folder / "challenge.csv")["auc_pixels"].item()
+
+
+def test_ranges_are_given_by_key_or_file(tmp_path, capsys):
+    curves_without_ranges(tmp_path / "c.csv")
+    assert cli.main(["report", "c.csv"]) == 2
+    assert "give the columns r_min and r_max, or 'ranges.a/x=1 [b]=[R_min,R_max]'" in capsys.readouterr().err
+    assert cli.main(["report", "c.csv", "ranges.a/x=1 [b]=[0,10]", "out=one"]) == 0
+    assert auc(tmp_path / "one") == pytest.approx(0.25)
+    (tmp_path / "r.yaml").write_text("a/x=1 [b]: [0, 5]\nanother: [0, 1]\n")
+    assert cli.main(["report", "c.csv", "ranges=r.yaml", "out=two"]) == 0
+    assert auc(tmp_path / "two") == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["ranges.b=[0,10]"], "the curves have no task 'b'"),
+        (["ranges.a=10"], "cannot be read: write ranges"),
+        (["ranges.a=[1]"], "ranges.a=[1] must be two numbers"),
+        (["ranges.a=[5,1]"], "R_max should be above R_min"),
+        (["ranges=none.yaml"], "ranges=none.yaml cannot be read"),
+        (["ranges=c.csv"], "ranges=c.csv holds no ranges"),
+        (["ranges=r.yaml", "ranges.a=[0,1]"], "cannot both be given"),
+    ],
+)
+@pytest.mark.parametrize("command", ["report", "power"])
+def test_ranges_that_make_no_sense_are_one_sentence(tmp_path, capsys, command, words, told):
+    curves_without_ranges(tmp_path / "c.csv", task="a")
+    assert cli.main([command, "c.csv", *words]) == 2
+    assert told in capsys.readouterr().err
+    assert [entry.name for entry in tmp_path.iterdir()] == ["c.csv"]
