@@ -120,7 +120,8 @@ def _run(name: str, overrides: list[str]) -> int:
 
             print(page_of(name, COMMANDS[name].usage))
             return OK
-        from lcd.config import compose, names_code
+        from lcd.config import compose
+        from lcd.own_code import names_code
 
         config = compose(name, overrides)
         # A user's own module:object is looked for where the command is given, as `python` does.

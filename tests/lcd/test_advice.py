@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 COMMAND = re.compile(r"['`]lcd ([a-z]+)")
 KEY = re.compile(r"\b(?:give|or|add|set|takes|use) '?([a-z_]+(?:\.[a-z_]+)*)(?:\.[A-Z]+|\.\0)?=")
 EXTRA = re.compile(r"extra '([a-z]+)'")
-OWN_SETS = {"knob", "key", "module", "p"}
-"""Words that stand for a key, and knobs of tasks."""
+OWN_SETS = {"knob", "key", "restrict_themes"}
+"""Words that stand for a key, and a knob of Procgen."""
 
 
 def text_of(node):

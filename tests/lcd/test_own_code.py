@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from lcd import cli
-from lcd.config import compose, names_code
+from lcd.config import compose
+from lcd.own_code import names_code
 
 OWN = "my_code_beside_the_command"
 
