@@ -6,7 +6,6 @@ package needs nothing of the pipelines that are built on it.
 
 import contextlib
 import os
-import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -76,7 +75,6 @@ COMMANDS = {
     "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
 }
 OK, FAILED, MISTAKE, STOPPED = 0, 1, 2, 130
-OWN_CODE = re.compile(r"(benchmark|agent|frontend)(\.name)?=['\"]?[\w.]+:\w")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -121,13 +119,14 @@ def _run(name: str, overrides: list[str]) -> int:
 
             print(page_of(name, COMMANDS[name].usage))
             return OK
-        # A user's own module:object is looked for where the command is given, as `python` does; nothing else is,
-        # because the working directory may be somebody else's study.
-        if any(OWN_CODE.match(override) for override in overrides) and os.getcwd() not in sys.path:
-            sys.path.append(os.getcwd())
         from lcd.config import compose
+        from lcd.own_code import names_code
 
-        return int(_resolve(COMMANDS[name].target)(compose(name, overrides)) or OK)
+        config = compose(name, overrides)
+        # A user's own module:object is looked for where the command is given, as `python` does.
+        if names_code(config) and os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
+        return int(_resolve(COMMANDS[name].target)(config) or OK)
     except InputError as mistake:
         print(f"lcd: {mistake}", file=sys.stderr)
         return MISTAKE

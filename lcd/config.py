@@ -9,8 +9,11 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+import yaml
+
 from lcd import budgets
 from lcd.envs.errors import InputError, nearest
+from lcd.own_code import OWN_CODE
 from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
@@ -27,6 +30,7 @@ GROUPS = (
     "experiment",
     "pretraining",
 )
+RANGES = "ranges"
 POSITIONAL = {
     "report": ("path", "against"),
     "power": ("path",),
@@ -34,8 +38,9 @@ POSITIONAL = {
     "view": ("task",),
     "measure": ("benchmark",),
 }
-TEXT_KEYS = ("out", "path", "against", "policy")
+TEXT_KEYS = ("out", "path", "against", "policy", RANGES)
 PATH_OR_LIST = "curriculum"
+OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
 
 
 def choices(group: str) -> list[str]:
@@ -78,11 +83,14 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     """
     from omegaconf import OmegaConf
 
+    overrides, named = _with_any_names(command, overrides)
     lines = [line for override in _named(command, overrides) for line in _override(command, override)]
     lines += _benchmark_of_task(command, lines)
     plain = _composed(command, _budgeted(command, lines))
     _refuse_target(plain)
     _refuse_missing(command, plain)
+    for key, value in named.items():
+        _set(plain, key, value)
     if plain.get("curriculum") and plain.get("task") is None:
         plain["task"] = {"name": "curriculum", "knobs": {}}
     config = OmegaConf.to_object(_typed(SCHEMAS[command], plain))
@@ -134,11 +142,54 @@ def show(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
+def _with_any_names(command: str, overrides: Sequence[str]) -> tuple[list[str], dict[str, dict[str, Any]]]:
+    """The overrides that Hydra can read, and by their key those whose names hold signs that it takes for its own: tasks
+    (ranges.TASK=[lo,hi]), and module:object (study.frontend_params={my:Encoder: {width: 8}})."""
+    known = {name for name, _ in schema_fields(SCHEMAS[command])}
+    others: list[str] = []
+    found: dict[str, dict[str, Any]] = {}
+    for text in overrides:
+        key, _, value = text.partition("=")
+        if RANGES in known and key.startswith(f"{RANGES}."):
+            # A task's name may hold an equals sign, too.
+            key, _, value = text.rpartition("=")
+            found.setdefault(RANGES, {})[key.removeprefix(f"{RANGES}.")] = _read(text, value, list)
+        elif key in known and key.endswith("_params") and OWN_KEY.search(value):
+            found.setdefault(key, {}).update(_read(text, value, dict))
+        else:
+            others.append(text)
+    return others, found
+
+
+def _read(text: str, value: str, kind: type) -> Any:
+    try:
+        found = yaml.safe_load(value)
+    except yaml.YAMLError:
+        found = None
+    if not isinstance(found, kind):
+        right = "TASK=[lo,hi]" if kind is list else "{module:object: {key: value}}, with a space after each key's colon"
+        raise InputError(f"{text} cannot be read: write {text.partition('=')[0].partition('.')[0]}…{right}.")
+    return found
+
+
+def _set(plain: dict[str, Any], key: str, value: dict[str, Any]) -> None:
+    *sections, last = key.split(".")
+    for section in sections:
+        plain = plain[section]
+    if isinstance(plain[last], str):
+        raise InputError(
+            f"{key}={plain[last]} and {key}.{next(iter(value))} cannot both be given: write all into the file."
+        )
+    plain[last] = {**(plain[last] or {}), **value}
+
+
 def _named(command: str, overrides: Sequence[str]) -> Iterator[str]:
     """The overrides, words without a key with the key that their place gives them."""
     free = list(POSITIONAL.get(command, ()))
     for text in overrides:
         if free and not _has_key(text):
+            if free[0] == "task" and OWN_CODE.fullmatch(text):
+                yield f"benchmark={text}"
             text = f"{free.pop(0)}={text}"
         yield text
 

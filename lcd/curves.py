@@ -69,10 +69,7 @@ def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
     frame
         At least the columns `NEEDED`, one row an evaluation.
     """
-    for name in NEEDED:
-        if name not in frame.columns:
-            others = [column for column in frame.columns if column not in NEEDED]
-            raise InputError(f"The curves lack the column '{name}': {nearest(name, others)}")
+    _refuse_missing(frame)
     if frame.empty:
         raise InputError("The curves have no rows: at least two evaluations of one condition are needed.")
     clean = frame.reset_index(drop=True).copy()
@@ -94,6 +91,18 @@ def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
             "each condition, seed and step may come once."
         )
     return clean[[*COLUMNS, *(name for name in clean.columns if name not in COLUMNS)]]
+
+
+def _refuse_missing(frame: pd.DataFrame) -> None:
+    missing = [name for name in NEEDED if name not in frame.columns]
+    if len(missing) == 1:
+        others = [str(column) for column in frame.columns if column not in NEEDED]
+        close = nearest(missing[0], others) if others else "add it."
+        raise InputError(f"The curves lack the column '{missing[0]}': {close}")
+    if missing:
+        told = ", ".join(repr(name) for name in missing[:-1]) + f" and '{missing[-1]}'"
+        there = ", ".join(map(str, frame.columns)) or "none"
+        raise InputError(f"The curves lack the columns {told}: add them (there are: {there}).")
 
 
 def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.ndarray, np.ndarray]]:
@@ -148,7 +157,7 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
     curves
         Checked curves.
     ranges
-        Task to (R_min, R_max). It comes first, then the registered benchmark's own, then the columns.
+        Task to (R_min, R_max). It comes first, then the columns r_min and r_max, then the registered benchmark's own.
 
     Returns
     -------
@@ -164,16 +173,17 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
             curves.loc[rows.index, ["r_min", "r_max"]] = ranges[task]
             continue
         own = _own_ranges(name, task, rows["seed"].unique())
-        if own is None:
-            _check_written(written, name, task)
-            continue
-        used = np.array([own[seed] for seed in rows["seed"]])
-        curves.loc[rows.index, ["r_min", "r_max"]] = used
-        if not np.allclose(written.dropna(), used[written.notna().all(axis=1)], rtol=1e-6, atol=1e-9):
-            notes.append(
-                f"The columns r_min and r_max of task '{task}' differ from benchmark '{name}': "
-                "the benchmark's are used (give ranges to use others)."
-            )
+        if own is not None:
+            stated = pd.DataFrame([own[seed] for seed in rows["seed"]], index=rows.index, columns=written.columns)
+            if not np.allclose(written.fillna(stated), stated, rtol=1e-6, atol=1e-9):
+                low, high = stated.iloc[0]
+                notes.append(
+                    f"The columns r_min and r_max of task '{task}' differ from benchmark '{name}': the columns are "
+                    f"used (leave them out, or give 'ranges.{task}=[{low:g},{high:g}]', to use the benchmark's)."
+                )
+            written = written.fillna(stated)
+            curves.loc[rows.index, ["r_min", "r_max"]] = written
+        _check_written(written, name, task)
     return curves, notes
 
 
@@ -288,8 +298,8 @@ def _own_ranges(name: str, task: str, seeds: np.ndarray) -> dict[int, Range] | N
 def _check_written(written: pd.DataFrame, name: str, task: str) -> None:
     if written.isna().any(axis=None):
         raise InputError(
-            f"Nothing tells the range of task '{task}': give ranges={{'{task}': (R_min, R_max)}} or the "
-            f"columns r_min and r_max (benchmark '{name}' is not registered here, or has no such task)."
+            f"Nothing tells the range of task '{task}': give the columns r_min and r_max, or "
+            f"'ranges.{task}=[R_min,R_max]' (benchmark '{name}' is not registered here, or has no such task)."
         )
     for pair in written.drop_duplicates().itertuples(index=False):
         _checked(pair, f"The range in the columns r_min and r_max of task '{task}'")

@@ -157,7 +157,7 @@ def diagnose_curves(
         Curves, one row an evaluation: at least the columns task, view, reward_p, seed, step and return_mean.
     ranges
         Task to (R_min, R_max), a random agent's return and the highest possible one. For tasks not in it: the
-        benchmark's own where the benchmark is registered, else the columns r_min and r_max.
+        columns r_min and r_max; where they are empty, the benchmark's own, if it is registered.
     thresholds
         When a task counts as unsolved, solved or without signal.
     definition

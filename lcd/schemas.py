@@ -183,6 +183,9 @@ class ReportConfig:
         default=None, metadata=_doc("a second study or file, to compare with; against= may be left out")
     )
     tables: list[str] = field(default_factory=list, metadata=_doc("further formats of all tables: markdown, latex"))
+    ranges: Any = field(
+        default=None, metadata=_doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
+    )
     threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     out: str | None = field(default=None, metadata=_doc("folder of the report; null: in the study, beside the file"))
     definition: str = field(default="paper", metadata=DEFINITION)
@@ -193,6 +196,9 @@ class PowerConfig:
     """Say how many seeds and steps it takes to tell the scores of a study's tasks apart."""
 
     path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    ranges: Any = field(
+        default=None, metadata=_doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
+    )
     definition: str = field(default="paper", metadata=_doc("of φ and ψ", DEFINITION_NAMES))
     power: float = field(default=0.8, metadata=_doc("wanted probability of finding a difference"))
     alpha: float = field(default=0.05, metadata=_doc("probability of finding one that is not there"))

@@ -5,6 +5,7 @@ R[i, j] is the normalised held-out return on task j after stage i of a curriculu
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lcd.curves import PHASE, attach_ranges
+from lcd.curves import PHASE, Range, attach_ranges
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
 from lcd.statistics import bootstrap
@@ -86,15 +87,17 @@ def split_phases(curves: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return curves[~phased].reset_index(drop=True), curves[phased].reset_index(drop=True)
 
 
-def transfers(curves: pd.DataFrame) -> list[Transfer]:
-    """The outcome of every curriculum in checked curves, normalised by their ranges, else by the benchmark's.
+def transfers(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = None) -> list[Transfer]:
+    """The outcome of every curriculum in checked curves.
 
     Parameters
     ----------
     curves
         Rows with the column `phase`.
+    ranges
+        As `lcd.curves.attach_ranges` takes them.
     """
-    held_out = attach_ranges(curves[curves["split"] == "eval"])[0]
+    held_out = attach_ranges(curves[curves["split"] == "eval"], ranges)[0]
     held_out["normalised"] = (held_out["return_mean"] - held_out["r_min"]) / (held_out["r_max"] - held_out["r_min"])
     return [
         _transfer(dict(zip(CURRICULUM, key, strict=True)), rows)

@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from lcd.pipelines.parts import asked_for
 from lcd.pipelines.pictures import take_pictures
 from lcd.pipelines.progress import Progress, label
 from lcd.pipelines.report import FILES, PRODUCT, Telling, publish
+from lcd.pipelines.track import usable
 from lcd.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
 from lcd.signals import Stopped
 
@@ -53,18 +53,23 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
             trained = _trained(cfg, cfg, study, console)
         if not trained:
             return 1
-        take_pictures(study, study.runs())
-        if (chosen := adaptive.recommend(cfg)) is not None:
-            study.note(recommended=chosen)
-        publish(
-            study.path,
-            study.diagnosis_dir,
-            console,
-            study=study,
-            tracker=asdict(cfg.tracker),
-            how=Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first),
-        )
+        finish(cfg, study, console, first)
     return 0
+
+
+def finish(cfg: DiagnoseConfig, study: store.Study, console: Console, first: str | None = None) -> None:
+    """What comes after training: pictures of the tasks, diagnosis and report."""
+    take_pictures(study, study.runs())
+    if (chosen := adaptive.recommend(cfg)) is not None:
+        study.note(recommended=chosen)
+    publish(
+        study.path,
+        study.diagnosis_dir,
+        console,
+        study=study,
+        tracker=usable(asdict(cfg.tracker))[0],
+        how=Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first),
+    )
 
 
 def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
@@ -125,16 +130,17 @@ def train_missing(
     train: `module:function` with the arguments of `lcd.pipelines.train.train_run`; None is that one.
     """
     missing = [each for each in wanted if not each.done]
-    device, tracker = device_of(cfg), asdict(cfg.tracker)
+    device = device_of(cfg)
+    tracker, of_tracker = usable(asdict(cfg.tracker))
     for each in missing:
         runs.check_share(*runs.agent_of(each.config), device)
-    if missing and cfg.tracker.name == "wandb" and find_spec("wandb") is None:
-        console.print("W&B is not installed (pip install wandb): the study is not mirrored.", highlight=False)
+    if missing and of_tracker is not None:
+        console.print(of_tracker, highlight=False, soft_wrap=True, markup=False)
     for each in missing:
         each.update(state=store.QUEUED, error=None)
     if sentence := _told(cfg, missing):
         console.print(sentence, highlight=False, soft_wrap=True)
-    order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
+    order = sorted(missing, key=lambda each: store.longest_first(each.config))
     calls = [
         Call((train or TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order
     ]

@@ -25,6 +25,7 @@ NAME = 15
 def run(cfg: PowerConfig) -> int:
     """Print what telling tasks apart takes; returns the exit code."""
     from lcd.power import tell_apart
+    from lcd.ranges import ranges_from
     from lcd.transfer import split_phases
 
     if cfg.path is None:
@@ -38,7 +39,8 @@ def run(cfg: PowerConfig) -> int:
         outputs.check_file(out, [source])
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
     curves, _ = split_phases(finished_curves(source, study, console))
-    found = tell_apart(curves, cfg.definition, cfg.power, cfg.alpha)
+    ranges = ranges_from(cfg.ranges, set(curves["task"]))
+    found = tell_apart(curves, cfg.definition, cfg.power, cfg.alpha, ranges=ranges)
     if found.empty:
         raise InputError(f"{source} has no two tasks with scores and two seeds each: there is nothing to tell apart.")
     for score, rows in found.groupby("score", sort=True):

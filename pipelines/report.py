@@ -34,12 +34,14 @@ class Telling:
     threshold: from where on a scaled score counts as hard.
     formats: what tables are written in besides CSV.
     first: the key of the analysis that is told before all else: an ablation's.
+    ranges: those of tasks' returns, as `lcd.ranges.ranges_from` takes them.
     """
 
     definition: str = "paper"
     threshold: float = 0.5
     formats: Sequence[str] = ()
     first: str | None = None
+    ranges: str | Mapping[str, Any] | None = None
 
 
 def run(cfg: ReportConfig) -> int:
@@ -54,7 +56,7 @@ def run(cfg: ReportConfig) -> int:
         from lcd.pipelines.against import compare
 
         return compare(cfg, source, Path(cfg.against).expanduser(), console, formats)
-    how = Telling(cfg.definition, cfg.threshold, formats)
+    how = Telling(cfg.definition, cfg.threshold, formats, ranges=cfg.ranges)
     if study is not None and _show_pretraining(study, console):
         return 0
     folder = output_folder(cfg, source)
@@ -94,12 +96,15 @@ def publish(
     how: what is told, and how.
     """
     from lcd.analyses import analyse
+    from lcd.ranges import ranges_from
     from lcd.transfer import split_phases, transfers
 
     how = how or Telling()
-    plain, phased = split_phases(finished_curves(source, study, console))
-    curricula = transfers(phased) if len(phased) else []
-    diagnosis = _diagnosed(plain, bool(curricula), study, how)
+    curves = finished_curves(source, study, console)
+    ranges = ranges_from(how.ranges, set(curves["task"]))
+    plain, phased = split_phases(curves)
+    curricula = transfers(phased, ranges) if len(phased) else []
+    diagnosis = _diagnosed(plain, bool(curricula), study, how, ranges)
     analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else recommended(study)))
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
     with outputs.drafted(folder, PRODUCT, [source]) as draft:
@@ -114,13 +119,15 @@ def publish(
         _places_of_mirror(console, study)
 
 
-def _diagnosed(plain: Any, curricula: bool, study: store.Study | None, how: Telling) -> "Diagnosis":
+def _diagnosed(
+    plain: Any, curricula: bool, study: store.Study | None, how: Telling, ranges: Mapping[str, Any]
+) -> "Diagnosis":
     from lcd.diagnosis import Diagnosis, diagnose_curves
 
     diagnosis = Diagnosis.empty()
     if len(plain) or not curricula:
         known = {} if study is None else {"levels": stopping.levels(study), "dynamics": dynamics.noted(study)}
-        diagnosis = diagnose_curves(plain, definition=how.definition, **known)
+        diagnosis = diagnose_curves(plain, ranges, definition=how.definition, **known)
     return diagnosis if study is None else replace(diagnosis, cost=cost.spent(study.runs()))
 
 

@@ -37,6 +37,10 @@ STATUS = {
 }
 
 
+MOST_DIFFERENCES = 4
+"""How many differences between two runs are told."""
+
+
 def canonical(value: Any) -> str:
     """JSON that is the same for equal configs."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -69,6 +73,32 @@ def task_name(run_config: Mapping[str, Any]) -> str:
     """What curves call a run's task: its name, and the knobs that make it another task than the benchmark's."""
     knobs = ",".join(f"{key}={value}" for key, value in sorted(run_config["knobs"].items()))
     return f"{run_config['task']}[{knobs}]" if knobs else run_config["task"]
+
+
+def difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """In what two run configs differ, key by key: "steps=100 there, 200 asked for"."""
+    flat = [_flat(config) for config in (there, asked)]
+    keys = [key for key in {**flat[0], **flat[1]} if flat[0].get(key) != flat[1].get(key)]
+    told = [f"{key}={_told(flat[0], key)} there, {_told(flat[1], key)} asked for" for key in keys]
+    more = len(told) - MOST_DIFFERENCES
+    return "; ".join(told[:MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) and value else {f"{prefix}{key}": value}
+    return found
+
+
+def _told(flat: Mapping[str, Any], key: str) -> str:
+    value = flat.get(key, "nothing")
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def longest_first(run_config: Mapping[str, Any]) -> int:
+    """Runs sorted by this are in the order in which launchers get them: those that need most steps first."""
+    return -int(run_config["steps"]) * len(run_config["seeds"])
 
 
 def run_lock(run_dir: str | Path, wait_s: float = 10.0) -> contextlib.AbstractContextManager[None]:
@@ -245,8 +275,9 @@ class Study:
             if other.path != run.path and shared and condition(other.config) == condition(run.config):
                 where = f"{run.config['task']}, {run.config['view']}, p={run.config['reward_p']:g}"
                 raise InputError(
-                    f"The study {self.path} already has seeds {shared} of ({where}), trained by another protocol or "
-                    f"with other seeds (run {other.path.name}): give other seeds, or another folder with out=."
+                    f"The study {self.path} already has seeds {shared} of ({where}), trained otherwise (run "
+                    f"{other.path.name}): {difference(other.config, run.config)}. Give the study's own, seeds that it "
+                    "does not have, or another folder with out=."
                 )
 
     def _refuse(self, creating: bool) -> None:

@@ -231,3 +231,48 @@ def test_a_range_too_small_to_divide_by_is_refused(tmp_path, capsys):
         table.assign(r_min=least, r_max=most).to_csv(tmp_path / "curves.csv", index=False)
         assert cli.main(["report", "curves.csv"]) == 2
         assert "cannot be divided by a range" in capsys.readouterr().err
+
+
+def curves_without_ranges(path, task="a/x=1 [b]"):
+    rows = [
+        {"task": task, "view": view, "reward_p": 1, "seed": seed, "step": step, "return_mean": step / 20}
+        for view in ("pixels", "figure_ground", "semantic")
+        for seed in (0, 1)
+        for step in (0, 100)
+    ]
+    pd.DataFrame(rows).to_csv(path, index=False)
+
+
+def auc(folder):
+    return pd.read_csv(folder / "challenge.csv")["auc_pixels"].item()
+
+
+def test_ranges_are_given_by_key_or_file(tmp_path, capsys):
+    curves_without_ranges(tmp_path / "c.csv")
+    assert cli.main(["report", "c.csv"]) == 2
+    assert "give the columns r_min and r_max, or 'ranges.a/x=1 [b]=[R_min,R_max]'" in capsys.readouterr().err
+    assert cli.main(["report", "c.csv", "ranges.a/x=1 [b]=[0,10]", "out=one"]) == 0
+    assert auc(tmp_path / "one") == pytest.approx(0.25)
+    (tmp_path / "r.yaml").write_text("a/x=1 [b]: [0, 5]\nanother: [0, 1]\n")
+    assert cli.main(["report", "c.csv", "ranges=r.yaml", "out=two"]) == 0
+    assert auc(tmp_path / "two") == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["ranges.b=[0,10]"], "the curves have no task 'b'"),
+        (["ranges.a=10"], "cannot be read: write ranges"),
+        (["ranges.a=[1]"], "ranges.a=[1] must be two numbers"),
+        (["ranges.a=[5,1]"], "R_max should be above R_min"),
+        (["ranges=none.yaml"], "ranges=none.yaml cannot be read"),
+        (["ranges=c.csv"], "ranges=c.csv holds no ranges"),
+        (["ranges=r.yaml", "ranges.a=[0,1]"], "cannot both be given"),
+    ],
+)
+@pytest.mark.parametrize("command", ["report", "power"])
+def test_ranges_that_make_no_sense_are_one_sentence(tmp_path, capsys, command, words, told):
+    curves_without_ranges(tmp_path / "c.csv", task="a")
+    assert cli.main([command, "c.csv", *words]) == 2
+    assert told in capsys.readouterr().err
+    assert [entry.name for entry in tmp_path.iterdir()] == ["c.csv"]

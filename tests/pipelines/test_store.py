@@ -58,6 +58,22 @@ def test_the_same_condition_and_seed_twice_is_refused(tmp_path, changes):
     assert len(store.Study(tmp_path / "s").runs()) == 2
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"steps": 200}, "steps=100 there, 200 asked for"),
+        ({"seeds": [0, 1, 2]}, r"seeds=\[0, 1\] there, \[0, 1, 2\] asked for"),
+        ({"agent": {"name": "ppo"}}, r"agent.learning_rate=1e-05 there, nothing asked for"),
+        ({"steps": 200, "seeds": [1]}, r"seeds=\[0, 1\] there, \[1\] asked for; steps=100 there, 200 asked for\."),
+    ],
+)
+def test_a_run_that_differs_is_refused_with_the_difference(tmp_path, changes, told):
+    study = store.Study(tmp_path / "s", create=True)
+    study.ask({}, [run_config()])
+    with pytest.raises(InputError, match=told):
+        study.ask({"ask": 2}, [run_config(**changes)])
+
+
 def test_folders_that_are_no_studies_are_refused(tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("mine")
