@@ -10,6 +10,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -127,8 +128,12 @@ def _run(name: str, overrides: list[str]) -> int:
         if any(OWN_CODE.match(override) for override in overrides) and os.getcwd() not in sys.path:
             sys.path.append(os.getcwd())
         from lcd.config import compose
+        from lcd.envs.registry import code_names, naming
 
-        return int(_resolve(COMMANDS[name].target)(compose(name, overrides)) or OK)
+        config = compose(name, overrides)
+        # What else is read, of a study say, is data: nothing in it may be imported.
+        with naming(code_names(asdict(config))):
+            return int(_resolve(COMMANDS[name].target)(config) or OK)
     except InputError as mistake:
         print(f"lcd: {mistake}", file=sys.stderr)
         return MISTAKE

@@ -52,7 +52,7 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
             trained = _trained(cfg, cfg, study, console)
         if not trained:
             return 1
-        take_pictures(study, study.runs())
+        take_pictures(study, run_configs)
         if (chosen := adaptive.recommend(cfg)) is not None:
             study.note(recommended=chosen)
         publish(
@@ -145,6 +145,7 @@ def train_missing(
             workers=cfg.launcher.workers,
             threads=cfg.launcher.threads,
             grace=cfg.launcher.grace,
+            deadlines=cfg.deadlines,
             **({"processes": device["devices"]} if device["devices"] > 1 else {}),
         )
     for each, outcome in zip(order, outcomes, strict=True):

@@ -141,6 +141,7 @@ def _pace(configs: Sequence[Mapping[str, Any]], folder: Path, cfg: Any, allowed:
         [call],
         workers=1,
         threads=cfg.launcher.threads,
+        deadlines=cfg.deadlines,
     )
     if outcome.error is not None:
         raise InputError(f"The probe failed ({outcome.error}), and so would the runs: mend that first.")
