@@ -15,7 +15,7 @@ from rich.table import Table
 
 from lcd.config import seed_list, show
 from lcd.envs.errors import InputError, nearest
-from lcd.pipelines import store
+from lcd.pipelines import needs, store
 from lcd.schemas import ExperimentConfig, SweepConfig
 
 RESULTS = "sweep"
@@ -92,6 +92,7 @@ def expand(experiment: ExperimentConfig) -> list[dict[str, Any]]:
                         "evaluation": evaluation,
                     }
                 )
+                needs.check_run(runs[-1])
     return runs
 
 
