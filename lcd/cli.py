@@ -9,6 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -120,13 +121,16 @@ def _run(name: str, overrides: list[str]) -> int:
             print(page_of(name, COMMANDS[name].usage))
             return OK
         from lcd.config import compose
+        from lcd.envs.registry import code_names, naming
         from lcd.own_code import names_code
 
         config = compose(name, overrides)
         # A user's own module:object is looked for where the command is given, as `python` does.
         if names_code(config) and os.getcwd() not in sys.path:
             sys.path.append(os.getcwd())
-        return int(_resolve(COMMANDS[name].target)(config) or OK)
+        # What else is read, of a study say, is data: nothing in it may be imported.
+        with naming(code_names(asdict(config))):
+            return int(_resolve(COMMANDS[name].target)(config) or OK)
     except InputError as mistake:
         print(f"lcd: {mistake}", file=sys.stderr)
         return MISTAKE

@@ -14,6 +14,7 @@ import yaml
 from lcd import budgets
 from lcd.envs.errors import InputError, nearest
 from lcd.own_code import OWN_CODE
+from lcd.room import require_memory
 from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
@@ -41,6 +42,8 @@ POSITIONAL = {
 TEXT_KEYS = ("out", "path", "against", "policy", RANGES)
 PATH_OR_LIST = "curriculum"
 OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
+SEED_BYTES = 1024
+"""Least that a seed takes: it has networks, environments and random streams of its own."""
 
 
 def choices(group: str) -> list[str]:
@@ -129,6 +132,7 @@ def seed_list(key: str, value: Any) -> list[int]:
     key: the config key, for the error's sentence.
     """
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        require_memory(f"{key}={value}", value * SEED_BYTES)
         return list(range(value))
     if isinstance(value, Sequence) and not isinstance(value, str) and value:
         whole = all(isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0 for seed in value)

@@ -48,6 +48,19 @@ class LauncherConfig:
 
 
 @dataclass
+class DeadlinesConfig:
+    """Seconds after which a run that makes no progress fails; the other runs go on."""
+
+    start: int = field(
+        default=1800, metadata=_doc("from a run's start to its first step: imports, environments, networks", least=1)
+    )
+    heartbeat: int = field(
+        default=1800, metadata=_doc("from a step of all environments, or an update, to the next one", least=1)
+    )
+    episode: int = field(default=3600, metadata=_doc("of an evaluation in which no episode ends", least=1))
+
+
+@dataclass
 class TrackerConfig:
     """What mirrors a study's curves."""
 
@@ -135,6 +148,7 @@ class DiagnoseConfig:
     stopping: StoppingConfig = field(default_factory=StoppingConfig)
     definition: str = field(default="paper", metadata=DEFINITION)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
@@ -157,6 +171,7 @@ class TrainConfig:
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
     budget: str = field(default="cpu", metadata=BUDGET)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     curriculum: Any = field(
         default=None, metadata=_doc("tasks learned one after the other, in place of task: [[task,steps],…], or a file")
@@ -237,6 +252,7 @@ class MeasureConfig:
     videos: int = field(
         default=16, metadata=_doc("objectness: videos that choose maps, and as many that score", least=2)
     )
+    deadline: int = field(default=3600, metadata=_doc("seconds in which no episode ends until it fails", least=1))
     out: str | None = field(default=None, metadata=_doc("objectness: folder of the table and the sheets; null: none"))
 
 
@@ -302,6 +318,7 @@ class PretrainConfig:
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
     pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     tasks: list[str] | None = field(
         default=None, metadata=_doc("tasks that are filmed; null: those that the benchmark calls moving, or all")
@@ -361,6 +378,7 @@ class SweepConfig:
     experiment: ExperimentConfig = field(default_factory=ExperimentConfig)
     quick: bool = field(default=False, metadata=_doc("the small variant, in minutes"))
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))

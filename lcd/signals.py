@@ -52,7 +52,7 @@ def patiently() -> Iterator[None]:
 
 def asked() -> bool:
     """Has a signal come since `patiently` began?"""
-    return _asked
+    return _patient and _asked
 
 
 def _stop(*_: Any) -> None:

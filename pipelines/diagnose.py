@@ -59,7 +59,7 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
 
 def finish(cfg: DiagnoseConfig, study: store.Study, console: Console, first: str | None = None) -> None:
     """What comes after training: pictures of the tasks, diagnosis and report."""
-    take_pictures(study, study.runs())
+    take_pictures(study, runs.expand(cfg))
     if (chosen := adaptive.recommend(cfg)) is not None:
         study.note(recommended=chosen)
     publish(
@@ -153,6 +153,7 @@ def train_missing(
             workers=cfg.launcher.workers,
             threads=cfg.launcher.threads,
             grace=cfg.launcher.grace,
+            deadlines=cfg.deadlines,
             **({"processes": device["devices"]} if device["devices"] > 1 else {}),
         )
     for each, outcome in zip(order, outcomes, strict=True):

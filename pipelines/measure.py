@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table
 
 from lcd import outputs
+from lcd.deadlines import Patience
 from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.files import write_atomic
+from lcd.pipelines import needs
 from lcd.pipelines.parts import known
 from lcd.schemas import MeasureConfig
 from lcd.spreadsheets import csv_text
@@ -24,6 +26,7 @@ def run(cfg: MeasureConfig, console: Console | None = None) -> int:
     """Print a row a task; returns the exit code."""
     benchmark = get_benchmark(cfg.benchmark.name)
     tasks = list(benchmark.tasks) if cfg.tasks is None else cfg.tasks
+    needs.check_measurement(cfg.episodes)
     known("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
     console = console or Console()
     if cfg.frontend["name"] != "identity":
@@ -91,7 +94,7 @@ def random_returns(benchmark: Benchmark, task: str, cfg: MeasureConfig) -> np.nd
             raise InputError(f"{task} does not reset within the step (SAME_STEP), which 'lcd measure' relies on.")
         env.action_space.seed(int(seed_sequence(cfg.seed, "exploration").generate_state(1)[0]))
         env.reset()
-        sums, played, returns = np.zeros(copies), np.zeros(copies, dtype=int), []
+        sums, played, returns, patience = np.zeros(copies), np.zeros(copies, dtype=int), [], Patience(cfg.deadline)
         while played.min() < each:
             _, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
             sums += infos.get("original_reward", rewards)
@@ -99,6 +102,13 @@ def random_returns(benchmark: Benchmark, task: str, cfg: MeasureConfig) -> np.nd
             returns += sums[ended & (played < each)].tolist()
             played += ended
             sums[ended] = 0
+            if ended.any():
+                patience.renew()
+            elif patience.is_over():
+                raise InputError(
+                    f"deadline={cfg.deadline} has passed in {task}, and no episode has ended since: give the "
+                    "environment a limit of steps (Gymnasium's TimeLimit), or more seconds."
+                )
     finally:
         env.close()
     return np.array(returns)

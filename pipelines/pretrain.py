@@ -18,7 +18,7 @@ from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
-from lcd.pipelines import objectness, policies, videos
+from lcd.pipelines import needs, objectness, policies, videos
 from lcd.pipelines.diagnose import opening, train_missing
 from lcd.pipelines.parts import known
 from lcd.pipelines.pretraining import WEIGHTS_FILE
@@ -72,6 +72,7 @@ def run_config_from(cfg: PretrainConfig, tasks: list[str], players: Mapping[str,
             f"pretraining.videos.gap={filmed['gap']} must be less than pretraining.videos.length={filmed['length']}: "
             "both frames of a pair are of one video."
         )
+    needs.check_videos(asked.videos, len(tasks), asked.batch, asked.iterations)
     of = {"benchmark": cfg.benchmark.name, "tasks": tasks, "view": cfg.view, "knobs": cfg.knobs, "seed": cfg.seed}
     of |= filmed | {"policy": {task: _player(run) for task, run in players.items()} or policies.RANDOM}
     # Which frames make a pair, and how many copies are filmed at once, are no part of what is asked for twice.

@@ -15,6 +15,7 @@ from torch import Tensor
 from lcd import __version__, signals
 from lcd.agents.rollout import loader
 from lcd.curves import PHASE
+from lcd.deadlines import beat
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.streams import seed_sequence
 from lcd.files import write_atomic
@@ -96,6 +97,7 @@ class FlowPretraining(LightningModule):
         found = []
         for batch in pairs.split(MEASURED_BATCH, dim=1):
             seen = self.see(batch.to(self.device))
+            beat()
             static, _ = flow_loss(self.loss, seen["first"], seen["second"], torch.zeros_like(seen["flow"]))
             outside = 1 - inside(seen["flow"], margin=1.0).float().mean()
             found.append(torch.stack([seen["loss"], static, seen["flow"].norm(dim=1).mean(), outside]) * batch.shape[1])

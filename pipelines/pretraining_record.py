@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from lcd import signals
 from lcd.curves import PHASE
+from lcd.deadlines import beat
 from lcd.files import write_atomic
 from lcd.pipelines.checkpoint import STEP
 from lcd.pipelines.flow_pictures import save_sheet
@@ -69,6 +70,7 @@ class PretrainRecorder(Timekeeper):
             self._record(module)
 
     def on_train_batch_end(self, trainer: Trainer, module: LightningModule, *_: Any) -> None:
+        beat()
         step = self.pairs.iteration
         last = step >= self.pairs.total
         stop = signals.asked()
@@ -99,6 +101,7 @@ class PretrainRecorder(Timekeeper):
                 shown = torch.cat([pairs[:, :1] for pairs in self.held_out.values()], 1)
                 seen = module.see(shown.to(module.device))
                 save_sheet(picture(self.folder, step), list(self.held_out), seen, f"after {step:,} batches")
+                beat()
                 for name, table in self.tables.items():
                     keep_table(self.folder / f"{name}.csv", step, table(module.frontend))
         finally:

@@ -154,6 +154,7 @@ def probe(run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainC
             calls,
             workers=workers,
             threads=cfg.launcher.threads,
+            deadlines=cfg.deadlines,
             **({"processes": devices} if devices > 1 else {}),
         )
         if errors := [outcome.error for outcome in outcomes if outcome.error is not None]:

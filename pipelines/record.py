@@ -2,7 +2,8 @@
 
 At an evaluation the rows are appended and flushed first, then the checkpoint replaces the last one, then the tracker
 gets the rows. A run killed in between continues from its checkpoint; rows beyond that are cut off and come again,
-the same to the last bit. A run that is told to stop finishes its iteration, keeps a checkpoint of it and stops.
+the same to the last bit. A run that is told to stop finishes its iteration, keeps a checkpoint of it and stops. An
+evaluation is not finished: the checkpoint says that it is owed, and the next start makes it first.
 
 Where several processes train the run, all of them bring their part of a checkpoint and the first one writes.
 """
@@ -141,6 +142,7 @@ class Recorder(Timekeeper):
         self.rollouts, self.evaluators, self.every, self.row = rollouts, evaluators, every, row
         self.curve, self.checkpoint, self.report, self.mirror = curve, checkpoint, report, mirror
         self.pending: list[dict[str, Any]] = []
+        self.owed = False
         self.ranks = rollouts.ranks
         self._first_step = rollouts.step
 
@@ -148,8 +150,13 @@ class Recorder(Timekeeper):
         super().on_train_start(trainer, agent)
         # A checkpoint is loaded after on_fit_start, so only here is it known whether the run starts or goes on.
         self._first_step = self.rollouts.step
-        if self.rollouts.step == 0:
+        if self.owed and self.ranks.rank == 0:
+            # An earlier start may have been killed after it had made up for it.
+            self.curve.cut(self.rollouts.step - 1)
+        if self.owed or self.rollouts.step == 0:
             self._record(trainer, agent)
+            if self.owed:
+                raise signals.Stopped
 
     def on_train_batch_end(self, trainer: Trainer, agent: LightningModule, *_: Any) -> None:
         rollouts = self.rollouts
@@ -158,6 +165,9 @@ class Recorder(Timekeeper):
         if last or rollouts.stage_ended or rollouts.step // self.every > before // self.every:
             self._record(trainer, agent)
         due, stop = self._agreed(last or self.save_due, signals.asked())
+        if last and self.owed:
+            # A run that stands at its end is not trained any further, and so it must not be kept there.
+            raise signals.Stopped
         if due or stop:
             self.save(trainer, self.checkpoint)
             self.mirror(self.pending)
@@ -175,13 +185,20 @@ class Recorder(Timekeeper):
         return every[0][0], any(asked for _, asked in every)
 
     def _record(self, trainer: Trainer, agent: LightningModule) -> None:
-        """One evaluation's rows."""
+        """One evaluation's rows; it is owed if the first process was told to stop meanwhile."""
         step = self.rollouts.step
-        trained_episodes = self.rollouts.episodes.pop(self.ranks)
+        found: dict[str, list[Any]] | None = {}
+        try:
+            if self.ranks.rank == 0:
+                found = {split: evaluator(agent, step) for split, evaluator in self.evaluators.items()}
+        except signals.Stopped:
+            found = None
+        self.owed = self.ranks.gather(found is None)[0]
+        if found is None or self.owed:
+            return
+        found["train"] = self.rollouts.episodes.pop(self.ranks)
         if self.ranks.rank > 0:
             return
-        found = {split: evaluator(agent, step) for split, evaluator in self.evaluators.items()}
-        found["train"] = trained_episodes
         moment = {"step": step, "wall_s": round(self.wall_s, 3)}
         trained = self.row
         if (phase := self.rollouts.phase) is not None:
@@ -195,6 +212,15 @@ class Recorder(Timekeeper):
         ]
         self.curve.append(rows)
         self.pending += rows
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return super().state_dict() | {"owed": self.owed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a checkpoint's state."""
+        super().load_state_dict(state)
+        self.owed = state["owed"]
 
     def on_save_checkpoint(self, trainer: Trainer, agent: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint[STEP] = self.rollouts.step

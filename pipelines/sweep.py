@@ -17,7 +17,7 @@ from lcd import outputs
 from lcd.config import seed_list, show
 from lcd.envs.errors import InputError, nearest
 from lcd.files import write_atomic
-from lcd.pipelines import store
+from lcd.pipelines import needs, store
 from lcd.schemas import ExperimentConfig, SweepConfig
 from lcd.spreadsheets import csv_text
 
@@ -96,6 +96,7 @@ def expand(experiment: ExperimentConfig) -> list[dict[str, Any]]:
                         "evaluation": evaluation,
                     }
                 )
+                needs.check_run(runs[-1])
     return runs
 
 

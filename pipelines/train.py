@@ -39,7 +39,7 @@ from lcd.pipelines.diagnose import device_of, opening, train_missing
 from lcd.pipelines.launch import Call, launch
 from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
-from lcd.pipelines.ranks import Place, RankEnvironment, RankStrategy, node_rank, together
+from lcd.pipelines.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, node_rank, together
 from lcd.pipelines.record import CurveFile, Recorder
 from lcd.pipelines.runs import agent_of, check_share, run_config_from
 from lcd.pipelines.store import (
@@ -86,7 +86,10 @@ def _join_in(cfg: TrainConfig, run_config: dict[str, Any], console: Console) -> 
         return 0
     console.print(f"Training {folder} beside the first machine.", highlight=False, soft_wrap=True, markup=False)
     call = Call((run_config, str(folder), {"name": "none"}, device_of(cfg)))
-    knobs = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace}
+    # While the first machine evaluates the others wait; it is the one that notices what hangs.
+    longest = int(PATIENCE.total_seconds())
+    deadlines = replace(cfg.deadlines, start=longest, heartbeat=longest)
+    knobs = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace, "deadlines": deadlines}
     (outcome,) = launch("local", f"{__name__}:train_run", [call], workers=1, **knobs)
     if outcome.stopped:
         raise signals.Stopped

@@ -13,6 +13,7 @@ from lcd import outputs
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
+from lcd.pipelines import needs
 from lcd.pipelines.graph import draw_graph
 from lcd.pipelines.parts import known
 from lcd.schemas import VIEWS, ViewConfig
@@ -28,6 +29,7 @@ def run(cfg: ViewConfig) -> int:
         known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     views = [cfg.view] if cfg.view is not None else [view for view in benchmark.views if view in VIEWS]
     known("view", views, benchmark.views, cfg.benchmark.name)
+    needs.check_sheets(cfg, len(views))
     place = Path(cfg.out or ("." if whole else f"{_file(cfg.task.name)}.png")).expanduser()
     if not whole and place.suffix.lower() != ".png":
         raise InputError(f"out={place} must end in .png.")

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from lcd.envs.errors import InputError
+from lcd.room import in_words
 
 MEMORY_SHARE = 0.25
 """Of the memory that is free when training starts, what the stores of all runs at work may take together."""
@@ -83,15 +84,6 @@ class StoreSize:
             f"PPG keeps {rollouts} of {self.copies} copies x {self.length} steps{seeds} for its "
             f"auxiliary phase, {kept}: {in_words(self.bytes)}, {where}."
         )
-
-
-def in_words(size: float) -> str:
-    """Bytes for a reader."""
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:,.1f} GB"
 
 
 def free_memory() -> int:
