@@ -19,9 +19,9 @@ from rich.table import Table
 
 from lcd.envs.errors import InputError
 from lcd.pipelines import store
-from lcd.pipelines.cost import HOUR, duration
+from lcd.pipelines.cost import HOUR, duration, evaluations
 from lcd.pipelines.launch import at_once
-from lcd.pipelines.probe import PROBE_S, evaluations, probe, quiet_tracker
+from lcd.pipelines.probe import PROBE_S, probe, quiet_tracker
 from lcd.schemas import DiagnoseConfig, TrainConfig
 
 NARROW, WIDE = 1.5, 3.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lcd.pipelines.dry_run import evaluations
+from lcd.pipelines.cost import evaluations
 from lcd.room import require_memory, require_time
 from lcd.schemas import VideosConfig, ViewConfig
 

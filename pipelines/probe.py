@@ -7,7 +7,6 @@ afterwards. What that took counts as the worker's start, which is paid once, and
 from __future__ import annotations
 
 import json
-import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 
 from lcd.envs.errors import InputError
 from lcd.pipelines import store
+from lcd.pipelines.cost import evaluations, unit_steps, units
 from lcd.pipelines.launch import Call, at_once, launch
 from lcd.pipelines.runs import resolve
 from lcd.schemas import DiagnoseConfig, TrackerConfig, TrainConfig
@@ -26,8 +26,6 @@ PROBE_S = 20.0
 """About how long a probe may take, without what workers need to start."""
 PATIENCE = 3
 """How many times as long it may take, where that is needed to time whole rollouts."""
-UNIT = 512
-"""Steps between updates of agents that have no rollouts."""
 SHORT_ROLLOUT = 16
 TRAIN = "lcd.pipelines.train:train_run"
 
@@ -88,23 +86,6 @@ class Paces:
         for config in sorted(run_configs, key=store.longest_first):
             free[free.index(min(free))] += self.of(config).seconds(config)
         return max(free)
-
-
-def unit_steps(run_config: Mapping[str, Any]) -> int:
-    """Steps of one seed between two updates."""
-    agent = run_config["agent"]
-    return int(agent.get("copies", 1)) * int(agent["rollout"]) if "rollout" in agent else UNIT
-
-
-def units(run_config: Mapping[str, Any]) -> int:
-    """Rollouts of a run."""
-    return math.ceil(run_config["steps"] / unit_steps(run_config))
-
-
-def evaluations(run_config: Mapping[str, Any]) -> int:
-    """Evaluations of a run, those at both ends included; there is at most one a rollout."""
-    periods = math.ceil(run_config["steps"] / run_config["evaluation"]["every"])
-    return 1 + (min(periods, units(run_config)) if "rollout" in run_config["agent"] else periods)
 
 
 def kind(run_config: Mapping[str, Any]) -> str:

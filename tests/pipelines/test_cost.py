@@ -45,9 +45,9 @@ def configs(*overrides):
 
 def test_evaluations_are_those_of_the_recorder():
     (config, *_) = configs("study.steps=10240")
-    assert probe.units(config) == 40
-    assert probe.evaluations(config) == 11
-    assert probe.evaluations(config | {"evaluation": config["evaluation"] | {"every": 1}}) == 41
+    assert cost.units(config) == 40
+    assert cost.evaluations(config) == 11
+    assert cost.evaluations(config | {"evaluation": config["evaluation"] | {"every": 1}}) == 41
 
 
 def paces(start_s, *timed):
@@ -57,7 +57,7 @@ def paces(start_s, *timed):
 def test_workers_start_once_and_share_the_runs_longest_first():
     config = configs()[0]
     short = config | {"steps": config["steps"] // 2}
-    pace = probe.Pace(0.0, 3600.0 / probe.units(config), 0.0, 0.0, 0.0, exact=True)
+    pace = probe.Pace(0.0, 3600.0 / cost.units(config), 0.0, 0.0, 0.0, exact=True)
     # One run of an hour and three of half an hour: 1.5 hours with two workers, 2.5 with one.
     assert paces(60.0, (config, pace)).seconds([short, config, short, short], 2) == pytest.approx(1.5 * 3600 + 60)
     assert paces(60.0, (config, pace)).seconds([short, config, short, short], 1) == pytest.approx(2.5 * 3600 + 60)
@@ -94,7 +94,7 @@ class Slow:
         share = config["agent"]["rollout"] / 16 * len(seeds)
         episodes = evaluation["copies"] * evaluation["episodes"] * len(seeds) / 64
         lines, began = ["seed,split,step,wall_s"], time.perf_counter()
-        for step in range(0, config["steps"] + 1, probe.unit_steps(config)):
+        for step in range(0, config["steps"] + 1, cost.unit_steps(config)):
             time.sleep(self.unit_s * share * (step > 0))
             if step % evaluation["every"] == 0 or step == config["steps"]:
                 time.sleep(self.evaluation_s * episodes)
