@@ -1,6 +1,7 @@
-"""Writing files so that nobody ever finds half of one."""
+"""Writing files so that nobody ever finds half of one, and telling whether one has changed."""
 
 import contextlib
+import hashlib
 import os
 import tempfile
 from pathlib import Path
@@ -23,6 +24,12 @@ def write_atomic(path: str | Path, content: str | bytes) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+def sha256_of(path: str | Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _umask() -> int:

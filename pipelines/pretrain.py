@@ -22,6 +22,7 @@ from lcd.pipelines import objectness, policies, videos
 from lcd.pipelines.diagnose import opening, train_missing
 from lcd.pipelines.parts import known
 from lcd.pipelines.pretraining import WEIGHTS_FILE
+from lcd.pipelines.sources import with_source
 from lcd.pipelines.store import QUEUED, Run, Study, canonical, run_id
 from lcd.schemas import PretrainConfig
 
@@ -75,7 +76,7 @@ def run_config_from(cfg: PretrainConfig, tasks: list[str], players: Mapping[str,
     of |= filmed | {"policy": {task: _player(run) for task, run in players.items()} or policies.RANDOM}
     # Which frames make a pair, and how many copies are filmed at once, are no part of what is asked for twice.
     folder = hashlib.sha256(canonical(of).encode()).hexdigest()[:ID_LENGTH]
-    return {
+    made = {
         "benchmark": cfg.benchmark.name,
         "task": f"videos of {cfg.benchmark.name}",
         "knobs": {},
@@ -94,6 +95,7 @@ def run_config_from(cfg: PretrainConfig, tasks: list[str], players: Mapping[str,
         "evaluation": {"every": asked.every},
         "videos": of | {"folder": folder},
     }
+    return with_source(made)
 
 
 def sizes_of(cfg: PretrainConfig) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from lcd.config import seed_list, show
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files import write_atomic
-from lcd.pipelines import adaptive, store
+from lcd.pipelines import adaptive, sources, store
 from lcd.pipelines.parts import known, parts_of, steps_for
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
 from lcd.signals import Stopped
@@ -158,7 +158,7 @@ def _frontend(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> dict[str, Any]:
-    return {
+    made = {
         "benchmark": benchmark,
         "task": fields["task"],
         "knobs": dict(fields["knobs"]),
@@ -171,6 +171,7 @@ def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> 
         "steps": fields["steps"],
         "evaluation": {"every": evaluation.every, "copies": evaluation.copies, "episodes": evaluation.episodes},
     }
+    return sources.with_source(made)
 
 
 def agent_of(run_config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

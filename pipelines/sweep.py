@@ -16,6 +16,7 @@ from rich.table import Table
 from lcd.config import seed_list, show
 from lcd.envs.errors import InputError, nearest
 from lcd.pipelines import store
+from lcd.pipelines.sources import with_source
 from lcd.schemas import ExperimentConfig, SweepConfig
 
 RESULTS = "sweep"
@@ -78,19 +79,21 @@ def expand(experiment: ExperimentConfig) -> list[dict[str, Any]]:
         for point in points(own["grid"]):
             for seeds in _parts(own["seeds"], experiment.seeds_per_run if agent.startswith("sb3/") else 0):
                 runs.append(
-                    {
-                        "benchmark": "hardness",
-                        "task": task_name(base, point, order),
-                        "knobs": dict(own["knobs"]),
-                        "view": OWN_VIEW.get(base.partition("/")[0], experiment.view),
-                        "frontend": {"name": "identity"},
-                        "reward_p": 1.0,
-                        "shaping": "none",
-                        "agent": params,
-                        "seeds": seeds,
-                        "steps": _steps(own["steps"], agent),
-                        "evaluation": evaluation,
-                    }
+                    with_source(
+                        {
+                            "benchmark": "hardness",
+                            "task": task_name(base, point, order),
+                            "knobs": dict(own["knobs"]),
+                            "view": OWN_VIEW.get(base.partition("/")[0], experiment.view),
+                            "frontend": {"name": "identity"},
+                            "reward_p": 1.0,
+                            "shaping": "none",
+                            "agent": params,
+                            "seeds": seeds,
+                            "steps": _steps(own["steps"], agent),
+                            "evaluation": evaluation,
+                        }
+                    )
                 )
     return runs
 

@@ -34,7 +34,7 @@ from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
 from lcd.frontends import record
 from lcd.pipelines import dry_run
-from lcd.pipelines.checkpoint import AtomicCheckpoints, reached_step
+from lcd.pipelines.checkpoint import AtomicCheckpoints, kept_curve, reached_step
 from lcd.pipelines.diagnose import device_of, opening, train_missing
 from lcd.pipelines.launch import Call, launch
 from lcd.pipelines.learn import learn_run
@@ -43,10 +43,10 @@ from lcd.pipelines.ranks import Place, RankEnvironment, RankStrategy, node_rank,
 from lcd.pipelines.record import CurveFile, Recorder
 from lcd.pipelines.runs import agent_of, check_share, run_config_from
 from lcd.pipelines.store import (
-    DONE,
     RUNNING,
     Run,
     Study,
+    finish,
     frontend_name,
     read_status,
     run_id,
@@ -294,7 +294,7 @@ def _fit(
         _follow(run_config, agent, rollouts, checkpoint, reached, device)
         return
     curve = CurveFile(folder / "curve.csv", (*COLUMNS, PHASE) if "curriculum" in run_config else COLUMNS)
-    earlier = curve.cut(-1 if reached is None else reached)
+    earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
     update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     tracked.log_rows(earlier)
@@ -311,7 +311,7 @@ def _fit(
     _train(agent, rollouts, recorder, tracked.logger, reached, device)
     phases.clear(checkpoint)
     tracked.finish({"steps": rollouts.steps, "wall_s": read_status(folder)["wall_s"]})
-    update_status(folder, state=DONE, step=rollouts.steps)
+    finish(folder, step=rollouts.steps)
 
 
 def _follow(
