@@ -30,6 +30,7 @@ GROUPS = (
 POSITIONAL = {
     "report": ("path", "against"),
     "power": ("path",),
+    "verify": ("path",),
     "list": ("what",),
     "view": ("task",),
     "measure": ("benchmark",),

@@ -13,8 +13,8 @@ from rich.console import Console
 from lcd import budgets
 from lcd.config import choices, compose
 from lcd.envs.errors import InputError
-from lcd.pipelines import adaptive, dry_run, runs, stopping, store
-from lcd.pipelines.launch import Call, Outcome, at_once, launch
+from lcd.pipelines import adaptive, determinism, dry_run, runs, sources, stopping, store
+from lcd.pipelines.launch import Call, Outcome, at_once, launch, launchers
 from lcd.pipelines.parts import asked_for
 from lcd.pipelines.pictures import take_pictures
 from lcd.pipelines.progress import Progress, label
@@ -39,10 +39,12 @@ def ablate(cfg: DiagnoseConfig) -> int:
 def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
     run_configs = runs.expand(cfg)
+    check_here(cfg)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
     if cfg.dry_run:
         return dry_run.tell(run_configs, cfg, default_out(cfg), console)
+    determinism.refuse_chance(store.missing(default_out(cfg), run_configs))
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         if cfg.stopping.name == "auto":
@@ -128,8 +130,10 @@ def train_missing(
         runs.check_share(*runs.agent_of(each.config), device)
     if missing and cfg.tracker.name == "wandb" and find_spec("wandb") is None:
         console.print("W&B is not installed (pip install wandb): the study is not mirrored.", highlight=False)
+    name = cfg.launcher.name
+    launcher = {name: sources.hashes_of(name)} if launchers.names_code(name) else {}
     for each in missing:
-        each.update(state=store.QUEUED, error=None)
+        each.update(state=store.QUEUED, error=None, launcher=launcher)
     if sentence := _told(cfg, missing):
         console.print(sentence, highlight=False, soft_wrap=True)
     order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
@@ -174,6 +178,12 @@ def _told(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, miss
 def device_of(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig) -> dict[str, Any]:
     """Where networks are trained and by how many processes; `num_nodes` only where one run is trained."""
     return {"accelerator": cfg.device, "devices": getattr(cfg, "devices", 1), "num_nodes": getattr(cfg, "num_nodes", 1)}
+
+
+def check_here(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig) -> None:
+    """Refuse a device that is not there, before anything is written; another launcher's workers may be elsewhere."""
+    if cfg.launcher.name == "local":
+        runs.check_device(device_of(cfg))
 
 
 @contextlib.contextmanager

@@ -54,14 +54,22 @@ def refuse_changed(run_config: Mapping[str, Any]) -> None:
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """Which named code differs between two run configs: the beginning of a sentence, or None."""
+    """Which named code is not the same in two run configs: the beginning of a sentence (then comes "since"), or None.
+
+    before: may be of a time when sources were not kept.
+    """
     for part in PARTS:
-        old, new = before.get(SOURCE, {}).get(part, {}), now.get(SOURCE, {}).get(part, {})
-        if old != new:
-            names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
-            given = now[part] if part == "benchmark" else now[part]["name"]
-            return f"The source of {part}={given} has changed (modules: {', '.join(names)})"
+        if names := changed_modules(before.get(SOURCE, {}).get(part, {}), now.get(SOURCE, {}).get(part, {})):
+            source = f"the source of {part}={now[part] if part == 'benchmark' else now[part]['name']}"
+            if part not in before.get(SOURCE, {}):
+                return f"It is not known whether {source} has changed"
+            return f"T{source[1:]} has changed (modules: {', '.join(names)})"
     return None
+
+
+def changed_modules(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The modules that came, went or changed."""
+    return sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
 
 
 def hashes_of(target: str, paths: Sequence[str] = ()) -> dict[str, str]:
@@ -96,8 +104,7 @@ def _spec(name: str, paths: Sequence[str]) -> ModuleSpec | None:
     """Where a module is. Unlike `importlib.util.find_spec` this never imports the packages that it lies in."""
     top, *rest = name.split(".")
     try:
-        spec = PathFinder.find_spec(top, list(paths)) if paths else None
-        spec = spec or importlib.util.find_spec(top)
+        spec = importlib.util.find_spec(top) or PathFinder.find_spec(top, list(paths))
         for count, _ in enumerate(rest, 1):
             if spec is None or spec.submodule_search_locations is None:
                 return None
@@ -112,7 +119,9 @@ def _belongs(spec: ModuleSpec, start: ModuleSpec) -> bool:
     if spec.name.partition(".")[0] == start.name:
         return True
     folder = _folder(start)
-    return folder is not None and folder not in INSTALLED and Path(spec.origin or "").resolve().is_relative_to(folder)
+    if folder is None or folder in INSTALLED or not spec.has_location:
+        return False
+    return Path(spec.origin).resolve().is_relative_to(folder)
 
 
 def _folder(top: ModuleSpec) -> Path | None:

@@ -208,6 +208,12 @@ def fault_of(run: Run) -> str | None:
     return f"its {CURVE_FILE} has been changed since the run was done: {anew}"
 
 
+def missing(study: str | Path, run_configs: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The runs that are not done in a study's folder, which need not be there."""
+    runs = Path(study) / "runs"
+    return [config for config in run_configs if not Run(runs / run_id(config), config).done]
+
+
 class Study:
     """A study's folder; made when it does not exist, extended when it does."""
 
@@ -274,8 +280,8 @@ class Study:
             if other.path != run.path and shared and condition(other.config) == condition(run.config):
                 if told := sources.difference(other.config, run.config):
                     raise InputError(
-                        f"{told} since the study {self.path} was trained with it (run {other.path.name}): put the "
-                        "source back as it was, or train the new one into another folder with out=."
+                        f"{told} since run {other.path.name} of the study {self.path} was trained: put the source back "
+                        "as it was, or train the new one into another folder with out=."
                     )
                 where = f"{run.config['task']}, {run.config['view']}, p={run.config['reward_p']:g}"
                 raise InputError(

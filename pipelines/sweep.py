@@ -25,11 +25,12 @@ OWN_VIEW = {"atari": "pixels", "procgen": "pixels"}
 
 def run(cfg: SweepConfig) -> int:
     """Train what the experiment still lacks, then draw it; returns the exit code."""
-    from lcd.pipelines.diagnose import opening, train_missing
+    from lcd.pipelines.diagnose import check_here, opening, train_missing
 
     experiment = quickened(cfg.experiment) if cfg.quick else cfg.experiment
     console = Console()
     run_configs = expand(experiment)
+    check_here(cfg)
     study = store.Study(cfg.out or default_out(experiment, cfg.quick), create=True)
     with study.lock():
         wanted = study.ask({"experiment": asdict(experiment)}, run_configs)
@@ -157,6 +158,9 @@ def publish(experiment: ExperimentConfig, wanted: list[store.Run], folder: Path,
     from lcd.sweep_figures import draw
 
     dimensions = list(experiment.grid)
+    for each in wanted:
+        if fault := store.fault_of(each):
+            raise InputError(f"Run {each.path.name} cannot be drawn: {fault}.")
     curves = pd.concat([read_curves(each.path / "curve.csv") for each in wanted], ignore_index=True)
     table = sweep.areas(curves, dimensions, experiment.knobs, experiment.normalise)
     summary = sweep.summarise(table, dimensions)

@@ -33,9 +33,9 @@ from lcd.envs.errors import InputError
 from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
 from lcd.frontends import record
-from lcd.pipelines import dry_run
+from lcd.pipelines import determinism, dry_run
 from lcd.pipelines.checkpoint import AtomicCheckpoints, kept_curve, reached_step
-from lcd.pipelines.diagnose import device_of, opening, train_missing
+from lcd.pipelines.diagnose import check_here, device_of, opening, train_missing
 from lcd.pipelines.launch import Call, launch
 from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
@@ -48,6 +48,7 @@ from lcd.pipelines.store import (
     Study,
     finish,
     frontend_name,
+    missing,
     read_status,
     run_id,
     task_name,
@@ -63,10 +64,12 @@ def run(cfg: TrainConfig) -> int:
     console = Console()
     run_config = run_config_from(cfg)
     check_share(*agent_of(run_config), device_of(cfg))
+    check_here(cfg)
     if cfg.num_nodes > 1 and node_rank() > 0:
         return _join_in(cfg, run_config, console)
     if cfg.dry_run:
         return dry_run.tell([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
+    determinism.refuse_chance(missing(cfg.out or default_out(run_config), [run_config]))
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
         (made,) = study.ask({"train": run_config}, [run_config])
