@@ -109,7 +109,7 @@ def _spec(name: str, paths: Sequence[str]) -> ModuleSpec | None:
             if spec is None or spec.submodule_search_locations is None:
                 return None
             spec = PathFinder.find_spec(".".join([top, *rest[:count]]), list(spec.submodule_search_locations))
-    except (ImportError, ValueError):
+    except (ImportError, KeyError, ValueError):  # a namespace package asks for its parent
         return None
     return spec
 
