@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import site
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
@@ -23,10 +22,9 @@ SOURCE = "source"
 """The run config's key: part (benchmark, agent, front-end) → module → hash. Only runs that name code have it."""
 PARTS = ("benchmark", "agent", "frontend")
 OURS = "lcd"
-INSTALLED = {
-    Path(folder).resolve()
-    for folder in (*sysconfig.get_paths().values(), *site.getsitepackages(), site.getusersitepackages())
-}
+PYTHONS_OWN = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
+INSTALLED = ("site-packages", "dist-packages")
+"""What folders of installed packages are called, those of other environments that are looked in too included."""
 
 
 def named_code(run_config: Mapping[str, Any]) -> dict[str, str]:
@@ -82,11 +80,15 @@ def hashes_of(target: str, paths: Sequence[str] = ()) -> dict[str, str]:
     if start is None:
         return {}
     found: dict[str, str] = {}
-    waiting = list(_with_parents(first))
+    waiting, seen = list(_with_parents(first)), set()
+    folder = _folder(start)
+    alone = folder is None or folder in PYTHONS_OWN or folder.name in INSTALLED
     while waiting:
         name = waiting.pop()
-        if name in found or name.partition(".")[0] == OURS:
+        top = name.partition(".")[0]
+        if name in seen or top == OURS or (alone and top != start.name):
             continue
+        seen.add(name)
         spec = _spec(name, paths)
         if spec is None or spec.origin is None or not _belongs(spec, start):
             continue
@@ -119,7 +121,7 @@ def _belongs(spec: ModuleSpec, start: ModuleSpec) -> bool:
     if spec.name.partition(".")[0] == start.name:
         return True
     folder = _folder(start)
-    if folder is None or folder in INSTALLED or not spec.has_location:
+    if folder is None or not spec.has_location:
         return False
     return Path(spec.origin).resolve().is_relative_to(folder)
 
