@@ -66,6 +66,14 @@ class Registry:
         others = (point.name for point in entry_points(group=self.group))
         return list(dict.fromkeys([*self._built_in, *others]))
 
+    def is_built_in(self, name: str) -> bool:
+        """Whether the name is one of ours, and nobody else's."""
+        return name in self._built_in
+
+    def names_code(self, name: str) -> bool:
+        """Whether the name is no registered one but that of an object in a module: `module:object`."""
+        return ":" in name and name not in self.names()
+
     def resolve(self, name: str) -> Any:
         """The object called `name`: a built-in, an entry point's, or the one at `module:object`."""
         if name in self._built_in:

@@ -55,6 +55,11 @@ COMMANDS = {
         "<study folder, .csv or .parquet> [another one] [tables=[latex]]",
         "diagnose a study again, or curves that were trained elsewhere; compare two",
     ),
+    "verify": Command(
+        "lcd.pipelines.verify:run",
+        "<study folder>",
+        "check that a study's files are what its runs left there; exits with 1 where one is not",
+    ),
     "power": Command(
         "lcd.pipelines.power:run",
         "<study folder, .csv or .parquet> [power=0.8] [definition=calibrated]",

@@ -35,6 +35,7 @@ RANGES = "ranges"
 POSITIONAL = {
     "report": ("path", "against"),
     "power": ("path",),
+    "verify": ("path",),
     "list": ("what",),
     "view": ("task",),
     "measure": ("benchmark",),

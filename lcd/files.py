@@ -1,8 +1,9 @@
-"""Writing files so that nobody ever finds half of one."""
+"""Writing files so that nobody ever finds half of one, and telling whether one has changed."""
 
 import contextlib
 import errno
 import fcntl
+import hashlib
 import os
 import tempfile
 import time
@@ -80,6 +81,12 @@ def full_disk(error: BaseException) -> OSError | None:
             return seen
         seen = seen.__cause__ or seen.__context__
     return None
+
+
+def sha256_of(path: str | Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _umask() -> int:

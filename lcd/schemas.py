@@ -207,6 +207,13 @@ class ReportConfig:
 
 
 @dataclass
+class VerifyConfig:
+    """Check that a study's files are what its runs left: configs, curves, checkpoints, sources, diagnosis."""
+
+    path: str | None = field(default=None, metadata=_doc("study folder; path= may be left out"))
+
+
+@dataclass
 class PowerConfig:
     """Say how many seeds and steps it takes to tell the scores of a study's tasks apart."""
 
@@ -393,6 +400,7 @@ SCHEMAS: dict[str, type] = {
     "sweep": SweepConfig,
     "report": ReportConfig,
     "power": PowerConfig,
+    "verify": VerifyConfig,
     "view": ViewConfig,
     "measure": MeasureConfig,
     "list": ListConfig,

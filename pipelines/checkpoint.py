@@ -17,6 +17,8 @@ STEP = "lcd_step"
 """The checkpoint's key for the environment steps of a seed; Lightning's own count is of optimiser steps."""
 WORLD = "lcd_processes"
 """The checkpoint's key for the number of processes that train the run."""
+CURVE = "lcd_curve"
+"""The checkpoint's key for the digest of the curve's rows up to its step."""
 PARTS = {STEP, "state_dict", "optimizer_states", "loops", "callbacks", "pytorch-lightning_version"}
 """What a checkpoint must hold to be continued."""
 
@@ -66,6 +68,14 @@ def reached_step(checkpoint: Path, world: int) -> int | None:
     warnings.warn(f"{checkpoint.name} of run {checkpoint.parts[-3]} is unreadable: training it anew.", stacklevel=2)
     logger.debug("unreadable checkpoint", exc_info=error)
     return None
+
+
+def kept_curve(checkpoint: Path) -> str | None:
+    """The digest of the rows that belong to a checkpoint; None where it was not kept or cannot be read."""
+    try:
+        return torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True).get(CURVE)
+    except Exception:  # whatever is wrong with a file, torch says it in its own way
+        return None
 
 
 def _refuse_other_number(checkpoint: Path, before: int, now: int) -> None:

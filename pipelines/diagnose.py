@@ -12,8 +12,8 @@ from rich.console import Console
 from lcd import budgets, outputs
 from lcd.config import choices, compose
 from lcd.envs.errors import InputError
-from lcd.pipelines import adaptive, dry_run, dynamics, runs, stopping, store
-from lcd.pipelines.launch import Call, Outcome, at_once, launch
+from lcd.pipelines import adaptive, determinism, dry_run, dynamics, runs, sources, stopping, store
+from lcd.pipelines.launch import Call, Outcome, at_once, launch, launchers
 from lcd.pipelines.parts import asked_for
 from lcd.pipelines.pictures import take_pictures
 from lcd.pipelines.progress import Progress, label
@@ -39,10 +39,12 @@ def ablate(cfg: DiagnoseConfig) -> int:
 def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
     run_configs = runs.expand(cfg)
+    check_here(cfg)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
     if cfg.dry_run:
         return dry_run.tell(run_configs, cfg, default_out(cfg), console)
+    determinism.refuse_chance(store.missing(default_out(cfg), run_configs))
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
@@ -136,8 +138,10 @@ def train_missing(
         runs.check_share(*runs.agent_of(each.config), device)
     if missing and of_tracker is not None:
         console.print(of_tracker, highlight=False, soft_wrap=True, markup=False)
+    name = cfg.launcher.name
+    launcher = {name: sources.hashes_of(name)} if launchers.names_code(name) else {}
     for each in missing:
-        each.update(state=store.QUEUED, error=None)
+        each.update(state=store.QUEUED, error=None, launcher=launcher)
     if sentence := _told(cfg, missing):
         console.print(sentence, highlight=False, soft_wrap=True)
     order = sorted(missing, key=lambda each: store.longest_first(each.config))
@@ -183,6 +187,12 @@ def _told(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, miss
 def device_of(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig) -> dict[str, Any]:
     """Where networks are trained and by how many processes; `num_nodes` only where one run is trained."""
     return {"accelerator": cfg.device, "devices": getattr(cfg, "devices", 1), "num_nodes": getattr(cfg, "num_nodes", 1)}
+
+
+def check_here(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig) -> None:
+    """Refuse a device that is not there, before anything is written; another launcher's workers may be elsewhere."""
+    if cfg.launcher.name == "local":
+        runs.check_device(device_of(cfg))
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ def tell(
     run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainConfig, out: Path, console: Console
 ) -> int:
     """Print what training these runs into `out` would cost; returns the exit code."""
-    missing = [config for config in run_configs if not _done(out, config)]
+    missing = store.missing(out, run_configs)
     table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
     steps = sum(config["steps"] * len(config["seeds"]) for config in missing)
     seeds = sorted({len(config["seeds"]) for config in missing})
@@ -61,11 +61,6 @@ def tell(
     for note in _notes(cfg, missing):
         console.print(note, highlight=False, soft_wrap=True, markup=False)
     return 0
-
-
-def _done(out: Path, run_config: Mapping[str, Any]) -> bool:
-    path = out / "runs" / store.run_id(run_config)
-    return path.is_dir() and store.Run(path, run_config).done
 
 
 def workers_of(cfg: DiagnoseConfig | TrainConfig, missing: Sequence[Mapping[str, Any]]) -> int:
@@ -110,7 +105,7 @@ def _invent(run: store.Run) -> None:
             for number in range(times):
                 step = config["steps"] * number // (times - 1)
                 writer.writerow(shared | {"seed": seed, "step": step, "return_mean": draws.random()})
-    run.update(state=store.DONE)
+    store.finish(run.path)
 
 
 def _notes(cfg: Any, missing: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -19,9 +19,10 @@ from lcd.envs.errors import InputError
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
 from lcd.pipelines import needs, objectness, policies, videos
-from lcd.pipelines.diagnose import opening, train_missing
+from lcd.pipelines.diagnose import check_here, opening, train_missing
 from lcd.pipelines.parts import known
 from lcd.pipelines.pretraining import WEIGHTS_FILE
+from lcd.pipelines.sources import with_source
 from lcd.pipelines.store import QUEUED, Run, Study, canonical, run_id
 from lcd.schemas import PretrainConfig
 
@@ -40,6 +41,7 @@ def run(cfg: PretrainConfig) -> int:
     tasks = tasks_of(cfg, benchmark)
     players = {} if cfg.policy == policies.RANDOM else policies.trained_runs(cfg.policy, tasks, cfg.view)
     run_config = run_config_from(cfg, tasks, players)
+    check_here(cfg)
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
         (made,) = study.ask({"pretrain": run_config}, [run_config])
@@ -77,7 +79,7 @@ def run_config_from(cfg: PretrainConfig, tasks: list[str], players: Mapping[str,
     of |= filmed | {"policy": {task: _player(run) for task, run in players.items()} or policies.RANDOM}
     # Which frames make a pair, and how many copies are filmed at once, are no part of what is asked for twice.
     folder = hashlib.sha256(canonical(of).encode()).hexdigest()[:ID_LENGTH]
-    return {
+    made = {
         "benchmark": cfg.benchmark.name,
         "task": f"videos of {cfg.benchmark.name}",
         "knobs": {},
@@ -96,6 +98,7 @@ def run_config_from(cfg: PretrainConfig, tasks: list[str], players: Mapping[str,
         "evaluation": {"every": asked.every},
         "videos": of | {"folder": folder},
     }
+    return with_source(made)
 
 
 def sizes_of(cfg: PretrainConfig) -> dict[str, Any]:

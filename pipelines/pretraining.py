@@ -26,10 +26,10 @@ from lcd.frontends.flow.loss import LossConfig, flow_loss
 from lcd.frontends.flow.networks import FlowModel
 from lcd.frontends.flow.warp import inside
 from lcd.pipelines import videos
-from lcd.pipelines.checkpoint import STEP, AtomicCheckpoints
+from lcd.pipelines.checkpoint import CURVE, STEP, AtomicCheckpoints
 from lcd.pipelines.objectness import Objectness
 from lcd.pipelines.pretraining_record import PretrainRecorder, Table, mirror, picture
-from lcd.pipelines.store import DONE, RUNNING, read_status, update_status
+from lcd.pipelines.store import RUNNING, finish, read_status, update_status
 from lcd.pipelines.track import open_tracker
 
 WEIGHTS_FILE = "flow.pt"
@@ -137,7 +137,7 @@ def pretrain_run(
         {"lcd": __version__, "run": run_config},
     )
     write_atomic(folder / WEIGHTS_FILE, content.to_bytes())
-    update_status(folder, state=DONE, step=run_config["steps"])
+    finish(folder, step=run_config["steps"])
 
 
 def _fit(
@@ -158,7 +158,7 @@ def _fit(
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     row = {"frontend": run_config["frontend"]["name"], "seed": run_config["seeds"][0], PHASE: PRETRAINING}
     recorder = PretrainRecorder(pairs, held_out, run_config["evaluation"]["every"], row, folder, tracked, tables)
-    earlier = recorder.curve.cut(-1 if reached is None else reached)
+    earlier = recorder.curve.cut(-1) if content is None else recorder.curve.cut(reached, content.get(CURVE))
     mirror(tracked, earlier, folder, tables)
     update_status(folder, state=RUNNING, step=reached or 0, steps=run_config["steps"], error=None)
     if reached is None or reached < run_config["steps"]:

@@ -16,7 +16,7 @@ from lcd import signals
 from lcd.curves import PHASE
 from lcd.deadlines import beat
 from lcd.files import write_atomic
-from lcd.pipelines.checkpoint import STEP
+from lcd.pipelines.checkpoint import CURVE, STEP
 from lcd.pipelines.flow_pictures import save_sheet
 from lcd.pipelines.record import CurveFile, Timekeeper
 from lcd.pipelines.store import update_status
@@ -66,6 +66,7 @@ class PretrainRecorder(Timekeeper):
         super().on_train_start(trainer, module)
         # A checkpoint is loaded after on_fit_start, so only here is it known whether the run starts or goes on.
         self._first = self.pairs.iteration
+        update_status(self.folder, device=module.device.type)
         if self._first == 0:
             self._record(module)
 
@@ -111,6 +112,7 @@ class PretrainRecorder(Timekeeper):
 
     def on_save_checkpoint(self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint[STEP] = self.pairs.iteration
+        checkpoint[CURVE] = self.curve.digest
 
 
 def picture(folder: Path, step: int) -> Path:

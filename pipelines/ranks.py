@@ -104,10 +104,6 @@ def together(train: str, arguments: tuple[Any, ...], device: dict[str, Any]) -> 
 def _meeting_point(device: dict[str, Any]) -> tuple[Place, dist.Store]:
     devices, nodes, node = int(device["devices"]), int(device.get("num_nodes", 1)), node_rank()
     cuda = device.get("accelerator") in ("auto", "cuda", "gpu") and torch.cuda.is_available()
-    if cuda and devices > torch.cuda.device_count():
-        raise InputError(
-            f"devices={devices}, but this machine has {torch.cuda.device_count()} GPUs: give as many, or device=cpu."
-        )
     if nodes == 1:
         host, port = "127.0.0.1", 0
     else:

@@ -104,7 +104,7 @@ def publish(
     ranges = ranges_from(how.ranges, set(curves["task"]))
     plain, phased = split_phases(curves)
     curricula = transfers(phased, ranges) if len(phased) else []
-    diagnosis = _diagnosed(plain, bool(curricula), study, how, ranges)
+    diagnosis = diagnosed(plain, bool(curricula), study, how, ranges)
     analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else recommended(study)))
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
     with outputs.drafted(folder, PRODUCT, [source]) as draft:
@@ -119,9 +119,10 @@ def publish(
         _places_of_mirror(console, study)
 
 
-def _diagnosed(
-    plain: Any, curricula: bool, study: store.Study | None, how: Telling, ranges: Mapping[str, Any]
+def diagnosed(
+    plain: Any, curricula: bool, study: store.Study | None, how: Telling, ranges: Mapping[str, Any] | None = None
 ) -> "Diagnosis":
+    """The diagnosis of curves without those of curricula, and of the study that they belong to what it has cost."""
     from lcd.diagnosis import Diagnosis, diagnose_curves
 
     diagnosis = Diagnosis.empty()
@@ -207,9 +208,22 @@ def finished_curves(source: Path, study: store.Study | None, console: Console) -
     from lcd.curves import read_curves
 
     made = study.runs() if study is not None else []
-    done = [run for run in made if run.done]
+    faults = {run.path.name: fault for run in made if (fault := store.fault_of(run))}
+    for name, fault in faults.items():
+        console.print(f"Run {name} is left out: {fault}.", highlight=False, soft_wrap=True, markup=False)
+    done = [run for run in made if run.done and run.path.name not in faults]
+    if not done and faults:
+        raise InputError(
+            f"{source} has no finished run that can be believed: 'lcd verify {source}' says what is wrong."
+        )
     if not done:
         return read_curves(source)
+    if unsealed := sum(not run.status["seal"] for run in done):
+        console.print(
+            f"{unsealed} of {len(done)} runs are not sealed (trained by an earlier LCD): taken as they are.",
+            highlight=False,
+            soft_wrap=True,
+        )
     if len(done) < len(made):
         console.print(f"{len(made) - len(done)} of {len(made)} runs are not done and left out.", highlight=False)
     return pd.concat([read_curves(run.path / "curve.csv") for run in done], ignore_index=True)

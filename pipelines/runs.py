@@ -15,7 +15,7 @@ from lcd.config import seed_list, show
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files import full_disk, write_atomic
-from lcd.pipelines import adaptive, needs, store
+from lcd.pipelines import adaptive, needs, sources, store
 from lcd.pipelines.parts import known, parts_of, steps_for
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
 from lcd.signals import Stopped
@@ -171,7 +171,7 @@ def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> 
         "evaluation": {"every": evaluation.every, "copies": evaluation.copies, "episodes": evaluation.episodes},
     }
     needs.check_run(made)
-    return made
+    return sources.with_source(made)
 
 
 def agent_of(run_config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -207,6 +207,27 @@ def check_share(name: str, params: Mapping[str, Any], device: Mapping[str, Any])
         raise InputError(f"{how} gives each process {copies // world} of agent.copies={copies}: {error}") from None
 
 
+def check_device(device: Mapping[str, Any]) -> None:
+    """Refuse a device that this machine does not have, and more GPUs than it has.
+
+    device: `accelerator` and `devices`. Several processes on a CPU are fine.
+    """
+    import torch
+
+    name, many = device["accelerator"], int(device.get("devices", 1))
+    has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    there = [kind for kind, present in has.items() if present] + ["cpu"]
+    if not has.get(name, True):
+        raise InputError(
+            f"device={name}, but torch finds no such device on this machine (it has: {', '.join(there)}): "
+            "give device=auto, or one that is there."
+        )
+    if name in ("auto", "cuda") and has["cuda"] and many > torch.cuda.device_count():
+        raise InputError(
+            f"devices={many}, but this machine has {torch.cuda.device_count()} GPUs: give as many, or device=cpu."
+        )
+
+
 def resolve(target: str) -> Any:
     """The object at `module:object`."""
     module, _, name = target.partition(":")
@@ -223,9 +244,12 @@ def perform(
     with store.run_lock(run_dir):
         if store.Run(run_dir, run_config).done:
             return
-        where = {"threads": int(os.environ.get("OMP_NUM_THREADS") or 1), "device": _device(device["accelerator"])}
-        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"], **where)
+        threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
+        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"], threads=threads)
         try:
+            # A launcher may train on another machine than the command was given on, and long after.
+            check_device(device)
+            sources.refuse_changed(run_config)
             resolve(train)(run_config, run_dir, tracker, device)
         except (Stopped, KeyboardInterrupt, SystemExit):
             with contextlib.suppress(OSError):
@@ -240,15 +264,6 @@ def perform(
         if not store.Run(run_dir, run_config).done:
             _refuse_unfinished(train, run_dir)
         (Path(run_dir) / ERROR_FILE).unlink(missing_ok=True)
-
-
-def _device(accelerator: str) -> str:
-    """What Lightning will train on."""
-    if accelerator != "auto":
-        return accelerator
-    import torch
-
-    return next((name for name in ("cuda", "mps") if getattr(torch, name).is_available()), "cpu")
 
 
 def _refuse_unfinished(train: str, run_dir: str) -> None:

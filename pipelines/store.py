@@ -5,6 +5,9 @@ study/
   runs/<run id>/             id = content hash of the run's config: the same request is the same run
     config.yaml  status.json  curve.csv  checkpoints/  wandb/
   diagnosis/
+
+A run that is done is sealed: its status holds the hashes of its curve and checkpoints. `fault_of` says whether what
+lies in the folder now is what the run left there.
 """
 
 import contextlib
@@ -19,7 +22,8 @@ from typing import Any
 import yaml
 
 from lcd.envs.errors import InputError
-from lcd.files import locked, write_atomic
+from lcd.files import locked, sha256_of, write_atomic
+from lcd.pipelines import sources
 
 QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
 STATUS = {
@@ -30,11 +34,16 @@ STATUS = {
     "wall_s": 0.0,
     "threads": 1,
     "device": None,
+    "launcher": {},
     "wandb_id": None,
     "mirrored_step": -1,
     "error": None,
+    "seal": {},
     "updated": 0.0,
 }
+CURVE_FILE = "curve.csv"
+SEALED = (CURVE_FILE, "checkpoints/*.ckpt", "*.pt")
+"""What a finished run has left: its curve, its checkpoints, and of a pretraining the front-end's weights."""
 
 
 MOST_DIFFERENCES = 4
@@ -136,6 +145,18 @@ def update_status(run_dir: str | Path, **changes: Any) -> dict[str, Any]:
     return status
 
 
+def finish(run_dir: str | Path, **changes: Any) -> None:
+    """Say that a run is done, and seal what it has left, in one write: who calls this writes nothing after it."""
+    update_status(run_dir, state=DONE, seal=seal_of(run_dir), **changes)
+
+
+def seal_of(run_dir: str | Path) -> dict[str, str]:
+    """The hashes of what lies in a run's folder, by the files' names."""
+    folder = Path(run_dir)
+    files = sorted(path for pattern in SEALED for path in folder.glob(pattern) if path.is_file())
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files}
+
+
 def curve_complete(run_dir: str | Path, seeds: list[int], step: int) -> bool:
     """Whether a run's curve has held-out rows of every seed at both ends, step 0 and at least `step`."""
     ends: dict[int, tuple[int, int]] = {}
@@ -170,6 +191,37 @@ class Run:
 
     def update(self, **changes: Any) -> None:
         update_status(self.path, **changes)
+
+
+def fault_of(run: Run) -> str | None:
+    """Why a run's curve cannot be believed, in a sentence; None where nothing speaks against it.
+
+    It reads the config, the status and the curve; `lcd verify` looks at the rest. A run that was done before there were
+    seals, or is not done yet, has none to compare the curve with.
+    """
+    try:
+        own = run_id(run.config)
+    except (TypeError, ValueError):
+        own = None
+    if own != run.path.name:
+        return "its config.yaml is not the one that its folder is named after: put it back as it was"
+    status = run.status
+    if status["state"] != DONE or not status["seal"]:
+        return None
+    anew = f"put it back as it was, or move {run.path} away and the same command trains the run anew"
+    curve = run.path / CURVE_FILE
+    try:
+        if sha256_of(curve) == status["seal"].get(CURVE_FILE):
+            return None
+    except OSError as error:
+        return f"its {CURVE_FILE} cannot be read ({error.strerror}): {anew}"
+    return f"its {CURVE_FILE} has been changed since the run was done: {anew}"
+
+
+def missing(study: str | Path, run_configs: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The runs that are not done in a study's folder, which need not be there."""
+    runs = Path(study) / "runs"
+    return [config for config in run_configs if not Run(runs / run_id(config), config).done]
 
 
 class Study:
@@ -273,6 +325,11 @@ class Study:
         for other in others:
             shared = sorted(set(other.config["seeds"]) & set(run.config["seeds"]))
             if other.path != run.path and shared and condition(other.config) == condition(run.config):
+                if told := sources.difference(other.config, run.config):
+                    raise InputError(
+                        f"{told} since run {other.path.name} of the study {self.path} was trained: put the source back "
+                        "as it was, or train the new one into another folder with out=."
+                    )
                 where = f"{run.config['task']}, {run.config['view']}, p={run.config['reward_p']:g}"
                 raise InputError(
                     f"The study {self.path} already has seeds {shared} of ({where}), trained otherwise (run "

@@ -18,6 +18,7 @@ from lcd.config import seed_list, show
 from lcd.envs.errors import InputError, nearest
 from lcd.files import write_atomic
 from lcd.pipelines import needs, store
+from lcd.pipelines.sources import with_source
 from lcd.schemas import ExperimentConfig, SweepConfig
 from lcd.spreadsheets import csv_text
 
@@ -26,11 +27,12 @@ RESULTS = "sweep"
 
 def run(cfg: SweepConfig) -> int:
     """Train what the experiment still lacks, then draw it; returns the exit code."""
-    from lcd.pipelines.diagnose import opening, train_missing
+    from lcd.pipelines.diagnose import check_here, opening, train_missing
 
     experiment = quickened(cfg.experiment) if cfg.quick else cfg.experiment
     console = Console()
     run_configs = expand(experiment)
+    check_here(cfg)
     study = store.Study(cfg.out or default_out(experiment, cfg.quick), create=True)
     with study.lock():
         outputs.check(study.path / RESULTS, RESULTS)
@@ -82,19 +84,21 @@ def expand(experiment: ExperimentConfig) -> list[dict[str, Any]]:
         for point in points(own["grid"]):
             for seeds in _parts(own["seeds"], experiment.seeds_per_run if agent.startswith("sb3/") else 0):
                 runs.append(
-                    {
-                        "benchmark": "hardness",
-                        "task": task_name(base, point, order),
-                        "knobs": dict(own["knobs"]),
-                        "view": experiment.view if experiment.view in views else views[0],
-                        "frontend": {"name": "identity"},
-                        "reward_p": 1.0,
-                        "shaping": "none",
-                        "agent": params,
-                        "seeds": seeds,
-                        "steps": _steps(own["steps"], agent),
-                        "evaluation": evaluation,
-                    }
+                    with_source(
+                        {
+                            "benchmark": "hardness",
+                            "task": task_name(base, point, order),
+                            "knobs": dict(own["knobs"]),
+                            "view": experiment.view if experiment.view in views else views[0],
+                            "frontend": {"name": "identity"},
+                            "reward_p": 1.0,
+                            "shaping": "none",
+                            "agent": params,
+                            "seeds": seeds,
+                            "steps": _steps(own["steps"], agent),
+                            "evaluation": evaluation,
+                        }
+                    )
                 )
                 needs.check_run(runs[-1])
     return runs
@@ -159,6 +163,9 @@ def publish(experiment: ExperimentConfig, wanted: list[store.Run], folder: Path,
     from lcd.sweep_figures import draw
 
     dimensions = list(experiment.grid)
+    for each in wanted:
+        if fault := store.fault_of(each):
+            raise InputError(f"Run {each.path.name} cannot be drawn: {fault}.")
     curves = pd.concat([read_curves(each.path / "curve.csv") for each in wanted], ignore_index=True)
     table = sweep.areas(curves, dimensions, experiment.knobs, experiment.normalise)
     summary = sweep.summarise(table, dimensions)

@@ -33,9 +33,9 @@ from lcd.envs.errors import InputError
 from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
 from lcd.frontends import record
-from lcd.pipelines import dry_run
-from lcd.pipelines.checkpoint import AtomicCheckpoints, reached_step
-from lcd.pipelines.diagnose import device_of, opening, train_missing
+from lcd.pipelines import determinism, dry_run
+from lcd.pipelines.checkpoint import AtomicCheckpoints, kept_curve, reached_step
+from lcd.pipelines.diagnose import check_here, device_of, opening, train_missing
 from lcd.pipelines.launch import Call, launch
 from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
@@ -43,11 +43,12 @@ from lcd.pipelines.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, 
 from lcd.pipelines.record import CurveFile, Recorder
 from lcd.pipelines.runs import agent_of, check_share, run_config_from
 from lcd.pipelines.store import (
-    DONE,
     RUNNING,
     Run,
     Study,
+    finish,
     frontend_name,
+    missing,
     read_status,
     run_id,
     task_name,
@@ -63,10 +64,12 @@ def run(cfg: TrainConfig) -> int:
     console = Console()
     run_config = run_config_from(cfg)
     check_share(*agent_of(run_config), device_of(cfg))
+    check_here(cfg)
     if cfg.num_nodes > 1 and node_rank() > 0:
         return _join_in(cfg, run_config, console)
     if cfg.dry_run:
         return dry_run.tell([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
+    determinism.refuse_chance(missing(cfg.out or default_out(run_config), [run_config]))
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
         (made,) = study.ask({"train": run_config}, [run_config])
@@ -297,7 +300,7 @@ def _fit(
         _follow(run_config, agent, rollouts, checkpoint, reached, device)
         return
     curve = CurveFile(folder / "curve.csv", (*COLUMNS, PHASE) if "curriculum" in run_config else COLUMNS)
-    earlier = curve.cut(-1 if reached is None else reached)
+    earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
     update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     tracked.log_rows(earlier)
@@ -314,7 +317,7 @@ def _fit(
     _train(agent, rollouts, recorder, tracked.logger, reached, device)
     phases.clear(checkpoint)
     tracked.finish({"steps": rollouts.steps, "wall_s": read_status(folder)["wall_s"]})
-    update_status(folder, state=DONE, step=rollouts.steps)
+    finish(folder, step=rollouts.steps)
 
 
 def _follow(
