@@ -1,8 +1,6 @@
 """A run's checkpoint: data only, written beside the last good one, and what a start finds of it."""
 
-import contextlib
 import logging
-import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import torch
 from lightning.fabric.plugins import TorchCheckpointIO
 
 from lcd.envs.errors import InputError
+from lcd.files import replacing
 
 STEP = "lcd_step"
 """The checkpoint's key for the environment steps of a seed; Lightning's own count is of optimiser steps."""
@@ -26,29 +25,20 @@ class AtomicCheckpoints(TorchCheckpointIO):
     """Writes a checkpoint beside the last good one and then takes its place."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        partial = Path(f"{path}.partial")
+        # Lightning's own way makes a copy in memory first, which for a large checkpoint may not be there.
+        save(checkpoint, path)
+
+
+def save(content: dict[str, Any], path: str | Path) -> None:
+    """Write a checkpoint that is there as a whole or not at all."""
+    with replacing(path) as file:
         try:
-            # Lightning's own way makes a copy in memory first, which for a large checkpoint may not be there.
-            with partial.open("wb") as file:
-                torch.save(checkpoint, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-        except BaseException:
-            # What is half written would take the room that whatever else must be written needs.
-            with contextlib.suppress(OSError):
-                partial.unlink()
+            torch.save(content, file)
+        except RuntimeError as error:
+            # Where a write fails torch closes its archive and complains of what it finds there, not of the disk.
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
             raise
-        _sync(partial.parent)
-
-
-def _sync(folder: Path) -> None:
-    """See a renamed file onto the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def reached_step(checkpoint: Path, world: int) -> int | None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
 from gymnasium.vector import VectorEnv
 
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.learner import Learner, spaces_for
 from lcd.envs.errors import InputError
+from lcd.files import make_folder
+from lcd.pipelines.checkpoint import save
 from lcd.pipelines.record import CurveFile
 from lcd.pipelines.store import DONE, RUNNING, read_status, update_status
 from lcd.pipelines.track import open_tracker
@@ -57,7 +57,7 @@ def learn_run(
     tracked.log_rows(kept)
     done = {int(row["seed"]) for row in kept}
     groups = [[seed] for seed in seeds if seed not in done] if learner.one_by_one else [seeds]
-    (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+    make_folder(folder / "checkpoints")
     started = time.perf_counter()
     step = run_config["steps"]
     for group in groups:
@@ -70,10 +70,11 @@ def learn_run(
 
 
 def _finished(curve: CurveFile, run_config: dict[str, Any]) -> list[dict[str, str]]:
-    """The rows of the seeds whose curves reach the end; all others are cut off."""
+    """The rows of the seeds whose curves reach the end and whose checkpoints are there; all others are cut off."""
     rows = curve.cut(1 << 62)
     ends = {row["seed"] for row in rows if row["split"] == "eval" and int(row["step"]) >= run_config["steps"]}
-    rows = [row for row in rows if row["seed"] in ends]
+    kept = {seed for seed in ends if (curve.path.parent / "checkpoints" / f"seed-{seed}.ckpt").is_file()}
+    rows = [row for row in rows if row["seed"] in kept]
     curve.cut(-1)
     curve.append(rows)
     return rows
@@ -136,6 +137,4 @@ class _Session:
 
     def _save(self, learner: Learner, seeds: list[int]) -> None:
         name = "last" if len(seeds) > 1 else f"seed-{seeds[0]}"
-        partial = self.folder / "checkpoints" / f"{name}.partial"
-        torch.save(learner.state_dict(), partial)
-        os.replace(partial, partial.with_suffix(".ckpt"))
+        save(learner.state_dict(), self.folder / "checkpoints" / f"{name}.ckpt")

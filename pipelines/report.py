@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from lcd.envs.errors import InputError, nearest
+from lcd.files import remove_unfinished
 from lcd.pipelines import cost, stopping, store, track
 from lcd.pipelines.adaptive import recommended
 from lcd.pipelines.pictures import read_pictures
@@ -138,6 +139,8 @@ def _write(
     from lcd.transfer import save_transfers
 
     # Figures and tables of tasks that are gone would be taken for those of this diagnosis.
+    if folder.is_dir():
+        remove_unfinished(folder)
     for made in ("figures", "tables"):
         shutil.rmtree(folder / made, ignore_errors=True)
     files = diagnosis.save(folder)

@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from lcd.envs.errors import InputError
-from lcd.files import write_atomic
+from lcd.files import UNFINISHED, make_folder, remove_unfinished, write_atomic
 
 QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
 STATUS = {
@@ -171,7 +171,8 @@ class Study:
         self._open(create)
         self.record: dict[str, Any] = self._read()
         if not (self.path / "study.yaml").is_file():
-            self._write()
+            with self.lock():
+                self._write()
 
     @property
     def name(self) -> str:
@@ -181,10 +182,16 @@ class Study:
     def diagnosis_dir(self) -> Path:
         return self.path / "diagnosis"
 
-    def lock(self) -> contextlib.AbstractContextManager[None]:
-        """The study's lock: one process at a time."""
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """The study's lock: one process at a time. What a killed one left half written is deleted, but in runs."""
         sentence = f"Another process is working on the study {self.path}: wait for it, stop it, or give another out=."
-        return locked(self.path / ".lock", sentence)
+        with locked(self.path / ".lock", sentence):
+            for path in self.path.glob(f".study.yaml.*{UNFINISHED}"):
+                path.unlink(missing_ok=True)
+            for folder in ("videos", "views"):
+                remove_unfinished(self.path / folder)
+            yield
 
     def note(self, **fields: Any) -> None:
         """Remember something about the study as a whole in study.yaml."""
@@ -212,7 +219,7 @@ class Study:
                 self._refuse_overlap(run, [*known.values(), *wanted])
         for run in wanted:
             if run.path not in known:
-                run.path.mkdir(parents=True, exist_ok=True)
+                make_folder(run.path)
                 run.update(steps=int(run.config["steps"]))
             # The same run may be asked for with its weights at another place.
             if run.path not in known or known[run.path].config != run.config:
@@ -242,7 +249,7 @@ class Study:
         if self.path.is_dir() and not _pristine(self.path):
             raise InputError(f"out={self.path} is not empty and not a study: give a new folder or a study's.")
         try:
-            (self.path / "runs").mkdir(parents=True, exist_ok=True)
+            make_folder(self.path / "runs")
         except OSError as error:
             raise InputError(f"out={self.path} cannot be made ({error.strerror}): give a writable folder.") from None
 
