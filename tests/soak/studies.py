@@ -12,7 +12,6 @@ SMALL = [
     *("tracker=none", "device=cpu", "launcher.workers=1"),
     *("agent.copies=4", "agent.rollout=16", "agent.epochs=1", "agent.width=8"),
 ]
-EVALUATION = ["every=128", "copies=2", "episodes=1"]
 UNFINISHED = (".partial", ".tmp")
 MAKES = {"pretrain": "pretrained", "diagnose": "study", "ppg": "ppg", "learner": "learner", "report": "study"}
 """The commands in their order, and the folder that each works in."""
@@ -21,24 +20,34 @@ NEEDS = {"pretrain": (), "diagnose": ("pretrained",), "ppg": (), "learner": (), 
 ORDER = tuple(MAKES)
 
 
-def command(root: Path, name: str) -> list[str]:
-    """A command of lcd that works in a folder below `root`."""
-    evaluation = [f"evaluation.{each}" for each in EVALUATION]
+def command(root: Path, name: str, work: int = 1) -> list[str]:
+    """A command of lcd that works in a folder below `root`; `work` times as much is trained."""
+    evaluation = [f"evaluation.{each}" for each in (f"every={128 * work}", "copies=2", "episodes=1")]
     if name == "pretrain":
-        return ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "pretraining=smoke", "tracker=none", "device=cpu",
+        asked = [f"pretraining.iterations={6 * work}", f"pretraining.every={3 * work}", "tracker=none", "device=cpu"]
+        return ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "pretraining=smoke", *asked,
                 f"out={root / 'pretrained'}"]  # fmt: skip
     if name == "diagnose":
         (weights,) = (root / "pretrained").glob("runs/*/flow.pt")
         study = ["study.views=[pixels,semantic]", "study.reward_p=[1.0]", "study.frontends=[identity,flow]",
-                 "study.seeds=2", "study.steps=256", f"study.tasks=[{TASK}]",
+                 "study.seeds=2", f"study.steps={256 * work}", f"study.tasks=[{TASK}]",
                  f"study.frontend_params.flow.weights={weights}"]  # fmt: skip
         return ["diagnose", "benchmark=toy", *SMALL, *study, *(f"study.{each}" for each in evaluation),
                 f"out={root / 'study'}"]  # fmt: skip
     if name == "ppg":
         sizes = ["agent=ppg", "agent.phase=2", "agent.auxiliary_rollouts=2", "agent.auxiliary_epochs=1"]
-        return ["train", f"task={TASK}", *SMALL, *sizes, "seeds=1", "steps=256", *evaluation, f"out={root / 'ppg'}"]
+        return [
+            "train",
+            f"task={TASK}",
+            *SMALL,
+            *sizes,
+            "seeds=1",
+            f"steps={256 * work}",
+            *evaluation,
+            f"out={root / 'ppg'}",
+        ]
     if name == "learner":
-        given = ["agent=tabular/q_learning", "tracker=none", "device=cpu", "seeds=2", "steps=512"]
+        given = ["agent=tabular/q_learning", "tracker=none", "device=cpu", "seeds=2", f"steps={512 * work}"]
         return ["train", "task=hardness/discrete", "view=state", *given, *evaluation, f"out={root / 'learner'}"]
     return ["report", str(root / "study"), "tables=[markdown]"]
 
