@@ -1,6 +1,6 @@
 """Kills the commands of a small study at random moments, and sees whether the same commands end as if nothing had been.
 
-    python tests/soak/kills.py [--kills 100] [--seed 0] [--forked]
+    python tests/soak/kills.py [--kills 100] [--seed 0] [--forked] [--commands pretrain ...]
 
 The study is a pretraining, a study of two front-ends that uses it, one with PPG, a learner, and a report. Killed are
 the command, one of its workers, or all of its processes at once, by SIGKILL, SIGTERM, SIGHUP or SIGINT. The same
@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import forks
@@ -48,10 +49,11 @@ class Kills:
         folder: where they live.
         rng: chooses moments, victims and signals.
         forked: fork commands, do not start them anew.
+        names: the commands, in their order.
     """
 
-    def __init__(self, folder: Path, rng: random.Random, forked: bool):
-        self.folder, self.rng, self.forked = folder, rng, forked
+    def __init__(self, folder: Path, rng: random.Random, forked: bool, names: Sequence[str]):
+        self.folder, self.rng, self.forked, self.names = folder, rng, forked, names
         self.seconds: dict[str, float] = {}
         self.findings: list[str] = []
         self.sent: Counter[str] = Counter()
@@ -59,7 +61,7 @@ class Kills:
         self.finished = 0
         whole = folder / "whole"
         whole.mkdir()
-        for name in studies.ORDER:
+        for name in names:
             begun = time.monotonic()
             code, told = self._wait(self._start(whole, name))
             self.seconds[name] = time.monotonic() - begun
@@ -73,7 +75,7 @@ class Kills:
             root = self.folder / "disturbed"
             shutil.rmtree(root, ignore_errors=True)
             root.mkdir()
-            for name in studies.ORDER:
+            for name in self.names:
                 while not self._attempt(root, name, sum(self.sent.values()) < count):
                     pass
             self._compare(root)
@@ -182,12 +184,14 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--forked", action="store_true")
+    parser.add_argument("--commands", nargs="+", default=list(studies.ORDER), choices=studies.ORDER)
     arguments = parser.parse_args()
+    names = [name for name in studies.ORDER if name in arguments.commands]
     os.environ["OMP_NUM_THREADS"] = "1"
     if arguments.forked:
         forks.prepare()
     with tempfile.TemporaryDirectory(prefix="lcd-kills-") as folder:
-        kills = Kills(Path(folder), random.Random(arguments.seed), arguments.forked)
+        kills = Kills(Path(folder), random.Random(arguments.seed), arguments.forked, names)
         kills.make(arguments.kills)
     figures = {
         "kills": sum(kills.sent.values()),

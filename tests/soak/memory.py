@@ -28,7 +28,7 @@ from scipy.stats import theilslopes
 
 LOOPS = ("training", "reports")
 WARMING = 1 / 3
-LEAST_ROUNDS = 12
+LEAST_ROUNDS = 6
 LARGEST = 0.01
 """Of the size: what memory may seem to grow by while it is watched."""
 
