@@ -17,7 +17,7 @@ LOCK := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),lock/linux-x86
 # Modules are compiled when they are first imported: compiling all of torch in advance costs more than it saves.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-warn-conflicts --no-compile -qq
 
-SOAKS := $(addprefix tests/soak/,kills.py faults.py memory.py) $(wildcard tests/soak/fuzz_*.py)
+SOAKS := $(addprefix tests/soak/,kills.py faults.py memory.py) $(wildcard tests/soak/fuzz_configs.py tests/soak/fuzz_files.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help install diagnose test lint bench soak lock clean

@@ -78,12 +78,7 @@ COMMANDS = {
 OK, FAILED, MISTAKE, STOPPED = 0, 1, 2, 130
 TRAINING = ("diagnose", "ablate", "train", "pretrain", "sweep")
 OWN_CODE = re.compile(r"(benchmark|agent|frontend)(\.name)?=['\"]?[\w.]+:\w")
-DISK = {
-    errno.ENOSPC: "make room",
-    errno.EDQUOT: "make room",
-    errno.EROFS: "make it writable",
-    errno.EIO: "see to the disk",
-}
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -142,8 +137,8 @@ def _run(name: str, overrides: list[str]) -> int:
             raise
         where = f" at {trouble.filename}" if trouble.filename else ""
         print(
-            f"lcd: {trouble.strerror}{where}: what was written before is whole; {DISK[trouble.errno]}, and the same "
-            "command continues.",
+            f"lcd: {trouble.strerror}{where}: what was written before is whole; make room, and the same command "
+            "continues.",
             file=sys.stderr,
         )
         return FAILED

@@ -34,6 +34,8 @@ import studies
 ENVIRONMENT = "LCD_FAULTS"
 KINDS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EROFS": errno.EROFS, "SHORT": 0}
 FROM_THEN_ON = ("ENOSPC", "EROFS")
+REASONS = ("make room", *(os.strerror(number) for number in KINDS.values() if number))
+"""What a sentence about a fault must hold one of."""
 NEVER, FOREVER = 0, 2**63
 MOST_S = 300
 """Longer than this no command takes: it hangs."""
@@ -154,7 +156,7 @@ class Trials:
             found += [f"it ended well, but {each}" for each in self._differences(root, name)]
         elif code not in ILL:
             found.append(f"exit code {code}: {_end(told)}")
-        elif code in ILL and not any(os.strerror(number) in told for number in KINDS.values() if number):
+        elif not any(reason in told for reason in REASONS):
             found.append(f"exit code {code} without a reason: {_end(told)}")
         if "Traceback" in told:
             found.append(f"a stack trace: {_end(told)}")
