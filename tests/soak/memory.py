@@ -34,8 +34,9 @@ LARGEST = 0.01
 
 
 def proportional_set_size() -> int:
-    """The memory of this process in KiB, of what it shares its part."""
-    return int(re.search(r"^Pss:\s+(\d+)", Path("/proc/self/smaps_rollup").read_text(), re.MULTILINE)[1])
+    """The memory of this process in KiB, swapped out or not, of what it shares its part."""
+    text = Path("/proc/self/smaps_rollup").read_text()
+    return sum(int(size) for size in re.findall(r"^(?:Pss|SwapPss):\s+(\d+)", text, re.MULTILINE))
 
 
 def training(folder: Path) -> Callable[[int], None]:
