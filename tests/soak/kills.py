@@ -88,7 +88,7 @@ class Kills:
         if killing:
             number, victim = self.rng.choice(SIGNALS), self.rng.choice(VICTIMS)
             moment = self.rng.uniform(0, self.seconds[name])
-            if self._kill(session, number, victim, moment):
+            if victim := self._kill(session, number, victim, moment):
                 how = f"{name}: {number.name} to {victim} after {moment:.2f} s"
                 self.sent[f"{number.name} {victim}"] += 1
         code, told = self._wait(session)
@@ -98,21 +98,22 @@ class Kills:
         self._look(root, how, code, told)
         return code == 0
 
-    def _kill(self, session: int, number: signal.Signals, victim: str, moment: float) -> bool:
-        """Send the signal at the moment; whether there was still somebody to get it."""
+    def _kill(self, session: int, number: signal.Signals, victim: str, moment: float) -> str | None:
+        """Send the signal at the moment; who got it: the command, where there is no worker; None: nobody was left."""
         end = time.monotonic() + moment
         while time.monotonic() < end:
             if _over(session):
-                return False
+                return None
             time.sleep(0.002)
         if _over(session):
-            return False
+            return None
         processes = forks.members(session)
         chosen = {"command": [session], "worker": [each for each in processes if each != session], "all": processes}
-        for process in chosen[victim] or [session]:
+        victim = victim if chosen[victim] else "command"
+        for process in chosen[victim]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, number)
-        return True
+        return victim
 
     def _look(self, root: Path, how: str, code: int | None, told: str) -> None:
         """What is wrong after a kill?"""
