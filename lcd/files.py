@@ -9,30 +9,57 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from lcd.envs.errors import InputError
 
+UNFINISHED = ".partial"
+"""How the names of files end that are still written; they are hidden, too."""
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 """What the system says when a disk takes no more of what is written."""
 
 
 def write_atomic(path: str | Path, content: str | bytes) -> None:
     """Write a file so that a reader, a crash or a power cut sees the old content or the new, never a part of it."""
+    with replacing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of `path` once it is on the disk; an error leaves the old one."""
     path = Path(path)
-    data = content.encode() if isinstance(content, str) else content
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         # mkstemp makes files that only their owner may read.
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+        # What is half written would take the room that whatever else must be written needs.
+        with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+    sync(path.parent)
+
+
+def make_folder(path: str | Path) -> None:
+    """Make a folder, and those above it, so that a power cut does not lose it with what is written into it later."""
+    path = Path(path)
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    path.mkdir(exist_ok=True)
+    sync(path.parent)
+
+
+def remove_unfinished(folder: str | Path) -> None:
+    """Delete what processes that were killed while they wrote have left below a folder; nobody may write there now."""
+    for path in Path(folder).rglob(f".*{UNFINISHED}"):
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -62,7 +89,10 @@ def locked(path: str | Path, sentence: str, wait_s: float = 0.0) -> Iterator[Non
 
 
 def sync(path: str | Path) -> None:
-    """See onto the disk what a file holds, or what was made, renamed or removed in a folder."""
+    """See onto the disk what a file holds, or what was made, renamed or removed in a folder.
+
+    Without it a power cut may undo that a file was made or renamed.
+    """
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

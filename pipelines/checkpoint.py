@@ -1,8 +1,6 @@
 """A run's checkpoint: data only, written beside the last good one, and what a start finds of it."""
 
-import contextlib
 import logging
-import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ import torch
 from lightning.fabric.plugins import TorchCheckpointIO
 
 from lcd.envs.errors import InputError
-from lcd.files import full_disk, sync
+from lcd.files import full_disk, replacing
 
 STEP = "lcd_step"
 """The checkpoint's key for the environment steps of a seed; Lightning's own count is of optimiser steps."""
@@ -29,23 +27,22 @@ class AtomicCheckpoints(TorchCheckpointIO):
     """Writes a checkpoint beside the last good one and then takes its place."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        partial = Path(f"{path}.partial")
+        # Lightning's own way makes a copy in memory first, which for a large checkpoint may not be there.
+        save(checkpoint, path)
+
+
+def save(content: dict[str, Any], path: str | Path) -> None:
+    """Write a checkpoint that is there as a whole or not at all."""
+    with replacing(path) as file:
         try:
-            # Lightning's own way makes a copy in memory first, which for a large checkpoint may not be there.
-            with partial.open("wb") as file:
-                torch.save(checkpoint, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-        except BaseException as error:
-            # What is half written would take the room that whatever else must be written needs.
-            with contextlib.suppress(OSError):
-                partial.unlink()
-            # PyTorch's writer, closing what it could not write, complains of its own state.
+            torch.save(content, file)
+        except Exception as error:
+            # Where a write fails torch closes its archive and complains of what it finds there, not of the disk.
             if (full := full_disk(error)) is not None:
                 raise full from None
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
             raise
-        sync(partial.parent)
 
 
 def reached_step(checkpoint: Path, world: int) -> int | None:

@@ -12,7 +12,8 @@ from gymnasium.vector import VectorEnv
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.learner import Learner, spaces_for
 from lcd.envs.errors import InputError
-from lcd.pipelines.checkpoint import CURVE, AtomicCheckpoints, kept_curve
+from lcd.files import make_folder
+from lcd.pipelines.checkpoint import CURVE, kept_curve, save
 from lcd.pipelines.record import CurveFile
 from lcd.pipelines.store import RUNNING, finish, read_status, update_status
 from lcd.pipelines.track import open_tracker
@@ -57,7 +58,7 @@ def learn_run(
     tracked.log_rows(kept)
     done = {int(row["seed"]) for row in kept}
     groups = [[seed] for seed in seeds if seed not in done] if learner.one_by_one else [seeds]
-    (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+    make_folder(folder / "checkpoints")
     started = time.perf_counter()
     step = run_config["steps"]
     for group in groups:
@@ -70,14 +71,14 @@ def learn_run(
 
 
 def _finished(curve: CurveFile, run_config: dict[str, Any]) -> list[dict[str, str]]:
-    """The rows of the seeds whose curves reach the end; all others are cut off."""
+    """The rows of the seeds whose curves reach the end and whose checkpoints are there; all others are cut off."""
     rows = curve.cut(1 << 62)
     ends = {row["seed"] for row in rows if row["split"] == "eval" and int(row["step"]) >= run_config["steps"]}
-    for seed in ends & set(map(str, run_config["seeds"])):
-        # A run that was killed may have a seed's last rows and not yet its checkpoint.
+    kept = {seed for seed in ends if (curve.path.parent / "checkpoints" / f"seed-{seed}.ckpt").is_file()}
+    for seed in kept & set(map(str, run_config["seeds"])):
         checkpoint = curve.path.parent / "checkpoints" / f"seed-{seed}.ckpt"
         curve.refuse_others([row for row in rows if row["seed"] == seed], kept_curve(checkpoint))
-    rows = [row for row in rows if row["seed"] in ends]
+    rows = [row for row in rows if row["seed"] in kept]
     curve.cut(-1)
     curve.append(rows)
     return rows
@@ -142,4 +143,4 @@ class _Session:
     def _save(self, learner: Learner, seeds: list[int]) -> None:
         name = "last" if len(seeds) > 1 else f"seed-{seeds[0]}"
         content = {**learner.state_dict(), CURVE: self.curve.digest_of(self.rows)}
-        AtomicCheckpoints().save_checkpoint(content, self.folder / "checkpoints" / f"{name}.ckpt")
+        save(content, self.folder / "checkpoints" / f"{name}.ckpt")

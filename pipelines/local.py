@@ -253,7 +253,11 @@ def _attempt(function: str, call: Call) -> str | None:
 @contextlib.contextmanager
 def _printing_to(path: Path | None) -> Iterator[None]:
     """Send what the call prints, native code included, to a file instead of the terminal."""
-    target = os.open(path or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    try:
+        target = os.open(path or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    except OSError:
+        # What is wrong with the disk is told by the call itself, which writes there, too.
+        target = os.open(os.devnull, os.O_WRONLY)
     try:
         for stream in (1, 2):
             os.dup2(target, stream)

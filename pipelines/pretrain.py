@@ -16,6 +16,7 @@ from rich.table import Table
 from lcd import outputs, seeing
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
+from lcd.files import remove_unfinished
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
 from lcd.pipelines import needs, objectness, policies, videos
@@ -52,7 +53,8 @@ def run(cfg: PretrainConfig) -> int:
             film(study, benchmark, run_config, players, console)
             if any(outcome.error for outcome in train_missing(cfg, study, [made], console, train=PRETRAIN)):
                 return 1
-    publish(made, console)
+        remove_unfinished(made.path)
+        publish(made, console)
     return 0
 
 

@@ -18,7 +18,7 @@ from lcd.curves import PHASE
 from lcd.deadlines import beat
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.streams import seed_sequence
-from lcd.files import write_atomic
+from lcd.files import make_folder, write_atomic
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.file import FrontendFile
 from lcd.frontends.flow.frontend import ObjectMaps, to_frames
@@ -151,7 +151,7 @@ def _fit(
 ) -> None:
     checkpoint = folder / "checkpoints" / "last.ckpt"
     for place in (checkpoint, picture(folder, 0)):
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(place.parent)
     content = _readable(checkpoint)
     reached = None if content is None else int(content[STEP])
     tables = objectness_tables(run_config)

@@ -14,7 +14,7 @@ import yaml
 from lcd.config import seed_list, show
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
-from lcd.files import full_disk, write_atomic
+from lcd.files import full_disk, remove_unfinished, write_atomic
 from lcd.pipelines import adaptive, needs, sources, store
 from lcd.pipelines.parts import known, parts_of, steps_for
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
@@ -242,6 +242,7 @@ def perform(
     train: `module:function` with the arguments of `lcd.pipelines.train.train_run`.
     """
     with store.run_lock(run_dir):
+        remove_unfinished(run_dir)
         if store.Run(run_dir, run_config).done:
             return
         threads = int(os.environ.get("OMP_NUM_THREADS") or 1)

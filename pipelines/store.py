@@ -22,7 +22,7 @@ from typing import Any
 import yaml
 
 from lcd.envs.errors import InputError
-from lcd.files import locked, sha256_of, write_atomic
+from lcd.files import UNFINISHED, locked, make_folder, remove_unfinished, sha256_of, write_atomic
 from lcd.pipelines import sources
 
 QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
@@ -243,9 +243,13 @@ class Study:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """The study's lock: one process at a time. What is refused under it leaves the folder as it was."""
+        """The study's lock: one process at a time. What is refused under it leaves the folder as it was.
+
+        What a killed process left half written is deleted, but in runs.
+        """
         sentence = f"Another process is working on the study {self.path}: wait for it, stop it, or give another out=."
         with self._made(), locked(self.path / ".lock", sentence):
+            self._remove_unfinished()
             self.record = self._read()
             before, runs = dict(self.record), {run.path for run in self.runs()}
             try:
@@ -253,6 +257,12 @@ class Study:
             except InputError:
                 self._take_back(before, runs)
                 raise
+
+    def _remove_unfinished(self) -> None:
+        for path in self.path.glob(f".study.yaml.*{UNFINISHED}"):
+            path.unlink(missing_ok=True)
+        for folder in ("videos", "views"):
+            remove_unfinished(self.path / folder)
 
     @contextlib.contextmanager
     def _made(self) -> Iterator[None]:
@@ -311,7 +321,7 @@ class Study:
                 self._refuse_overlap(run, [*known.values(), *wanted])
         for run in wanted:
             if run.path not in known:
-                run.path.mkdir(parents=True, exist_ok=True)
+                make_folder(run.path)
                 run.update(steps=int(run.config["steps"]))
             # The same run may be asked for with its weights at another place.
             if run.path not in known or known[run.path].config != run.config:
@@ -349,7 +359,7 @@ class Study:
 
     def _make(self) -> None:
         try:
-            (self.path / "runs").mkdir(parents=True, exist_ok=True)
+            make_folder(self.path / "runs")
         except OSError as error:
             raise InputError(f"out={self.path} cannot be made ({error.strerror}): give a writable folder.") from None
 

@@ -32,6 +32,7 @@ from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
+from lcd.files import make_folder
 from lcd.frontends import record
 from lcd.pipelines import determinism, dry_run
 from lcd.pipelines.checkpoint import AtomicCheckpoints, kept_curve, reached_step
@@ -293,7 +294,7 @@ def _fit(
     from lcd.pipelines import phases
 
     checkpoint = folder / "checkpoints" / "last.ckpt"
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(checkpoint.parent)
     reached = reached_step(checkpoint, rollouts.ranks.world)
     phases.prepare(agent, run_config, checkpoint, anew=reached is None)
     if rollouts.ranks.rank > 0:

@@ -27,7 +27,7 @@ from lcd.agents.stepping import Stepper
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
-from lcd.files import write_atomic
+from lcd.files import make_folder, replacing, write_atomic
 from lcd.pipelines.policies import Policy
 
 LEVEL = 1
@@ -110,10 +110,9 @@ def record(
         least: fewest frames that make a video.
         watch: called with the number of videos so far.
     """
-    partial = _with(path, ".bin.partial")
     digest, starts, lengths = hashlib.sha256(), [], []
     sums = np.zeros((2, env.single_observation_space.shape[-1]))
-    with partial.open("wb") as file:
+    with replacing(_with(path, ".bin")) as file:
         for frames in _filmed(env, policy, length, least):
             digest.update(frames)
             pixels = frames.reshape(-1, frames.shape[-1]).astype(np.float64) / 255
@@ -126,9 +125,6 @@ def record(
             if len(starts) == videos:
                 break
         size = file.tell()
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, _with(path, ".bin"))
     index = Index(env.single_observation_space.shape, starts, lengths, size, *sums.tolist(), digest.hexdigest())
     write_atomic(_with(path, ".json"), json.dumps(asdict(index)))
     return VideoFile(path)
@@ -178,7 +174,7 @@ def film(
         policy_for: the policy that acts in a task's environment.
         watch: called with a task, videos so far, videos in all.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     counts = dict(zip(SPLITS, (asked["count"], asked["held_out"]), strict=True))
     found: dict[str, dict[str, VideoFile]] = {split: {} for split in counts}
     for split, count in counts.items():

@@ -38,6 +38,13 @@ def test_one_failing_or_dying_call_does_not_stop_the_others(tmp_path):
     assert "Traceback" in (tmp_path / "raise.log").read_text()
 
 
+def test_a_log_that_cannot_be_written_takes_no_worker_down(tmp_path):
+    call = Call(("fine-1", str(tmp_path)), log=tmp_path / "gone" / "log.txt")
+    (outcome,) = launch("local", "launched:act", [call])
+    assert outcome.error is None
+    assert (tmp_path / "fine-1").exists()
+
+
 def test_workers_are_long_lived_and_have_their_threads(tmp_path):
     names = [f"fine-{i}" for i in range(4)]
     launch("local", "launched:act", calls(tmp_path, *names), workers=1, threads=3)

@@ -1,14 +1,17 @@
 """Study folders: identity of runs, atomic files, locks, and what is refused."""
 
 import json
+import os
+import stat
 import subprocess
 import sys
 
 import pytest
 
 from lcd.envs.errors import InputError
-from lcd.files import write_atomic
+from lcd.files import make_folder, write_atomic
 from lcd.pipelines import store
+from lcd.pipelines.runs import perform
 
 
 def run_config(**changes):
@@ -130,6 +133,47 @@ def test_an_atomic_write_that_fails_leaves_the_old_file_alone(tmp_path, monkeypa
     with pytest.raises(OSError, match="no space"):
         write_atomic(path, "new")
     assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_file_and_its_name_are_on_the_disk_when_it_is_written(tmp_path, monkeypatch):
+    """A power cut can undo what is not: the content before the rename, the folder after it."""
+    done = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr("lcd.files.os.fsync", lambda handle: done.append(kind(handle)) or fsync(handle))
+    monkeypatch.setattr("lcd.files.os.replace", lambda *paths: done.append("renamed") or replace(*paths))
+
+    def kind(handle):
+        return "folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file"
+
+    write_atomic(tmp_path / "x", "content")
+    assert done == ["file", "renamed", "folder"]
+    done.clear()
+    make_folder(tmp_path / "a" / "b")
+    assert done == ["folder", "folder"]
+
+
+def test_what_a_killed_process_left_half_written_is_deleted(tmp_path, monkeypatch):
+    """By whoever works there next; what only looks like it, a user's own, stays."""
+    study = store.Study(tmp_path / "s", create=True)
+    (run,) = study.ask({}, [run_config()])
+    for folder in (study.path, study.path / "videos" / "x", run.path / "checkpoints"):
+        folder.mkdir(parents=True, exist_ok=True)
+    left = [
+        study.path / ".study.yaml.a1b2.partial",
+        study.path / "videos" / "x" / ".task.bin.a1b2.partial",
+        run.path / ".status.json.a1b2.partial",
+        run.path / "checkpoints" / ".last.ckpt.a1b2.partial",
+    ]
+    mine = [study.path / "notes.partial", run.path / ".notes"]
+    for path in (*left, *mine):
+        path.write_text("half")
+    with study.lock():
+        assert [path.exists() for path in left] == [False, False, True, True]
+        monkeypatch.setattr("lcd.pipelines.runs.resolve", lambda _: lambda *_: None)
+        with pytest.raises(RuntimeError, match="before the run was done"):
+            perform("x:y", run.config, str(run.path), {}, {"accelerator": "cpu"})
+    assert not any(path.exists() for path in left)
+    assert all(path.exists() for path in mine)
 
 
 def test_a_lock_is_held_against_others_and_released_by_a_kill(tmp_path):
