@@ -4,7 +4,6 @@ Commands are named as strings and imported when they run, so that `lcd --help` i
 package needs nothing of the pipelines that are built on it.
 """
 
-import errno
 import os
 import re
 import shlex
@@ -13,7 +12,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from lcd import __version__, signals
+from lcd import __version__, exits, signals
+from lcd.exits import FAILED, MISTAKE, OK, PIPE, STOPPED, say
 
 
 class Command(NamedTuple):
@@ -75,20 +75,45 @@ COMMANDS = {
     ),
     "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
 }
-OK, FAILED, MISTAKE, STOPPED = 0, 1, 2, 130
 TRAINING = ("diagnose", "ablate", "train", "pretrain", "sweep")
-OWN_CODE = re.compile(r"(benchmark|agent|frontend)(\.name)?=['\"]?[\w.]+:\w")
-DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+OWN_CODE = re.compile(r"(benchmark|agent|frontend)(\.name)?=['\"]?([\w.]+):\w")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line.
 
     argv: the arguments without the program's name; None takes the process's own.
-    Returns the exit code: 0 fine, 1 something failed, 2 a user's mistake, 75 stopped by SIGTERM or SIGUSR1, 130 stopped
-    by Ctrl-C.
+    Returns the exit code, one of `lcd.exits.EXITS`.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    line = shlex.join(["lcd", *arguments])
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal's encoding has no letters for must not end a command.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _main(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except (KeyboardInterrupt, signals.Stopped) as told:
+        print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
+        return STOPPED if isinstance(told, KeyboardInterrupt) else signals.CONTINUE_ME
+    except BrokenPipeError:
+        exits.print_nowhere()
+        return PIPE
+    except MemoryError:
+        return say("there is not enough memory for this: ask for less, or take a machine with more.", FAILED)
+    except Exception as fault:
+        if isinstance(fault, OSError) and (sentence := exits.refused(fault)) is not None:
+            # Where it is the output itself that cannot be written, the interpreter would complain again.
+            exits.print_nowhere()
+            return say(sentence, FAILED)
+        modules = {found[3] for argument in arguments if (found := OWN_CODE.match(argument))}
+        return exits.unforeseen(fault, line, modules)
+
+
+def _main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(_overview())
         return OK
@@ -98,17 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     name, *overrides = arguments
     if name in TRAINING:
         signals.listen()
-    overrides = ["dry_run=true" if override == "--dry-run" else override for override in overrides]
-    try:
-        return _run(name, overrides)
-    except (KeyboardInterrupt, signals.Stopped) as told:
-        line = shlex.join(["lcd", *arguments])
-        print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
-        return STOPPED if isinstance(told, KeyboardInterrupt) else signals.CONTINUE_ME
-    except BrokenPipeError:
-        # What reads our output went away (lcd list | head); the interpreter must not complain when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+    return _run(name, ["dry_run=true" if override == "--dry-run" else override for override in overrides])
 
 
 def _run(name: str, overrides: list[str]) -> int:
@@ -130,18 +145,7 @@ def _run(name: str, overrides: list[str]) -> int:
 
         return int(_resolve(COMMANDS[name].target)(compose(name, overrides)) or OK)
     except InputError as mistake:
-        print(f"lcd: {mistake}", file=sys.stderr)
-        return MISTAKE
-    except OSError as trouble:
-        if trouble.errno not in DISK:
-            raise
-        where = f" at {trouble.filename}" if trouble.filename else ""
-        print(
-            f"lcd: {trouble.strerror}{where}: what was written before is whole; make room, and the same command "
-            "continues.",
-            file=sys.stderr,
-        )
-        return FAILED
+        return say(str(mistake), MISTAKE)
 
 
 def _resolve(target: str) -> Callable[[Any], int]:
@@ -157,6 +161,9 @@ def _overview() -> str:
         "",
         "  lcd <command> --help lists a command's groups and keys, all given as key=value.",
         "  lcd --version",
+        "",
+        "Exit codes:",
+        *exits.table(),
     ]
     return "\n".join(lines)
 

@@ -7,10 +7,12 @@ from dataclasses import Field, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from lcd import budgets
 from lcd.envs.errors import InputError, nearest
+from lcd.reading import not_plain
 from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
@@ -34,6 +36,8 @@ POSITIONAL = {
     "view": ("task",),
     "measure": ("benchmark",),
 }
+NAMED_ELSEWHERE = ("benchmark", "agent", "frontend")
+"""Groups of which a registry, or a module:object, has more than there are files."""
 TEXT_KEYS = ("out", "path", "against", "policy")
 PATH_OR_LIST = "curriculum"
 
@@ -82,6 +86,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     lines += _benchmark_of_task(command, lines)
     plain = _composed(command, _budgeted(command, lines))
     _refuse_target(plain)
+    _refuse_odd(plain)
     _refuse_missing(command, plain)
     if plain.get("curriculum") and plain.get("task") is None:
         plain["task"] = {"name": "curriculum", "knobs": {}}
@@ -160,8 +165,9 @@ def _override(command: str, text: str) -> list[str]:
     if override.is_sweep_override():
         value = text.split("=", 1)[1]
         raise InputError(f"{text} gives several values: write a list as {key}=[{value}].")
-    if key in groups(command):
-        return _choice(key, override.value())
+    group = key.removesuffix(".name")
+    if key in groups(command) or (group in groups(command) and group in NAMED_ELSEWHERE):
+        return _choice(group, override.value())
     if key in GROUPS:
         raise InputError(f"{text}: 'lcd {command}' takes no {key}; {_nearest_key(command, key)}")
     _known(command, key)
@@ -237,7 +243,7 @@ def _parsed(text: str) -> Any:
 
     try:
         return _parser().parse_override(text)
-    except HydraException as error:
+    except (HydraException, ValueError, RecursionError) as error:
         key, _, value = text.partition("=")
         raise InputError(
             f"{key}={value} cannot be read: close its brackets and quotes, or quote it as {key}=\"'…'\"."
@@ -245,10 +251,10 @@ def _parsed(text: str) -> Any:
 
 
 def _choice(group: str, name: Any) -> list[str]:
-    name = str(name)
+    name = name if isinstance(name, str) else show(name)
     if name in choices(group) or name == "custom":
         return [f"{group}={name}"]
-    named = group == "task" or (group in ("benchmark", "agent", "frontend") and ":" in name)
+    named = group == "task" or (group in NAMED_ELSEWHERE and ":" in name)
     if named or name in registered(group):
         return [f"{group}=custom", f"++{group}.name={_quoted(name)}"]
     options = set(choices(group)) | set(registered(group))
@@ -264,6 +270,7 @@ def _open(key: str, schema: type) -> bool:
     return False
 
 
+@cache
 def _keys(command: str) -> list[str]:
     named = [name for name, _ in schema_fields(SCHEMAS[command])]
     return sorted({*named, *flatten(defaults(command)), *groups(command)})
@@ -302,8 +309,9 @@ def _composed(command: str, overrides: Sequence[str]) -> dict[str, Any]:
         with initialize_config_module("lcd.configs", version_base=HYDRA_VERSION):
             config = hydra_compose(command, overrides=list(overrides))
             plain = OmegaConf.to_container(config, resolve=True)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise InputError(f"{' '.join(overrides)} cannot be composed: {str(error).splitlines()[0]}") from None
+    except (HydraException, OmegaConfBaseException, ValueError, TypeError, AttributeError, RecursionError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{' '.join(overrides)} cannot be composed: {reason}") from None
     if budgets.GROUP in plain:
         plain[budgets.GROUP] = plain[budgets.GROUP]["name"]
     return plain
@@ -321,8 +329,16 @@ def _refuse_target(config: Any, path: str = "") -> None:
         _refuse_target(value, f"{path}{key}.")
 
 
+def _refuse_odd(plain: Mapping[str, Any]) -> None:
+    """What a run is told apart by is written to files, which do not hold everything."""
+    for key, value in flatten(plain).items():
+        if (reason := not_plain(value)) is not None:
+            raise InputError(f"{key} holds {reason}: give another value.")
+
+
 def _refuse_missing(command: str, config: Mapping[str, Any]) -> None:
-    if "task" in groups(command) and config.get("task") is None and not config.get("curriculum"):
+    task = config.get("task") or {}
+    if "task" in groups(command) and not isinstance(task.get("name"), str) and not config.get("curriculum"):
         raise InputError(f"task is missing: give task=…; {nearest('', choices('task'))}")
     for key, value in flatten(config).items():
         if value == "???":
@@ -369,12 +385,21 @@ def _check(config: Any, prefix: str = "") -> None:
             raise InputError(f"{key}={show(value)} is unknown: {nearest(str(value), options)}")
         if least is not None:
             _check_least(key, value, least, auto=entry.default == "auto")
-        if entry.name in TEXT_KEYS and value == "":
-            raise InputError(f"{key} is empty: give a path.")
+        if entry.name in TEXT_KEYS and value is not None:
+            _check_path(key, value)
         if entry.name == "seeds":
             seed_list(key, value)
         if entry.name == "reward_p":
             check_probabilities(key, value)
+
+
+def _check_path(key: str, value: str) -> None:
+    if value == "":
+        raise InputError(f"{key} is empty: give a path.")
+    try:
+        Path(value).expanduser()
+    except RuntimeError:
+        raise InputError(f"{key}={value}: nobody on this machine is called so; give ./{value} for a file.") from None
 
 
 def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
@@ -387,5 +412,6 @@ def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
 def check_probabilities(key: str, value: Any) -> None:
     """Refuse what is no probability of keeping a reward, or a list of them."""
     values = value if isinstance(value, list) else [value]
-    if not values or len(set(values)) != len(values) or not all(0 < p <= 1 for p in values):
+    numbers = all(isinstance(p, int | float) and not isinstance(p, bool) for p in values)
+    if not values or not numbers or len(set(values)) != len(values) or not all(0 < p <= 1 for p in values):
         raise InputError(f"{key}={show(value)} must lie in (0, 1]{', each once' if value is values else ''}.")

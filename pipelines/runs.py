@@ -10,14 +10,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from lcd.config import seed_list, show
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files import write_atomic
 from lcd.pipelines import adaptive, store
 from lcd.pipelines.parts import known, parts_of, steps_for
+from lcd.reading import Unreadable, read_yaml
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
 from lcd.signals import Stopped
 
@@ -107,11 +106,9 @@ def stages_from(curriculum: Any, benchmark: Benchmark) -> list[dict[str, Any]]:
 
 def _stages_in(file: Path) -> Any:
     try:
-        return yaml.safe_load(file.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"curriculum={file} cannot be read ({error.strerror}): give a YAML or JSON file.") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise InputError(f"curriculum={file} is neither YAML nor JSON: give a file with a list of stages.") from None
+        return read_yaml(file)
+    except Unreadable as why:
+        raise InputError(f"curriculum={file} cannot be read ({why}): give a YAML or JSON file of stages.") from None
 
 
 def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:

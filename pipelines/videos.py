@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.utils.data import IterableDataset
 
 from lcd.agents.stepping import Stepper
-from lcd.envs.benchmarks import Benchmark
+from lcd.envs.benchmarks import Benchmark, make_copies
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.files import write_atomic
@@ -202,7 +202,7 @@ def _film_task(
 ) -> VideoFile:
     seed = int(seed_sequence(asked["seed"], "videos", split).generate_state(1)[0])
     copies = min(asked["copies"], count)
-    env = benchmark.make_vec(task, view=asked["view"], split=split, num_envs=copies, seed=seed, **asked["knobs"])
+    env = make_copies(benchmark, task, view=asked["view"], split=split, num_envs=copies, seed=seed, **asked["knobs"])
     try:
         space = env.single_observation_space
         if len(space.shape) != IMAGE or space.dtype != np.uint8:
