@@ -99,7 +99,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, signals.Stopped) as told:
         print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
         return STOPPED if isinstance(told, KeyboardInterrupt) else signals.CONTINUE_ME
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as gone:
+        # Rich ends a process whose output nobody reads any more.
+        if isinstance(gone, SystemExit) and not isinstance(gone.__context__, BrokenPipeError):
+            raise
         exits.print_nowhere()
         return PIPE
     except MemoryError:

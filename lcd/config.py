@@ -1,6 +1,7 @@
 """Composition of the commands' configs by Hydra from the groups in `lcd.configs`, typed by `lcd.schemas`."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
@@ -40,6 +41,8 @@ NAMED_ELSEWHERE = ("benchmark", "agent", "frontend")
 """Groups of which a registry, or a module:object, has more than there are files."""
 TEXT_KEYS = ("out", "path", "against", "policy")
 PATH_OR_LIST = "curriculum"
+LONGEST_NAME, LONGEST_PATH = 200, 3000
+"""Room is left for what is written beside and below a path."""
 
 
 def choices(group: str) -> list[str]:
@@ -396,6 +399,8 @@ def _check(config: Any, prefix: str = "") -> None:
 def _check_path(key: str, value: str) -> None:
     if value == "":
         raise InputError(f"{key} is empty: give a path.")
+    if max(len(part) for part in os.fsencode(value).split(b"/")) > LONGEST_NAME or len(value) > LONGEST_PATH:
+        raise InputError(f"{key}={value[:40]}… is too long for a path: give a shorter one.")
     try:
         Path(value).expanduser()
     except RuntimeError:

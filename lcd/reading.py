@@ -14,6 +14,7 @@ DEEPEST = 60
 """How many lists and mappings may lie in one another; ours have five."""
 MOST_ENTRIES = 1_000_000
 """A few lines of YAML can stand for more entries than any memory holds."""
+LARGEST = 2**63 - 1
 
 
 class Unreadable(ValueError):
@@ -78,6 +79,8 @@ def not_plain(value: Any) -> str | None:
             return "too many entries" if entries > MOST_ENTRIES else "lists or mappings that are nested too deeply"
         if isinstance(value, float) and not math.isfinite(value):
             return f"{value}, which is no finite number"
+        if isinstance(value, int) and abs(value) > LARGEST:
+            return "a whole number of more than 64 bits"
         if isinstance(value, str) and not writable(value):
             return f"{value!a}, which is no text that can be written to a file"
         if isinstance(value, dict):

@@ -2,7 +2,7 @@
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +14,7 @@ from lcd import budgets
 from lcd.config import choices, compose
 from lcd.envs.errors import InputError
 from lcd.pipelines import adaptive, dry_run, runs, stopping, store
-from lcd.pipelines.launch import Call, Outcome, at_once, launch
+from lcd.pipelines.launch import Call, Outcome, at_once, launch, launchers
 from lcd.pipelines.parts import asked_for
 from lcd.pipelines.pictures import take_pictures
 from lcd.pipelines.progress import Progress, label
@@ -39,6 +39,7 @@ def ablate(cfg: DiagnoseConfig) -> int:
 def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
     run_configs = runs.expand(cfg)
+    check_trainable(cfg, run_configs)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
     if cfg.dry_run:
@@ -109,6 +110,15 @@ def _usual(cfg: DiagnoseConfig) -> dict[str, Any] | None:
     return None
 
 
+def check_trainable(
+    cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, run_configs: Iterable[dict[str, Any]]
+) -> None:
+    """Refuse what would fail for every run, before anything is written."""
+    launchers.resolve(cfg.launcher.name)
+    for config in run_configs:
+        runs.check_share(*runs.agent_of(config), device_of(cfg))
+
+
 def train_missing(
     cfg: DiagnoseConfig | SweepConfig | TrainConfig | PretrainConfig,
     study: store.Study,
@@ -124,8 +134,6 @@ def train_missing(
     """
     missing = [each for each in wanted if not each.done]
     device, tracker = device_of(cfg), asdict(cfg.tracker)
-    for each in missing:
-        runs.check_share(*runs.agent_of(each.config), device)
     if missing and cfg.tracker.name == "wandb" and find_spec("wandb") is None:
         console.print("W&B is not installed (pip install wandb): the study is not mirrored.", highlight=False)
     for each in missing:

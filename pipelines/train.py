@@ -35,7 +35,7 @@ from lcd.envs.population import make_population
 from lcd.frontends import record
 from lcd.pipelines import dry_run
 from lcd.pipelines.checkpoint import AtomicCheckpoints, reached_step
-from lcd.pipelines.diagnose import device_of, opening, train_missing
+from lcd.pipelines.diagnose import check_trainable, device_of, opening, train_missing
 from lcd.pipelines.launch import Call, launch
 from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
@@ -62,7 +62,7 @@ def run(cfg: TrainConfig) -> int:
     """`lcd train`: one run, in a study of its own unless `out` names another; returns the exit code."""
     console = Console()
     run_config = run_config_from(cfg)
-    check_share(*agent_of(run_config), device_of(cfg))
+    check_trainable(cfg, [run_config])
     if cfg.num_nodes > 1 and node_rank() > 0:
         return _join_in(cfg, run_config, console)
     if cfg.dry_run:
