@@ -28,8 +28,8 @@ from lcd.envs.benchmarks import Benchmark, make_copies
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.files import write_atomic
-from lcd.reading import read_json
 from lcd.pipelines.policies import Policy
+from lcd.reading import read_json
 
 LEVEL = 1
 """Of zlib: more takes three times as long and saves a tenth."""

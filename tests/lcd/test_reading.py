@@ -37,7 +37,7 @@ def test_odd_yaml_is_refused_with_a_reason(content, reason, tmp_path):
     path.write_bytes(content)
     with pytest.raises(Unreadable, match=reason):
         read_yaml(path)
-    with pytest.raises(InputError, match="study.yaml cannot be read"):
+    with pytest.raises(InputError, match=r"study\.yaml cannot be read"):
         store.Study(tmp_path)
     assert path.read_bytes() == content
 
