@@ -194,11 +194,14 @@ def _deadline(seconds: float) -> Iterator[None]:
 @contextlib.contextmanager
 def sandboxed(fill: Callable[[Path], None]) -> Iterator[Sandbox]:
     """A sandbox with this process inside; the process is as it was afterwards."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
     here, handlers = os.getcwd(), {number: signal.getsignal(number) for number in cli.signals.SIGNALS}
     with tempfile.TemporaryDirectory(prefix="lcd-fuzz-") as folder:
         cache = Path(tempfile.gettempdir()) / "lcd-fuzz-cache"
         box = Sandbox(Path(folder), fill)
         places = {"HOME": str(box.home), "LCD_CACHE": str(cache), "MPLCONFIGDIR": str(cache), "COLUMNS": "120"}
+        # What asks for all memory must not take it from others.
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, limits[1]))
         try:
             with (
                 mock.patch.dict(os.environ, places),
@@ -209,6 +212,7 @@ def sandboxed(fill: Callable[[Path], None]) -> Iterator[Sandbox]:
                 warnings.simplefilter("ignore")
                 yield box
         finally:
+            resource.setrlimit(resource.RLIMIT_AS, limits)
             os.chdir(here)
             for number, handler in handlers.items():
                 signal.signal(number, handler)
@@ -232,7 +236,6 @@ def main(run: Run, fill: Callable[[Path], None], cases: int) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     begun, numbers = time.monotonic(), range(given.first, given.first + given.cases)
     parts = [numbers[start :: given.processes] for start in range(given.processes)]
     with multiprocessing.get_context("fork").Pool(given.processes) as pool:
