@@ -40,6 +40,7 @@ POSITIONAL = {
 NAMED_ELSEWHERE = ("benchmark", "agent", "frontend")
 """Groups of which a registry, or a module:object, has more than there are files."""
 TEXT_KEYS = ("out", "path", "against", "policy")
+NO_KNOBS = ("self", "task", "view", "split", "num_envs", "copies", "seed", "seeds", "reward_p")
 PATH_OR_LIST = "curriculum"
 LONGEST_NAME, LONGEST_PATH = 200, 3000
 """Room is left for what is written beside and below a path."""
@@ -337,6 +338,18 @@ def _refuse_odd(plain: Mapping[str, Any]) -> None:
     for key, value in flatten(plain).items():
         if (reason := not_plain(value)) is not None:
             raise InputError(f"{key} holds {reason}: give another value.")
+        head, _, last = key.rpartition(".")
+        if head.rpartition(".")[2] == "knobs":
+            check_knob(key, last)
+
+
+def check_knob(key: str, name: str) -> None:
+    """Refuse as a knob what every environment is made with anyway.
+
+    key: the config key, for the error's sentence.
+    """
+    if name in NO_KNOBS:
+        raise InputError(f"{key}: '{name}' is no knob of an environment; commands have keys of their own for it.")
 
 
 def _refuse_missing(command: str, config: Mapping[str, Any]) -> None:

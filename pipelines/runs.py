@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from lcd.config import seed_list, show
+from lcd.config import check_knob, seed_list, show
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files import write_atomic
@@ -126,6 +126,8 @@ def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:
         raise InputError(f"curriculum: steps={show(steps)} must be a whole number of at least 1.")
     if not isinstance(knobs, Mapping):
         raise InputError(f"curriculum: knobs={show(knobs)} must be a set of keys.")
+    for knob in knobs:
+        check_knob(f"curriculum: knobs.{knob}", str(knob))
     task = str(found["task"])
     if task not in benchmark.tasks:
         options = nearest(task, benchmark.tasks)

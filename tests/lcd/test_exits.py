@@ -26,6 +26,8 @@ MISTAKES = [
     (["train", TASK, "agent.copies=99999999999999999999"], "agent.copies holds a whole number of more than 64 bits"),
     (["train", TASK, "task.knobs.delay=nan"], "task.knobs.delay holds nan"),
     (["train", "task.knobs.delay=1"], "task is missing"),
+    (["view", TASK, "task.knobs.self=1"], "task.knobs.self: 'self' is no knob of an environment"),
+    (["train", "benchmark=toy", "curriculum=[{task:x,steps:1,knobs:{view:x}}]"], "'view' is no knob"),
     (["report", "path=~nosuchuser"], "path=~nosuchuser: nobody on this machine is called so"),
     (["report", "~nosuchuser/study"], "path=~nosuchuser/study: nobody on this machine is called so"),
     (["report", "x" * 300], "is too long for a path"),
