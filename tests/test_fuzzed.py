@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 SEED = 20
-CASES = {"fuzz_configs": 120, "fuzz_files": 54}
+CASES = {"fuzz_configs": 100, "fuzz_files": 36}
 
 
 @pytest.mark.parametrize("name", CASES)
