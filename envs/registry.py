@@ -94,8 +94,10 @@ class Registry:
         module_name, _, attribute = target.partition(":")
         try:
             found = import_module(module_name)
-        except ImportError as error:
-            raise InputError(f"The {self.kind} '{target}' cannot be imported: {error}.") from error
+        # A module may fail in any way, and may want to end the process.
+        except (Exception, SystemExit) as error:
+            why = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+            raise InputError(f"The {self.kind} '{target}' cannot be imported: {why.rstrip('.')}.") from error
         for part in attribute.split("."):
             try:
                 found = getattr(found, part)

@@ -13,7 +13,8 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from lcd import __version__, signals
+from lcd import __version__, exits, signals
+from lcd.exits import FAILED, MISTAKE, OK, PIPE, STOPPED, say
 
 
 class Command(NamedTuple):
@@ -80,17 +81,50 @@ COMMANDS = {
     ),
     "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
 }
-OK, FAILED, MISTAKE, STOPPED = 0, 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line.
 
     argv: the arguments without the program's name; None takes the process's own.
-    Returns the exit code: 0 fine, 1 something failed, 2 a user's mistake, 75 stopped by SIGTERM, SIGHUP or SIGUSR1,
-    130 stopped by Ctrl-C.
+    Returns the exit code, one of `lcd.exits.EXITS`.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    line = shlex.join(["lcd", *arguments])
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal's encoding has no letters for must not end a command.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _main(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except (KeyboardInterrupt, signals.Stopped) as told:
+        # The terminal may be what went away.
+        with contextlib.suppress(OSError):
+            print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
+        return STOPPED if isinstance(told, KeyboardInterrupt) else signals.CONTINUE_ME
+    except (BrokenPipeError, SystemExit) as gone:
+        # Rich ends a process whose output nobody reads any more.
+        if isinstance(gone, SystemExit) and not isinstance(gone.__context__, BrokenPipeError):
+            raise
+        exits.print_nowhere()
+        return PIPE
+    except MemoryError:
+        return say("there is not enough memory for this: ask for less, or take a machine with more.", FAILED)
+    except Exception as fault:
+        if (sentence := exits.refused(fault)) is not None:
+            # Where it is the output itself that cannot be written, the interpreter would complain again.
+            exits.print_nowhere()
+            return say(sentence, FAILED)
+        from lcd.own_code import OWN_CODE
+
+        modules = {found.partition(":")[0] for argument in arguments for found in OWN_CODE.findall(argument)}
+        return exits.unforeseen(fault, line, modules)
+
+
+def _main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(_overview())
         return OK
@@ -99,19 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return OK
     name, *overrides = arguments
     signals.listen()
-    overrides = ["dry_run=true" if override == "--dry-run" else override for override in overrides]
-    try:
-        return _run(name, overrides)
-    except (KeyboardInterrupt, signals.Stopped) as told:
-        line = shlex.join(["lcd", *arguments])
-        # The terminal may be what went away.
-        with contextlib.suppress(OSError):
-            print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
-        return STOPPED if isinstance(told, KeyboardInterrupt) else signals.CONTINUE_ME
-    except BrokenPipeError:
-        # What reads our output went away (lcd list | head); the interpreter must not complain when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+    return _run(name, ["dry_run=true" if override == "--dry-run" else override for override in overrides])
 
 
 def _run(name: str, overrides: list[str]) -> int:
@@ -137,21 +159,7 @@ def _run(name: str, overrides: list[str]) -> int:
         with naming(code_names(asdict(config))):
             return int(_resolve(COMMANDS[name].target)(config) or OK)
     except InputError as mistake:
-        print(f"lcd: {mistake}", file=sys.stderr)
-        return MISTAKE
-    except Exception as trouble:
-        from lcd.files import full_disk
-
-        # A disk that is full, which a library's error may hide.
-        if (full := full_disk(trouble)) is None:
-            raise
-        where = f" at {full.filename}" if full.filename else ""
-        print(
-            f"lcd: {full.strerror}{where}: what was written before is whole; make room, and the same command "
-            "continues.",
-            file=sys.stderr,
-        )
-        return FAILED
+        return say(str(mistake), MISTAKE)
 
 
 def _resolve(target: str) -> Callable[[Any], int]:
@@ -167,6 +175,9 @@ def _overview() -> str:
         "",
         "  lcd <command> --help lists a command's groups and keys, all given as key=value.",
         "  lcd --version",
+        "",
+        "Exit codes:",
+        *exits.table(),
     ]
     return "\n".join(lines)
 

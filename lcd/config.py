@@ -1,12 +1,14 @@
 """Composition of the commands' configs by Hydra from the groups in `lcd.configs`, typed by `lcd.schemas`."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -14,6 +16,7 @@ import yaml
 from lcd import budgets
 from lcd.envs.errors import InputError, nearest
 from lcd.own_code import OWN_CODE
+from lcd.reading import not_plain
 from lcd.room import require_memory
 from lcd.schemas import SCHEMAS
 
@@ -40,11 +43,16 @@ POSITIONAL = {
     "view": ("task",),
     "measure": ("benchmark",),
 }
+NAMED_ELSEWHERE = ("benchmark", "agent", "frontend")
+"""Groups of which a registry, or a module:object, has more than there are files."""
 TEXT_KEYS = ("out", "path", "against", "policy", RANGES)
+NO_KNOBS = ("self", "task", "view", "split", "num_envs", "copies", "seed", "seeds", "reward_p")
 PATH_OR_LIST = "curriculum"
 OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
 SEED_BYTES = 1024
 """Least that a seed takes: it has networks, environments and random streams of its own."""
+LONGEST_NAME, LONGEST_PATH = 200, 3000
+"""Room is left for what is written beside and below a path."""
 
 
 def choices(group: str) -> list[str]:
@@ -92,6 +100,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     lines += _benchmark_of_task(command, lines)
     plain = _composed(command, _budgeted(command, lines))
     _refuse_target(plain)
+    _refuse_odd(plain)
     _refuse_missing(command, plain)
     for key, value in named.items():
         _set(plain, key, value)
@@ -216,8 +225,9 @@ def _override(command: str, text: str) -> list[str]:
     if override.is_sweep_override():
         value = text.split("=", 1)[1]
         raise InputError(f"{text} gives several values: write a list as {key}=[{value}].")
-    if key in groups(command):
-        return _choice(key, override.value())
+    group = key.removesuffix(".name")
+    if key in groups(command) or (group in groups(command) and group in NAMED_ELSEWHERE):
+        return _choice(group, override.value())
     if key in GROUPS:
         raise InputError(f"{text}: 'lcd {command}' takes no {key}; {_nearest_key(command, key)}")
     _known(command, key)
@@ -293,7 +303,7 @@ def _parsed(text: str) -> Any:
 
     try:
         return _parser().parse_override(text)
-    except HydraException as error:
+    except (HydraException, ValueError, RecursionError) as error:
         key, _, value = text.partition("=")
         raise InputError(
             f"{key}={value} cannot be read: close its brackets and quotes, or quote it as {key}=\"'…'\"."
@@ -301,10 +311,10 @@ def _parsed(text: str) -> Any:
 
 
 def _choice(group: str, name: Any) -> list[str]:
-    name = str(name)
+    name = name if isinstance(name, str) else show(name)
     if name in choices(group) or name == "custom":
         return [f"{group}={name}"]
-    named = group == "task" or (group in ("benchmark", "agent", "frontend") and ":" in name)
+    named = group == "task" or (group in NAMED_ELSEWHERE and ":" in name)
     if named or name in registered(group):
         return [f"{group}=custom", f"++{group}.name={_quoted(name)}"]
     options = set(choices(group)) | set(registered(group))
@@ -320,6 +330,7 @@ def _open(key: str, schema: type) -> bool:
     return False
 
 
+@cache
 def _keys(command: str) -> list[str]:
     named = [name for name, _ in schema_fields(SCHEMAS[command])]
     return sorted({*named, *flatten(defaults(command)), *groups(command)})
@@ -358,8 +369,9 @@ def _composed(command: str, overrides: Sequence[str]) -> dict[str, Any]:
         with initialize_config_module("lcd.configs", version_base=HYDRA_VERSION):
             config = hydra_compose(command, overrides=list(overrides))
             plain = OmegaConf.to_container(config, resolve=True)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise InputError(f"{' '.join(overrides)} cannot be composed: {str(error).splitlines()[0]}") from None
+    except (HydraException, OmegaConfBaseException, ValueError, TypeError, AttributeError, RecursionError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{' '.join(overrides)} cannot be composed: {reason}") from None
     if budgets.GROUP in plain:
         plain[budgets.GROUP] = plain[budgets.GROUP]["name"]
     return plain
@@ -377,8 +389,28 @@ def _refuse_target(config: Any, path: str = "") -> None:
         _refuse_target(value, f"{path}{key}.")
 
 
+def _refuse_odd(plain: Mapping[str, Any]) -> None:
+    """What a run is told apart by is written to files, which do not hold everything."""
+    for key, value in flatten(plain).items():
+        if (reason := not_plain(value)) is not None:
+            raise InputError(f"{key} holds {reason}: give another value.")
+        head, _, last = key.rpartition(".")
+        if head.rpartition(".")[2] == "knobs":
+            check_knob(key, last)
+
+
+def check_knob(key: str, name: str) -> None:
+    """Refuse as a knob what every environment is made with anyway.
+
+    key: the config key, for the error's sentence.
+    """
+    if name in NO_KNOBS:
+        raise InputError(f"{key}: '{name}' is no knob of an environment; commands have keys of their own for it.")
+
+
 def _refuse_missing(command: str, config: Mapping[str, Any]) -> None:
-    if "task" in groups(command) and config.get("task") is None and not config.get("curriculum"):
+    task = config.get("task") or {}
+    if "task" in groups(command) and not isinstance(task.get("name"), str) and not config.get("curriculum"):
         raise InputError(f"task is missing: give task=…; {nearest('', choices('task'))}")
     for key, value in flatten(config).items():
         if value == "???":
@@ -425,12 +457,23 @@ def _check(config: Any, prefix: str = "") -> None:
             raise InputError(f"{key}={show(value)} is unknown: {nearest(str(value), options)}")
         if least is not None:
             _check_least(key, value, least, auto=entry.default == "auto")
-        if entry.name in TEXT_KEYS and value == "":
-            raise InputError(f"{key} is empty: give a path.")
+        if entry.name in TEXT_KEYS and value is not None:
+            _check_path(key, value)
         if entry.name == "seeds":
             seed_list(key, value)
         if entry.name == "reward_p":
             check_probabilities(key, value)
+
+
+def _check_path(key: str, value: str) -> None:
+    if value == "":
+        raise InputError(f"{key} is empty: give a path.")
+    if max(len(part) for part in os.fsencode(value).split(b"/")) > LONGEST_NAME or len(value) > LONGEST_PATH:
+        raise InputError(f"{key}={value[:40]}… is too long for a path: give a shorter one.")
+    try:
+        Path(value).expanduser()
+    except RuntimeError:
+        raise InputError(f"{key}={value}: nobody on this machine is called so; give ./{value} for a file.") from None
 
 
 def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
@@ -443,5 +486,6 @@ def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
 def check_probabilities(key: str, value: Any) -> None:
     """Refuse what is no probability of keeping a reward, or a list of them."""
     values = value if isinstance(value, list) else [value]
-    if not values or len(set(values)) != len(values) or not all(0 < p <= 1 for p in values):
+    numbers = all(isinstance(p, int | float) and not isinstance(p, bool) for p in values)
+    if not values or not numbers or len(set(values)) != len(values) or not all(0 < p <= 1 for p in values):
         raise InputError(f"{key}={show(value)} must lie in (0, 1]{', each once' if value is values else ''}.")

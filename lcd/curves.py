@@ -1,6 +1,7 @@
 """Learning curves as one tidy table: how they are read, checked, ranged and measured."""
 
 import io
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.envs.errors import InputError, nearest
+from lcd.reading import Unreadable, read_bytes
 
 COLUMNS = (
     "benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent", "seed", "split", "step",
@@ -28,6 +30,8 @@ TEXT = ("benchmark", "task", "view", "frontend", "shaping", "agent", "split")
 CONDITION = ("benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent")
 CURVE = (*CONDITION, "seed", "split")
 SPLITS = ("eval", "train", "noise_free")
+LARGEST = 1e100
+"""Larger returns would have squares and sums that are no numbers."""
 
 SMALLEST_RANGE = 1e-30
 """Returns divided by less, and squares of those, are no numbers any more."""
@@ -51,7 +55,7 @@ def read_curves(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     if path.is_dir():
         return check_curves(_read_study(path))
-    if not path.exists():
+    if not os.path.exists(path):
         raise InputError(f"There is nothing at '{path}': give a CSV or Parquet file or a study's folder.")
     suffix = path.suffix.lower()
     if suffix == ".csv":
@@ -187,6 +191,25 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
     return curves, notes
 
 
+def normalised(curves: pd.DataFrame) -> pd.Series:
+    """Each row's return on the scale of its range, which `attach_ranges` has set.
+
+    Parameters
+    ----------
+    curves
+        Checked curves with the ranges that normalise them.
+    """
+    scaled = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
+    wrong = ~(scaled.abs() <= LARGEST)
+    if wrong.any():
+        row = curves.loc[wrong.idxmax()]
+        raise InputError(
+            f"Task '{row['task']}' has a return of {row['return_mean']:g} in the range {row['r_min']:g} to "
+            f"{row['r_max']:g}, which is too narrow for it: give its true R_min and R_max."
+        )
+    return scaled
+
+
 def _read_study(folder: Path) -> pd.DataFrame:
     files = sorted(folder.glob("runs/*/curve.csv"))
     # A killed run may leave a row half-written; what follows the last line end is not yet a row.
@@ -199,7 +222,7 @@ def _read_study(folder: Path) -> pd.DataFrame:
 
 def _read_csv(path: Path, whole_lines: bool = False) -> pd.DataFrame:
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
         if whole_lines:
             content = content[: content.rfind(b"\n") + 1]
         # Read as text, because pandas would take a task called "NA" or "None" for a missing value.
@@ -208,7 +231,9 @@ def _read_csv(path: Path, whole_lines: bool = False) -> pd.DataFrame:
         )
     except pd.errors.EmptyDataError:
         return pd.DataFrame(columns=list(COLUMNS))
-    except (UnicodeDecodeError, pd.errors.ParserError) as error:
+    except Unreadable as why:
+        raise InputError(f"'{path}' cannot be read ({why}): give a CSV file of curves.") from None
+    except (UnicodeDecodeError, pd.errors.ParserError, ValueError) as error:
         raise InputError(f"'{path}' is not readable as CSV: {' '.join(str(error).split())}.") from error
 
 
@@ -260,6 +285,9 @@ def _check_values(frame: pd.DataFrame) -> None:
     for name in NEEDED:
         if name not in TEXT:
             _refuse(frame, name, ~np.isfinite(frame[name]), "a finite number is needed")
+    for name in ("step", "return_mean"):
+        _refuse(frame, name, frame[name].abs() > LARGEST, f"numbers above {LARGEST:g} have no sums")
+    _refuse(frame, "seed", frame["seed"].abs() >= 2**53, "seeds below 2^53 are told apart")
     _refuse(frame, "reward_p", ~frame["reward_p"].between(0, 1, inclusive="right"), "it should be in (0, 1]")
     _refuse(frame, "step", frame["step"] < 0, "it should be 0 or more")
     _refuse(frame, "seed", frame["seed"] % 1 != 0, "it should be a whole number")

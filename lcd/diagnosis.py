@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from lcd.calibration import calibrate, ground_truth
-from lcd.curves import attach_ranges, check_curves
+from lcd.curves import attach_ranges, check_curves, normalised
 from lcd.definitions import DEFINITIONS, REWARDS, Definition, get_definition
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
 from lcd.ranks import add_ranks
+from lcd.reading import Unreadable, parse_json
 from lcd.scoring import CONDITIONS, SCORES, TaskSamples, curves_by_condition, samples_between, span
 from lcd.spreadsheets import csv_text
 from lcd.statistics import LEVEL, METHOD, RESAMPLES, bootstrap, iqm
@@ -121,15 +122,20 @@ class Diagnosis:
     @classmethod
     def from_json(cls, text: str) -> "Diagnosis":
         """Read back what `to_json` wrote; the curves are left empty."""
-        content = json.loads(text)
-        table = pd.DataFrame(content["tasks"], columns=list(table_columns()))
-        table = table.astype(dict.fromkeys(numeric_columns(), float) | {"seeds": int})
-        told = {key: content.get(key, {}) for key in ("calibration", "cost")}
-        told["findings"] = tuple(
-            Finding(**found | {key: tuple(found[key]) for key in ("tasks", "group")}) for found in content["findings"]
-        )
-        thresholds = Thresholds(**content["thresholds"])
-        return cls(table, pd.DataFrame(), thresholds, tuple(content["notes"]), content["definition"], **told)
+        try:
+            content = parse_json(text)
+            table = pd.DataFrame(content["tasks"], columns=list(table_columns()))
+            table = table.astype(dict.fromkeys(numeric_columns(), float) | {"seeds": int})
+            told = {key: content.get(key, {}) for key in ("calibration", "cost")}
+            told["findings"] = tuple(
+                Finding(**found | {key: tuple(found[key]) for key in ("tasks", "group")})
+                for found in content["findings"]
+            )
+            thresholds = Thresholds(**content["thresholds"])
+            return cls(table, pd.DataFrame(), thresholds, tuple(content["notes"]), content["definition"], **told)
+        except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
+            why = error if isinstance(error, Unreadable) else f"{type(error).__name__}: {error}"
+            raise InputError(f"This is no diagnosis ({why}): give a diagnosis.json as LCD wrote it.") from None
 
     def save(self, folder: str | Path) -> dict[str, Path]:
         """Write `diagnosis.json` and `challenge.csv` into a folder, each whole or not at all."""
@@ -220,7 +226,7 @@ def _held_out(
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Held-out curves, all curves, sentences."""
     curves, notes = attach_ranges(check_curves(dataframe), ranges)
-    curves["normalised"] = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
+    curves["normalised"] = normalised(curves)
     held_out = curves[curves["split"] == "eval"]
     if held_out.empty:
         raise InputError("The curves have no row with split 'eval': scores need held-out returns.")

@@ -2,7 +2,7 @@
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def ablate(cfg: DiagnoseConfig) -> int:
 def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
     run_configs = runs.expand(cfg)
-    check_here(cfg)
+    check_trainable(cfg, run_configs)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
     if cfg.dry_run:
@@ -118,6 +118,18 @@ def _usual(cfg: DiagnoseConfig) -> dict[str, Any] | None:
     return None
 
 
+def check_trainable(
+    cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, run_configs: Iterable[dict[str, Any]]
+) -> None:
+    """Refuse what would fail for every run, before anything is written."""
+    launchers.resolve(cfg.launcher.name)
+    # Another launcher's workers may be on machines that have other devices.
+    if cfg.launcher.name == "local":
+        runs.check_device(device_of(cfg))
+    for config in run_configs:
+        runs.check_share(*runs.agent_of(config), device_of(cfg))
+
+
 def train_missing(
     cfg: DiagnoseConfig | SweepConfig | TrainConfig | PretrainConfig,
     study: store.Study,
@@ -134,8 +146,6 @@ def train_missing(
     missing = [each for each in wanted if not each.done]
     device = device_of(cfg)
     tracker, of_tracker = usable(asdict(cfg.tracker))
-    for each in missing:
-        runs.check_share(*runs.agent_of(each.config), device)
     if missing and of_tracker is not None:
         console.print(of_tracker, highlight=False, soft_wrap=True, markup=False)
     name = cfg.launcher.name
@@ -187,12 +197,6 @@ def _told(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, miss
 def device_of(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig) -> dict[str, Any]:
     """Where networks are trained and by how many processes; `num_nodes` only where one run is trained."""
     return {"accelerator": cfg.device, "devices": getattr(cfg, "devices", 1), "num_nodes": getattr(cfg, "num_nodes", 1)}
-
-
-def check_here(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig) -> None:
-    """Refuse a device that is not there, before anything is written; another launcher's workers may be elsewhere."""
-    if cfg.launcher.name == "local":
-        runs.check_device(device_of(cfg))
 
 
 @contextlib.contextmanager

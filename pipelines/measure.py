@@ -10,7 +10,7 @@ from rich.table import Table
 
 from lcd import outputs
 from lcd.deadlines import Patience
-from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
+from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.files import write_atomic
@@ -88,7 +88,7 @@ def random_returns(benchmark: Benchmark, task: str, cfg: MeasureConfig) -> np.nd
     """
     copies = min(cfg.copies, cfg.episodes)
     each = math.ceil(cfg.episodes / copies)
-    env: Any = benchmark.make_vec(task, view=benchmark.views[0], split=cfg.split, num_envs=copies, seed=cfg.seed)
+    env: Any = make_copies(benchmark, task, view=benchmark.views[0], split=cfg.split, num_envs=copies, seed=cfg.seed)
     try:
         if env.metadata.get("autoreset_mode") is None or env.metadata["autoreset_mode"].name != "SAME_STEP":
             raise InputError(f"{task} does not reset within the step (SAME_STEP), which 'lcd measure' relies on.")

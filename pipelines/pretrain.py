@@ -20,7 +20,7 @@ from lcd.files import remove_unfinished
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
 from lcd.pipelines import needs, objectness, policies, videos
-from lcd.pipelines.diagnose import check_here, opening, train_missing
+from lcd.pipelines.diagnose import check_trainable, opening, train_missing
 from lcd.pipelines.parts import known
 from lcd.pipelines.pretraining import WEIGHTS_FILE
 from lcd.pipelines.sources import with_source
@@ -42,7 +42,7 @@ def run(cfg: PretrainConfig) -> int:
     tasks = tasks_of(cfg, benchmark)
     players = {} if cfg.policy == policies.RANDOM else policies.trained_runs(cfg.policy, tasks, cfg.view)
     run_config = run_config_from(cfg, tasks, players)
-    check_here(cfg)
+    check_trainable(cfg, [])
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
         (made,) = study.ask({"pretrain": run_config}, [run_config])

@@ -9,14 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from lcd.config import seed_list, show
+from lcd.config import check_knob, seed_list, show
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files import full_disk, remove_unfinished, write_atomic
 from lcd.pipelines import adaptive, needs, sources, store
 from lcd.pipelines.parts import known, parts_of, steps_for
+from lcd.reading import Unreadable, read_yaml
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
 from lcd.signals import Stopped
 
@@ -106,11 +105,9 @@ def stages_from(curriculum: Any, benchmark: Benchmark) -> list[dict[str, Any]]:
 
 def _stages_in(file: Path) -> Any:
     try:
-        return yaml.safe_load(file.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"curriculum={file} cannot be read ({error.strerror}): give a YAML or JSON file.") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise InputError(f"curriculum={file} is neither YAML nor JSON: give a file with a list of stages.") from None
+        return read_yaml(file)
+    except Unreadable as why:
+        raise InputError(f"curriculum={file} cannot be read ({why}): give a YAML or JSON file of stages.") from None
 
 
 def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:
@@ -128,6 +125,8 @@ def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:
         raise InputError(f"curriculum: steps={show(steps)} must be a whole number of at least 1.")
     if not isinstance(knobs, Mapping):
         raise InputError(f"curriculum: knobs={show(knobs)} must be a set of keys.")
+    for knob in knobs:
+        check_knob(f"curriculum: knobs.{knob}", str(knob))
     task = str(found["task"])
     if task not in benchmark.tasks:
         options = nearest(task, benchmark.tasks)

@@ -24,6 +24,7 @@ import yaml
 from lcd.envs.errors import InputError
 from lcd.files import UNFINISHED, locked, make_folder, remove_unfinished, sha256_of, write_atomic
 from lcd.pipelines import sources
+from lcd.reading import Unreadable, read_json, read_yaml
 
 QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
 STATUS = {
@@ -119,10 +120,10 @@ def run_lock(run_dir: str | Path, wait_s: float = 10.0) -> contextlib.AbstractCo
 def read_status(run_dir: str | Path) -> dict[str, Any]:
     """A run's status; that of a new run when the file is missing, cut off or not a status."""
     try:
-        found = json.loads((Path(run_dir) / "status.json").read_text("utf-8"))
+        found = read_json(Path(run_dir) / "status.json")
         good = isinstance(found, dict) and found.get("state") in (QUEUED, RUNNING, DONE, FAILED)
         good = good and all(_same_kind(found[key], value) for key, value in STATUS.items() if key in found)
-    except (OSError, ValueError):
+    except Unreadable:
         good = False
     return STATUS | found if good else dict(STATUS)
 
@@ -304,9 +305,10 @@ class Study:
         """The runs that the study holds; folders without a readable config are none."""
         found = []
         for path in sorted((self.path / "runs").glob("*/config.yaml")):
-            config = _yaml(path)
-            if _is_run_config(config):
-                found.append(Run(path.parent, config))
+            with contextlib.suppress(Unreadable):
+                config = read_yaml(path)
+                if _is_run_config(config):
+                    found.append(Run(path.parent, config))
         return found
 
     def ask(self, request: Mapping[str, Any], run_configs: Iterable[Mapping[str, Any]]) -> list[Run]:
@@ -364,7 +366,13 @@ class Study:
             raise InputError(f"out={self.path} cannot be made ({error.strerror}): give a writable folder.") from None
 
     def _read(self) -> dict[str, Any]:
-        record = _yaml(self.path / "study.yaml")
+        file = self.path / "study.yaml"
+        try:
+            record = read_yaml(file) if file.exists() else {}
+        except Unreadable as why:
+            raise InputError(
+                f"{file} cannot be read ({why}): mend it, or move it away and ask for the study again; its runs stay."
+            ) from None
         if not isinstance(record, dict):
             record = {}
         requests = record.get("requests")
@@ -396,10 +404,3 @@ def _is_run_config(config: Any) -> bool:
         and all(isinstance(seed, int) for seed in config["seeds"])
         and all("name" in config[part] for part in ("frontend", "agent"))
     )
-
-
-def _yaml(path: Path) -> Any:
-    try:
-        return yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, yaml.YAMLError):
-        return None

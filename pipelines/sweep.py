@@ -27,12 +27,12 @@ RESULTS = "sweep"
 
 def run(cfg: SweepConfig) -> int:
     """Train what the experiment still lacks, then draw it; returns the exit code."""
-    from lcd.pipelines.diagnose import check_here, opening, train_missing
+    from lcd.pipelines.diagnose import check_trainable, opening, train_missing
 
     experiment = quickened(cfg.experiment) if cfg.quick else cfg.experiment
     console = Console()
     run_configs = expand(experiment)
-    check_here(cfg)
+    check_trainable(cfg, run_configs)
     study = store.Study(cfg.out or default_out(experiment, cfg.quick), create=True)
     with study.lock():
         outputs.check(study.path / RESULTS, RESULTS)

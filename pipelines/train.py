@@ -36,7 +36,7 @@ from lcd.files import make_folder
 from lcd.frontends import record
 from lcd.pipelines import determinism, dry_run
 from lcd.pipelines.checkpoint import AtomicCheckpoints, kept_curve, reached_step
-from lcd.pipelines.diagnose import check_here, device_of, opening, train_missing
+from lcd.pipelines.diagnose import check_trainable, device_of, opening, train_missing
 from lcd.pipelines.launch import Call, launch
 from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
@@ -64,8 +64,7 @@ def run(cfg: TrainConfig) -> int:
     """`lcd train`: one run, in a study of its own unless `out` names another; returns the exit code."""
     console = Console()
     run_config = run_config_from(cfg)
-    check_share(*agent_of(run_config), device_of(cfg))
-    check_here(cfg)
+    check_trainable(cfg, [run_config])
     if cfg.num_nodes > 1 and node_rank() > 0:
         return _join_in(cfg, run_config, console)
     if cfg.dry_run:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lcd import outputs
-from lcd.envs.benchmarks import Benchmark, get_benchmark
+from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.pipelines import needs
@@ -76,7 +76,7 @@ def _graph(benchmark: Benchmark, cfg: ViewConfig, out: Path) -> dict[Path, Any]:
 
 def frames(benchmark: Benchmark, view: str, cfg: ViewConfig) -> list[tuple[np.ndarray, float]]:
     """Images of successive steps and the reward that came with each, under actions that are the same for all views."""
-    env = benchmark.make_vec(cfg.task.name, view=view, split=cfg.split, num_envs=1, seed=cfg.seed, **cfg.task.knobs)
+    env = make_copies(benchmark, cfg.task.name, view=view, split=cfg.split, num_envs=1, seed=cfg.seed, **cfg.task.knobs)
     try:
         env.single_action_space.seed(int(seed_sequence(cfg.seed, "exploration").generate_state(1)[0]))
         observations, _ = env.reset()
