@@ -11,14 +11,16 @@ PYTHON ?=
 CANDIDATES := $(or $(PYTHON),python3.11 python3.12 python3 python /usr/bin/python3 $(wildcard $(HOME)/.pyenv/versions/3.1[12].*/bin/python))
 SUITS := import sys, ensurepip, venv; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))
 
-# procgen-mirror has wheels for this platform alone; gym3 goes with it.
-PROCGEN := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),procgen-mirror gym3)
+# Hashes are locked for this platform alone. It is also the only one that procgen-mirror has wheels for.
+LOCK := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),lock/linux-x86_64.txt)
 
 # Modules are compiled when they are first imported: compiling all of torch in advance costs more than it saves.
-PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-warn-conflicts --no-compile -qq -c constraints.txt
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-warn-conflicts --no-compile -qq
+
+SOAKS := $(addprefix tests/soak/,kills.py faults.py memory.py) $(wildcard tests/soak/fuzz_configs.py tests/soak/fuzz_files.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help install diagnose test lint bench clean
+.PHONY: help install diagnose test lint bench soak lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-9s %s\n", $$1, $$2 }'
@@ -38,11 +40,17 @@ lint: $(STAMP)  ## check style and format
 bench: $(STAMP)  ## measure speed against peers, and print the figures; ONLY=delay runs one script, which takes ARGS
 	@for script in tests/benchmarks/bench_$(or $(ONLY),*).py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
 
+soak: $(STAMP)  ## hours of kills, faults at every write, fuzzing, growth of memory (docs/trust.md); ONLY=kills runs one, which takes ARGS
+	@failed=0; for script in $(if $(ONLY),tests/soak/$(ONLY).py,$(SOAKS)); do echo "== $$script"; $(BIN)/python $$script $(ARGS) || failed=1; done; exit $$failed
+
+lock: $(STAMP)  ## lock the hashes of what constraints.txt lists, and write the bill of materials
+	@$(BIN)/python lock/make.py $(ARGS)
+
 clean:  ## remove .venv, build products and caches; studies stay
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt $(LOCK)
 	@rm -f $@
 	@if ! $(BIN)/python -c '$(SUITS)' 2> /dev/null; then \
 	    for candidate in $(CANDIDATES); do \
@@ -55,12 +63,14 @@ $(STAMP): pyproject.toml constraints.txt
 	    "$$found" -m venv --clear $(VENV); \
 	fi
 	@echo 'Installing into $(VENV) with' "$$($(BIN)/python --version)" '(once; about two minutes)'
-	@$(PIP) setuptools wheel
-	@$(PIP) --no-build-isolation --editable '.[all]'
-ifneq ($(PROCGEN),)
-	@# Their numpy < 2 and gym are metadata only; what they truly need is the extra procgen-needs.
-	@$(PIP) --no-deps $(PROCGEN)
+ifneq ($(LOCK),)
+	@$(PIP) --no-deps --require-hashes -r lock/build.txt
+	@# The lock holds all that is needed by what is needed. Procgen's numpy < 2 and gym are metadata only.
+	@$(PIP) --no-deps --require-hashes --no-build-isolation -r $(LOCK)
+	@$(PIP) --no-deps --no-build-isolation --editable .
 else
-	@echo 'Procgen has no wheel for this platform; everything else is installed.'
+	@echo 'Hashes are locked for Linux on x86_64, and Procgen has wheels for it alone: this is the same without either.'
+	@$(PIP) -c constraints.txt setuptools wheel
+	@$(PIP) -c constraints.txt --no-build-isolation --editable '.[all]'
 endif
 	@touch $@

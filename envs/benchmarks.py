@@ -19,7 +19,8 @@ Bound = float | Callable[[int], float]
 class Benchmark(Protocol):
     """What a benchmark has to have. (`make_population` and `reward_range` are optional: see the functions.
 
-    So is `moving_tasks`: those whose videos a front-end can learn motion from.)"""
+    So are `moving_tasks`: those whose videos a front-end can learn motion from; and `views_of(task)`: the views of a
+    task that has not all of them.)"""
 
     name: str
     tasks: Sequence[str]
@@ -50,7 +51,10 @@ def get_benchmark(name: str | Benchmark) -> Benchmark:
         return name
     found = BENCHMARKS.resolve(name)
     if isinstance(found, type):
-        found = found()
+        try:
+            found = found()
+        except TypeError as error:
+            raise InputError(f"The benchmark '{name}' cannot be made without arguments ({error}): name one.") from error
     missing = [attribute for attribute in _NEEDED if not hasattr(found, attribute)]
     if missing:
         raise InputError(f"The benchmark '{name}' has no {', '.join(missing)}; a benchmark needs all of them.")
@@ -61,6 +65,13 @@ def check_task(benchmark: Benchmark, task: str) -> None:
     """Refuse a task that the benchmark does not have."""
     if task not in benchmark.tasks:
         raise InputError(f"The benchmark '{benchmark.name}' has no task '{task}'; {nearest(task, benchmark.tasks)}")
+
+
+def check_view(benchmark: Benchmark, task: str, view: str) -> None:
+    """Refuse a view that the task does not have: what it shows instead would be taken for it."""
+    views = benchmark.views_of(task) if hasattr(benchmark, "views_of") else benchmark.views
+    if view not in views:
+        raise InputError(f"view={view}: the task '{task}' has no such view; {nearest(view, views)}")
 
 
 def reward_range(
@@ -79,8 +90,41 @@ def reward_range(
     if hasattr(benchmark, "reward_range"):
         low, high = benchmark.reward_range(task, seed, **(knobs or {}))
         return float(low), float(high)
-    low, high = benchmark.r_min[task], benchmark.r_max[task]
-    return float(low(seed) if callable(low) else low), float(high(seed) if callable(high) else high)
+    return _bound(benchmark, "r_min", task, seed), _bound(benchmark, "r_max", task, seed)
+
+
+def _bound(benchmark: Benchmark, which: str, task: str, seed: int) -> float:
+    try:
+        bound = getattr(benchmark, which)[task]
+    except (KeyError, TypeError):
+        raise InputError(f"The benchmark '{benchmark.name}' has no {which}['{task}']: every task needs one.") from None
+    try:
+        return float(bound(seed) if callable(bound) else bound)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"The benchmark '{benchmark.name}' has {which}['{task}'] = {bound!r}: a number is needed, or a function "
+            "from the seed to one."
+        ) from None
+
+
+def make_copies(benchmark: Benchmark, task: str, **how: Any) -> VectorEnv:
+    """What `make_vec` of a benchmark makes, if it is something that LCD can step.
+
+    how: `view`, `split`, `num_envs`, `seed` and knobs.
+    """
+    env = benchmark.make_vec(task, **how)
+    if not isinstance(env, VectorEnv):
+        raise InputError(
+            f"make_vec of the benchmark '{benchmark.name}' gives a {type(env).__name__} for '{task}', not a "
+            "gymnasium.vector.VectorEnv: gymnasium.make_vec, or gymnasium.vector.SyncVectorEnv, makes one."
+        )
+    if env.single_observation_space.shape is None:
+        kind = type(env.single_observation_space).__name__
+        raise InputError(
+            f"'{task}' of the benchmark '{benchmark.name}' shows a {kind}: an agent needs an array; "
+            "gymnasium.wrappers.vector.FlattenObservation makes one."
+        )
+    return env
 
 
 class NativeBenchmark:

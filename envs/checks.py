@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -11,21 +12,39 @@ import numpy as np
 
 from lcd.envs.errors import InputError, nearest
 
+MOST_STEPS = 1_000_000
+"""Of an episode, and of whatever lasts for a part of one: tables are as long, and solving takes a pass over each."""
+MOST_TABLE_BYTES = 2**29
+"""Of a table that an environment builds."""
+
 
 def is_number(value: Any) -> bool:
-    """Is it a real number (and no truth value)?"""
+    """Is it a real number (and no truth value) that a float can hold?"""
+    if isinstance(value, Integral) and abs(int(value)) > sys.float_info.max:
+        return False
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def whole_number(name: str, value: Any, least: int) -> None:
-    """Refuse a value that is no whole number of at least `least`."""
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Refuse a value that is no whole number from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name} is {value!r}, but it must be a whole number of at least {least}.")
+    if most is not None and value > most:
+        raise InputError(f"{name} is {value!r}, but it must be a whole number of at most {most}.")
 
 
-def whole(knobs: Any, name: str, least: int) -> None:
-    """Refuse a knob that is no whole number of at least `least`."""
-    whole_number(name, getattr(knobs, name), least)
+def whole(knobs: Any, name: str, least: int, most: int | None = None) -> None:
+    """Refuse a knob that is no whole number from `least` to `most`."""
+    whole_number(name, getattr(knobs, name), least, most)
+
+
+def table_fits(what: str, entries: int, bytes_each: int) -> None:
+    """Refuse a table that would be too large, before it is built."""
+    if entries * bytes_each > MOST_TABLE_BYTES:
+        raise InputError(
+            f"{what}, but that makes a table of {float(min(entries * bytes_each, 10**30)):.2g} bytes, and at most "
+            f"{MOST_TABLE_BYTES:,} are built: give less."
+        )
 
 
 def share(knobs: Any, name: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from lcd.envs.benchmarks import Benchmark, check_task, get_benchmark
+from lcd.envs.benchmarks import Benchmark, check_task, get_benchmark, make_copies
 from lcd.envs.checks import whole_number
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.rewards import KeepRewards
@@ -52,7 +52,7 @@ def make_population(
     if hasattr(benchmark, "make_population"):
         env = benchmark.make_population(task, seeds=seeds, copies=copies, view=view, split=split, **knobs)
     else:
-        made = [benchmark.make_vec(task, view=view, split=split, num_envs=copies, seed=s, **knobs) for s in seeds]
+        made = [make_copies(benchmark, task, view=view, split=split, num_envs=copies, seed=s, **knobs) for s in seeds]
         env = SeedStack(made)
     thinned = KeepRewards(env, reward_p, seeds) if reward_p != 1 else env
     return thinned if split == "train" else env

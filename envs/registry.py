@@ -1,12 +1,48 @@
-"""Names for things that third parties may add: built in, by entry point, or as `module:object`."""
+"""Names for things that third parties may add: built in, by entry point, or as `module:object`.
+
+A `module:object` is code, and a command may meet such names in files of somebody else's study. So a command says which
+ones it was given (`naming`), and no others are imported, by itself or by the processes that it starts.
+"""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
 from lcd.envs.errors import InputError, nearest
+
+_named: frozenset[str] | None = None
+
+
+@contextlib.contextmanager
+def naming(names: Iterable[str] | None) -> Iterator[None]:
+    """Import no `module:object` but these while this lasts; None is any, for programs that call this package."""
+    global _named
+    before = _named
+    _named = None if names is None else frozenset(names)
+    try:
+        yield
+    finally:
+        _named = before
+
+
+def named() -> frozenset[str] | None:
+    """What `naming` was told, for a process that is started to do a part of the same work."""
+    return _named
+
+
+def code_names(config: Any) -> set[str]:
+    """Every text in nested lists and dictionaries that may name a `module:object`."""
+    if isinstance(config, str):
+        return {config} if ":" in config else set()
+    if isinstance(config, Mapping):
+        return code_names([*config, *config.values()])
+    if isinstance(config, list | tuple):
+        return set().union(*map(code_names, config))
+    return set()
 
 
 class Registry:
@@ -30,6 +66,14 @@ class Registry:
         others = (point.name for point in entry_points(group=self.group))
         return list(dict.fromkeys([*self._built_in, *others]))
 
+    def is_built_in(self, name: str) -> bool:
+        """Whether the name is one of ours, and nobody else's."""
+        return name in self._built_in
+
+    def names_code(self, name: str) -> bool:
+        """Whether the name is no registered one but that of an object in a module: `module:object`."""
+        return ":" in name and name not in self.names()
+
     def resolve(self, name: str) -> Any:
         """The object called `name`: a built-in, an entry point's, or the one at `module:object`."""
         if name in self._built_in:
@@ -38,6 +82,11 @@ class Registry:
         for point in entry_points(group=self.group, name=name):
             return self._load(point.value)
         if ":" in name:
+            if _named is not None and name not in _named:
+                raise InputError(
+                    f"The {self.kind} '{name}' is named by a file, and only a command names code: name it there, or "
+                    f"register it by an entry point ({self.group})."
+                )
             return self._load(name)
         raise InputError(f"There is no {self.kind} '{name}'; {nearest(name, self.names())}")
 
@@ -45,8 +94,10 @@ class Registry:
         module_name, _, attribute = target.partition(":")
         try:
             found = import_module(module_name)
-        except ImportError as error:
-            raise InputError(f"The {self.kind} '{target}' cannot be imported: {error}.") from error
+        # A module may fail in any way, and may want to end the process.
+        except (Exception, SystemExit) as error:
+            why = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+            raise InputError(f"The {self.kind} '{target}' cannot be imported: {why.rstrip('.')}.") from error
         for part in attribute.split("."):
             try:
                 found = getattr(found, part)

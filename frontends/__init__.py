@@ -8,6 +8,7 @@ the length of its feature vectors; None means: as the observations.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lcd.envs.errors import InputError, nearest
@@ -31,14 +32,36 @@ def make(name: str, **knobs: Any) -> nn.Module:
     knobs: its own settings; an unknown one is an `InputError`.
     """
     build = frontends.resolve(name)
-    parameters = inspect.signature(build).parameters
+    parameters = parameters_of(name)
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         for knob, value in knobs.items():
             if knob not in parameters:
                 raise InputError(f"frontend.{knob}={value} is no knob of '{name}': {nearest(knob, parameters)}")
     import torch
+    from torch import nn
 
     # What a front-end draws when it is made without weights is the same wherever it is made.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(INITIALISATION)
-        return build(**knobs).requires_grad_(False).eval()
+        try:
+            made = build(**knobs)
+        except (InputError, OSError, MemoryError):
+            raise
+        except Exception as error:
+            given = ", ".join(f"frontend.{knob}={value}" for knob, value in knobs.items()) or "no knobs"
+            raise InputError(
+                f"frontend={name} cannot be made with {given} ({type(error).__name__}: {error}): give other values."
+            ) from error
+        if not isinstance(made, nn.Module):
+            raise InputError(f"frontend={name} makes a {type(made).__name__}: a front-end is a torch.nn.Module.")
+        return made.requires_grad_(False).eval()
+
+
+def parameters_of(name: str) -> Mapping[str, inspect.Parameter]:
+    """What the class or function behind a front-end's name takes."""
+    build = frontends.resolve(name)
+    try:
+        return inspect.signature(build).parameters
+    except (TypeError, ValueError):
+        kind = type(build).__name__
+        raise InputError(f"frontend={name} is a {kind}: a front-end is a class of torch.nn.Module.") from None

@@ -7,13 +7,12 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lcd.envs.errors import InputError, nearest
-from lcd.frontends import frontends, make
+from lcd.frontends import make, parameters_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -88,7 +87,7 @@ def _checked(key: str, value: Any) -> Any:
 
 def _defaults(name: str) -> dict[str, Any]:
     """A front-end's own defaults: a run must not become another one when they change."""
-    parameters = inspect.signature(frontends.resolve(name)).parameters.values()
+    parameters = parameters_of(name).values()
     given = {parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty}
     return {key: value for key, value in given.items() if isinstance(value, _PLAIN)}
 

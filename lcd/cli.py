@@ -4,16 +4,17 @@ Commands are named as strings and imported when they run, so that `lcd --help` i
 package needs nothing of the pipelines that are built on it.
 """
 
-import errno
+import contextlib
 import os
-import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from lcd import __version__, signals
+from lcd import __version__, exits, signals
+from lcd.exits import FAILED, MISTAKE, OK, PIPE, STOPPED, say
 
 
 class Command(NamedTuple):
@@ -55,6 +56,11 @@ COMMANDS = {
         "<study folder, .csv or .parquet> [another one] [tables=[latex]]",
         "diagnose a study again, or curves that were trained elsewhere; compare two",
     ),
+    "verify": Command(
+        "lcd.pipelines.verify:run",
+        "<study folder>",
+        "check that a study's files are what its runs left there; exits with 1 where one is not",
+    ),
     "power": Command(
         "lcd.pipelines.power:run",
         "<study folder, .csv or .parquet> [power=0.8] [definition=calibrated]",
@@ -75,20 +81,50 @@ COMMANDS = {
     ),
     "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
 }
-OK, FAILED, MISTAKE, STOPPED = 0, 1, 2, 130
-TRAINING = ("diagnose", "ablate", "train", "pretrain", "sweep")
-OWN_CODE = re.compile(r"(benchmark|agent|frontend)(\.name)?=['\"]?[\w.]+:\w")
-DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line.
 
     argv: the arguments without the program's name; None takes the process's own.
-    Returns the exit code: 0 fine, 1 something failed, 2 a user's mistake, 75 stopped by SIGTERM or SIGUSR1, 130 stopped
-    by Ctrl-C.
+    Returns the exit code, one of `lcd.exits.EXITS`.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    line = shlex.join(["lcd", *arguments])
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal's encoding has no letters for must not end a command.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _main(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except (KeyboardInterrupt, signals.Stopped) as told:
+        # The terminal may be what went away.
+        with contextlib.suppress(OSError):
+            print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
+        return STOPPED if isinstance(told, KeyboardInterrupt) else signals.CONTINUE_ME
+    except (BrokenPipeError, SystemExit) as gone:
+        # Rich ends a process whose output nobody reads any more.
+        if isinstance(gone, SystemExit) and not isinstance(gone.__context__, BrokenPipeError):
+            raise
+        exits.print_nowhere()
+        return PIPE
+    except MemoryError:
+        return say("there is not enough memory for this: ask for less, or take a machine with more.", FAILED)
+    except Exception as fault:
+        if (sentence := exits.refused(fault)) is not None:
+            # Where it is the output itself that cannot be written, the interpreter would complain again.
+            exits.print_nowhere()
+            return say(sentence, FAILED)
+        from lcd.own_code import OWN_CODE
+
+        modules = {found.partition(":")[0] for argument in arguments for found in OWN_CODE.findall(argument)}
+        return exits.unforeseen(fault, line, modules)
+
+
+def _main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(_overview())
         return OK
@@ -96,19 +132,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"lcd {__version__}")
         return OK
     name, *overrides = arguments
-    if name in TRAINING:
-        signals.listen()
-    overrides = ["dry_run=true" if override == "--dry-run" else override for override in overrides]
-    try:
-        return _run(name, overrides)
-    except (KeyboardInterrupt, signals.Stopped) as told:
-        line = shlex.join(["lcd", *arguments])
-        print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
-        return STOPPED if isinstance(told, KeyboardInterrupt) else signals.CONTINUE_ME
-    except BrokenPipeError:
-        # What reads our output went away (lcd list | head); the interpreter must not complain when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+    signals.listen()
+    return _run(name, ["dry_run=true" if override == "--dry-run" else override for override in overrides])
 
 
 def _run(name: str, overrides: list[str]) -> int:
@@ -122,26 +147,19 @@ def _run(name: str, overrides: list[str]) -> int:
 
             print(page_of(name, COMMANDS[name].usage))
             return OK
-        # A user's own module:object is looked for where the command is given, as `python` does; nothing else is,
-        # because the working directory may be somebody else's study.
-        if any(OWN_CODE.match(override) for override in overrides) and os.getcwd() not in sys.path:
-            sys.path.append(os.getcwd())
         from lcd.config import compose
+        from lcd.envs.registry import code_names, naming
+        from lcd.own_code import names_code
 
-        return int(_resolve(COMMANDS[name].target)(compose(name, overrides)) or OK)
+        config = compose(name, overrides)
+        # A user's own module:object is looked for where the command is given, as `python` does.
+        if names_code(config) and os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
+        # What else is read, of a study say, is data: nothing in it may be imported.
+        with naming(code_names(asdict(config))):
+            return int(_resolve(COMMANDS[name].target)(config) or OK)
     except InputError as mistake:
-        print(f"lcd: {mistake}", file=sys.stderr)
-        return MISTAKE
-    except OSError as trouble:
-        if trouble.errno not in DISK:
-            raise
-        where = f" at {trouble.filename}" if trouble.filename else ""
-        print(
-            f"lcd: {trouble.strerror}{where}: what was written before is whole; make room, and the same command "
-            "continues.",
-            file=sys.stderr,
-        )
-        return FAILED
+        return say(str(mistake), MISTAKE)
 
 
 def _resolve(target: str) -> Callable[[Any], int]:
@@ -157,6 +175,9 @@ def _overview() -> str:
         "",
         "  lcd <command> --help lists a command's groups and keys, all given as key=value.",
         "  lcd --version",
+        "",
+        "Exit codes:",
+        *exits.table(),
     ]
     return "\n".join(lines)
 

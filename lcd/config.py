@@ -1,6 +1,7 @@
 """Composition of the commands' configs by Hydra from the groups in `lcd.configs`, typed by `lcd.schemas`."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
@@ -14,6 +15,9 @@ import yaml
 
 from lcd import budgets
 from lcd.envs.errors import InputError, nearest
+from lcd.own_code import OWN_CODE
+from lcd.reading import not_plain
+from lcd.room import require_memory
 from lcd.schemas import SCHEMAS
 
 HYDRA_VERSION = "1.3"
@@ -30,16 +34,26 @@ GROUPS = (
     "experiment",
     "pretraining",
 )
+RANGES = "ranges"
 POSITIONAL = {
     "report": ("path", "against"),
     "power": ("path",),
+    "verify": ("path",),
     "list": ("what",),
     "view": ("task",),
     "measure": ("benchmark",),
 }
-TEXT_KEYS = ("out", "path", "against", "policy")
+NAMED_ELSEWHERE = ("benchmark", "agent", "frontend")
+"""Groups of which a registry, or a module:object, has more than there are files."""
+TEXT_KEYS = ("out", "path", "against", "policy", RANGES)
 FILE_KEYS = ("study",)
+NO_KNOBS = ("self", "task", "view", "split", "num_envs", "copies", "seed", "seeds", "reward_p")
 PATH_OR_LIST = "curriculum"
+OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
+SEED_BYTES = 1024
+"""Least that a seed takes: it has networks, environments and random streams of its own."""
+LONGEST_NAME, LONGEST_PATH = 200, 3000
+"""Room is left for what is written beside and below a path."""
 
 
 def choices(group: str) -> list[str]:
@@ -82,11 +96,15 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     """
     from omegaconf import OmegaConf
 
+    overrides, named = _with_any_names(command, overrides)
     lines = [line for override in _named(command, overrides) for line in _override(command, override)]
     lines += _benchmark_of_task(command, lines)
     plain = _composed(command, _budgeted(command, lines))
     _refuse_target(plain)
+    _refuse_odd(plain)
     _refuse_missing(command, plain)
+    for key, value in named.items():
+        _set(plain, key, value)
     if plain.get("curriculum") and plain.get("task") is None:
         plain["task"] = {"name": "curriculum", "knobs": {}}
     config = OmegaConf.to_object(_typed(SCHEMAS[command], plain))
@@ -125,6 +143,7 @@ def seed_list(key: str, value: Any) -> list[int]:
     key: the config key, for the error's sentence.
     """
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        require_memory(f"{key}={value}", value * SEED_BYTES)
         return list(range(value))
     if isinstance(value, Sequence) and not isinstance(value, str) and value:
         whole = all(isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0 for seed in value)
@@ -138,11 +157,54 @@ def show(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
+def _with_any_names(command: str, overrides: Sequence[str]) -> tuple[list[str], dict[str, dict[str, Any]]]:
+    """The overrides that Hydra can read, and by their key those whose names hold signs that it takes for its own: tasks
+    (ranges.TASK=[lo,hi]), and module:object (study.frontend_params={my:Encoder: {width: 8}})."""
+    known = {name for name, _ in schema_fields(SCHEMAS[command])}
+    others: list[str] = []
+    found: dict[str, dict[str, Any]] = {}
+    for text in overrides:
+        key, _, value = text.partition("=")
+        if RANGES in known and key.startswith(f"{RANGES}."):
+            # A task's name may hold an equals sign, too.
+            key, _, value = text.rpartition("=")
+            found.setdefault(RANGES, {})[key.removeprefix(f"{RANGES}.")] = _read(text, value, list)
+        elif key in known and key.endswith("_params") and OWN_KEY.search(value):
+            found.setdefault(key, {}).update(_read(text, value, dict))
+        else:
+            others.append(text)
+    return others, found
+
+
+def _read(text: str, value: str, kind: type) -> Any:
+    try:
+        found = yaml.safe_load(value)
+    except yaml.YAMLError:
+        found = None
+    if not isinstance(found, kind):
+        right = "TASK=[lo,hi]" if kind is list else "{module:object: {key: value}}, with a space after each key's colon"
+        raise InputError(f"{text} cannot be read: write {text.partition('=')[0].partition('.')[0]}…{right}.")
+    return found
+
+
+def _set(plain: dict[str, Any], key: str, value: dict[str, Any]) -> None:
+    *sections, last = key.split(".")
+    for section in sections:
+        plain = plain[section]
+    if isinstance(plain[last], str):
+        raise InputError(
+            f"{key}={plain[last]} and {key}.{next(iter(value))} cannot both be given: write all into the file."
+        )
+    plain[last] = {**(plain[last] or {}), **value}
+
+
 def _named(command: str, overrides: Sequence[str]) -> Iterator[str]:
     """The overrides, words without a key with the key that their place gives them."""
     free = list(POSITIONAL.get(command, ()))
     for text in overrides:
         if free and not _has_key(text):
+            if free[0] == "task" and OWN_CODE.fullmatch(text):
+                yield f"benchmark={text}"
             text = f"{free.pop(0)}={text}"
         yield text
 
@@ -164,8 +226,9 @@ def _override(command: str, text: str) -> list[str]:
     if override.is_sweep_override():
         value = text.split("=", 1)[1]
         raise InputError(f"{text} gives several values: write a list as {key}=[{value}].")
-    if key in groups(command):
-        return _choice(key, override.value())
+    group = key.removesuffix(".name")
+    if key in groups(command) or (group in groups(command) and group in NAMED_ELSEWHERE):
+        return _choice(group, override.value())
     if key in GROUPS:
         raise InputError(f"{text}: 'lcd {command}' takes no {key}; {_nearest_key(command, key)}")
     _known(command, key)
@@ -245,7 +308,7 @@ def _parsed(text: str) -> Any:
 
     try:
         return _parser().parse_override(text)
-    except HydraException as error:
+    except (HydraException, ValueError, RecursionError) as error:
         key, _, value = text.partition("=")
         raise InputError(
             f"{key}={value} cannot be read: close its brackets and quotes, or quote it as {key}=\"'…'\"."
@@ -253,12 +316,12 @@ def _parsed(text: str) -> Any:
 
 
 def _choice(group: str, name: Any) -> list[str]:
-    name = str(name)
+    name = name if isinstance(name, str) else show(name)
     if group == "study" and name.endswith((".yaml", ".yml")):
         return _study_in(Path(name).expanduser())
     if name in choices(group) or name == "custom":
         return [f"{group}={name}"]
-    named = group == "task" or (group in ("benchmark", "agent", "frontend") and ":" in name)
+    named = group == "task" or (group in NAMED_ELSEWHERE and ":" in name)
     if named or name in registered(group):
         return [f"{group}=custom", f"++{group}.name={_quoted(name)}"]
     options = set(choices(group)) | set(registered(group))
@@ -312,6 +375,7 @@ def _open(key: str, schema: type) -> bool:
     return False
 
 
+@cache
 def _keys(command: str) -> list[str]:
     named = [name for name, _ in schema_fields(SCHEMAS[command])]
     return sorted({*named, *flatten(defaults(command)), *groups(command)})
@@ -350,8 +414,9 @@ def _composed(command: str, overrides: Sequence[str]) -> dict[str, Any]:
         with initialize_config_module("lcd.configs", version_base=HYDRA_VERSION):
             config = hydra_compose(command, overrides=list(overrides))
             plain = OmegaConf.to_container(config, resolve=True)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise InputError(f"{' '.join(overrides)} cannot be composed: {str(error).splitlines()[0]}") from None
+    except (HydraException, OmegaConfBaseException, ValueError, TypeError, AttributeError, RecursionError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{' '.join(overrides)} cannot be composed: {reason}") from None
     if budgets.GROUP in plain:
         plain[budgets.GROUP] = plain[budgets.GROUP]["name"]
     return plain
@@ -369,8 +434,28 @@ def _refuse_target(config: Any, path: str = "") -> None:
         _refuse_target(value, f"{path}{key}.")
 
 
+def _refuse_odd(plain: Mapping[str, Any]) -> None:
+    """What a run is told apart by is written to files, which do not hold everything."""
+    for key, value in flatten(plain).items():
+        if (reason := not_plain(value)) is not None:
+            raise InputError(f"{key} holds {reason}: give another value.")
+        head, _, last = key.rpartition(".")
+        if head.rpartition(".")[2] == "knobs":
+            check_knob(key, last)
+
+
+def check_knob(key: str, name: str) -> None:
+    """Refuse as a knob what every environment is made with anyway.
+
+    key: the config key, for the error's sentence.
+    """
+    if name in NO_KNOBS:
+        raise InputError(f"{key}: '{name}' is no knob of an environment; commands have keys of their own for it.")
+
+
 def _refuse_missing(command: str, config: Mapping[str, Any]) -> None:
-    if "task" in groups(command) and config.get("task") is None and not config.get("curriculum"):
+    task = config.get("task") or {}
+    if "task" in groups(command) and not isinstance(task.get("name"), str) and not config.get("curriculum"):
         raise InputError(f"task is missing: give task=…; {nearest('', choices('task'))}")
     for key, value in flatten(config).items():
         if value == "???":
@@ -417,12 +502,23 @@ def _check(config: Any, prefix: str = "") -> None:
             raise InputError(f"{key}={show(value)} is unknown: {nearest(str(value), options)}")
         if least is not None:
             _check_least(key, value, least, auto=entry.default == "auto")
-        if entry.name in TEXT_KEYS and value == "":
-            raise InputError(f"{key} is empty: give a path.")
+        if entry.name in TEXT_KEYS and value is not None:
+            _check_path(key, value)
         if entry.name == "seeds":
             seed_list(key, value)
         if entry.name == "reward_p":
             check_probabilities(key, value)
+
+
+def _check_path(key: str, value: str) -> None:
+    if value == "":
+        raise InputError(f"{key} is empty: give a path.")
+    if max(len(part) for part in os.fsencode(value).split(b"/")) > LONGEST_NAME or len(value) > LONGEST_PATH:
+        raise InputError(f"{key}={value[:40]}… is too long for a path: give a shorter one.")
+    try:
+        Path(value).expanduser()
+    except RuntimeError:
+        raise InputError(f"{key}={value}: nobody on this machine is called so; give ./{value} for a file.") from None
 
 
 def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
@@ -435,5 +531,6 @@ def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
 def check_probabilities(key: str, value: Any) -> None:
     """Refuse what is no probability of keeping a reward, or a list of them."""
     values = value if isinstance(value, list) else [value]
-    if not values or len(set(values)) != len(values) or not all(0 < p <= 1 for p in values):
+    numbers = all(isinstance(p, int | float) and not isinstance(p, bool) for p in values)
+    if not values or not numbers or len(set(values)) != len(values) or not all(0 < p <= 1 for p in values):
         raise InputError(f"{key}={show(value)} must lie in (0, 1]{', each once' if value is values else ''}.")

@@ -1,6 +1,7 @@
 """Learning curves as one tidy table: how they are read, checked, ranged and measured."""
 
 import io
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.envs.errors import InputError, nearest
+from lcd.reading import Unreadable, read_bytes
 
 COLUMNS = (
     "benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent", "seed", "split", "step",
@@ -28,6 +30,11 @@ TEXT = ("benchmark", "task", "view", "frontend", "shaping", "agent", "split")
 CONDITION = ("benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent")
 CURVE = (*CONDITION, "seed", "split")
 SPLITS = ("eval", "train", "noise_free")
+LARGEST = 1e100
+"""Larger returns would have squares and sums that are no numbers."""
+
+SMALLEST_RANGE = 1e-30
+"""Returns divided by less, and squares of those, are no numbers any more."""
 
 Range = tuple[float, float]
 
@@ -48,7 +55,7 @@ def read_curves(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     if path.is_dir():
         return check_curves(_read_study(path))
-    if not path.exists():
+    if not os.path.exists(path):
         raise InputError(f"There is nothing at '{path}': give a CSV or Parquet file or a study's folder.")
     suffix = path.suffix.lower()
     if suffix == ".csv":
@@ -66,10 +73,7 @@ def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
     frame
         At least the columns `NEEDED`, one row an evaluation.
     """
-    for name in NEEDED:
-        if name not in frame.columns:
-            others = [column for column in frame.columns if column not in NEEDED]
-            raise InputError(f"The curves lack the column '{name}': {nearest(name, others)}")
+    _refuse_missing(frame)
     if frame.empty:
         raise InputError("The curves have no rows: at least two evaluations of one condition are needed.")
     clean = frame.reset_index(drop=True).copy()
@@ -97,6 +101,18 @@ def varied_task(task: str, knobs: Mapping[str, Any]) -> str:
     """What curves call a task with changed knobs."""
     written = ",".join(f"{key}={value}" for key, value in sorted(knobs.items()))
     return f"{task}[{written}]" if written else task
+
+
+def _refuse_missing(frame: pd.DataFrame) -> None:
+    missing = [name for name in NEEDED if name not in frame.columns]
+    if len(missing) == 1:
+        others = [str(column) for column in frame.columns if column not in NEEDED]
+        close = nearest(missing[0], others) if others else "add it."
+        raise InputError(f"The curves lack the column '{missing[0]}': {close}")
+    if missing:
+        told = ", ".join(repr(name) for name in missing[:-1]) + f" and '{missing[-1]}'"
+        there = ", ".join(map(str, frame.columns)) or "none"
+        raise InputError(f"The curves lack the columns {told}: add them (there are: {there}).")
 
 
 def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.ndarray, np.ndarray]]:
@@ -151,7 +167,7 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
     curves
         Checked curves.
     ranges
-        Task to (R_min, R_max). It comes first, then the registered benchmark's own, then the columns.
+        Task to (R_min, R_max). It comes first, then the columns r_min and r_max, then the registered benchmark's own.
 
     Returns
     -------
@@ -167,17 +183,37 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
             curves.loc[rows.index, ["r_min", "r_max"]] = ranges[task]
             continue
         own = _own_ranges(name, task, rows["seed"].unique())
-        if own is None:
-            _check_written(written, name, task)
-            continue
-        used = np.array([own[seed] for seed in rows["seed"]])
-        curves.loc[rows.index, ["r_min", "r_max"]] = used
-        if not np.allclose(written.dropna(), used[written.notna().all(axis=1)], rtol=1e-6, atol=1e-9):
-            notes.append(
-                f"The columns r_min and r_max of task '{task}' differ from benchmark '{name}': "
-                "the benchmark's are used (give ranges to use others)."
-            )
+        if own is not None:
+            stated = pd.DataFrame([own[seed] for seed in rows["seed"]], index=rows.index, columns=written.columns)
+            if not np.allclose(written.fillna(stated), stated, rtol=1e-6, atol=1e-9):
+                low, high = stated.iloc[0]
+                notes.append(
+                    f"The columns r_min and r_max of task '{task}' differ from benchmark '{name}': the columns are "
+                    f"used (leave them out, or give 'ranges.{task}=[{low:g},{high:g}]', to use the benchmark's)."
+                )
+            written = written.fillna(stated)
+            curves.loc[rows.index, ["r_min", "r_max"]] = written
+        _check_written(written, name, task)
     return curves, notes
+
+
+def normalised(curves: pd.DataFrame) -> pd.Series:
+    """Each row's return on the scale of its range, which `attach_ranges` has set.
+
+    Parameters
+    ----------
+    curves
+        Checked curves with the ranges that normalise them.
+    """
+    scaled = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
+    wrong = ~(scaled.abs() <= LARGEST)
+    if wrong.any():
+        row = curves.loc[wrong.idxmax()]
+        raise InputError(
+            f"Task '{row['task']}' has a return of {row['return_mean']:g} in the range {row['r_min']:g} to "
+            f"{row['r_max']:g}, which is too narrow for it: give its true R_min and R_max."
+        )
+    return scaled
 
 
 def _read_study(folder: Path) -> pd.DataFrame:
@@ -192,7 +228,7 @@ def _read_study(folder: Path) -> pd.DataFrame:
 
 def _read_csv(path: Path, whole_lines: bool = False) -> pd.DataFrame:
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
         if whole_lines:
             content = content[: content.rfind(b"\n") + 1]
         # Read as text, because pandas would take a task called "NA" or "None" for a missing value.
@@ -201,7 +237,9 @@ def _read_csv(path: Path, whole_lines: bool = False) -> pd.DataFrame:
         )
     except pd.errors.EmptyDataError:
         return pd.DataFrame(columns=list(COLUMNS))
-    except (UnicodeDecodeError, pd.errors.ParserError) as error:
+    except Unreadable as why:
+        raise InputError(f"'{path}' cannot be read ({why}): give a CSV file of curves.") from None
+    except (UnicodeDecodeError, pd.errors.ParserError, ValueError) as error:
         raise InputError(f"'{path}' is not readable as CSV: {' '.join(str(error).split())}.") from error
 
 
@@ -253,6 +291,9 @@ def _check_values(frame: pd.DataFrame) -> None:
     for name in NEEDED:
         if name not in TEXT:
             _refuse(frame, name, ~np.isfinite(frame[name]), "a finite number is needed")
+    for name in ("step", "return_mean"):
+        _refuse(frame, name, frame[name].abs() > LARGEST, f"numbers above {LARGEST:g} have no sums")
+    _refuse(frame, "seed", frame["seed"].abs() >= 2**53, "seeds below 2^53 are told apart")
     _refuse(frame, "reward_p", ~frame["reward_p"].between(0, 1, inclusive="right"), "it should be in (0, 1]")
     _refuse(frame, "step", frame["step"] < 0, "it should be 0 or more")
     _refuse(frame, "seed", frame["seed"] % 1 != 0, "it should be a whole number")
@@ -291,8 +332,8 @@ def _own_ranges(name: str, task: str, seeds: np.ndarray) -> dict[int, Range] | N
 def _check_written(written: pd.DataFrame, name: str, task: str) -> None:
     if written.isna().any(axis=None):
         raise InputError(
-            f"Nothing tells the range of task '{task}': give ranges={{'{task}': (R_min, R_max)}} or the "
-            f"columns r_min and r_max (benchmark '{name}' is not registered here, or has no such task)."
+            f"Nothing tells the range of task '{task}': give the columns r_min and r_max, or "
+            f"'ranges.{task}=[R_min,R_max]' (benchmark '{name}' is not registered here, or has no such task)."
         )
     for pair in written.drop_duplicates().itertuples(index=False):
         _checked(pair, f"The range in the columns r_min and r_max of task '{task}'")
@@ -305,4 +346,9 @@ def _checked(pair: Any, where: str) -> Range:
         raise InputError(f"{where} is {pair!r}: it should be two numbers (R_min, R_max).") from None
     if not (np.isfinite([low, high]).all() and low < high):
         raise InputError(f"{where} is ({low:g}, {high:g}): R_max should be above R_min, and both finite.")
+    if not SMALLEST_RANGE <= high - low < np.inf:
+        raise InputError(
+            f"{where} is ({low:g}, {high:g}): returns cannot be divided by a range of {high - low:g}; R_max should be "
+            f"above R_min by at least {SMALLEST_RANGE:g}."
+        )
     return low, high

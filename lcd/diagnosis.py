@@ -26,13 +26,16 @@ from lcd.contrasts import (
     solved_view,
 )
 from lcd.curve_index import Curve, CurveIndex
-from lcd.curves import attach_ranges, check_curves, varied_task
+from lcd.curves import attach_ranges, check_curves, normalised, varied_task
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
 from lcd.judging import ENDS, ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.ranks import add_ranks
+from lcd.reading import Unreadable, parse_json
 from lcd.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, span
+from lcd.spreadsheets import csv_text
 from lcd.statistics import LEVEL, METHOD, RESAMPLES
+from lcd.validity import SIGNS, Finding, check_validity, in_words, validity_column
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
 KEYS = (*GROUP, "task")
@@ -60,6 +63,8 @@ class Diagnosis:
         the tasks' true hardness is not known. See `lcd.calibration.calibrate`.
     cost
         What the curves took, as `lcd.pipelines.cost.spent` tells it; empty where nobody knows.
+    findings
+        What keeps scores from being trusted; see `lcd.validity`.
     index
         The held-out curves, by condition and seed.
     contrasts
@@ -75,9 +80,15 @@ class Diagnosis:
     definition: str = "paper"
     calibration: dict[str, Any] = field(default_factory=dict)
     cost: dict[str, Any] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
     index: CurveIndex = field(default_factory=CurveIndex, repr=False)
     contrasts: tuple[Contrast, ...] = HEADLINE
     solved: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """(severity, sentence) of what keeps scores from being trusted, errors first."""
+        return in_words(self.findings, self.table.groupby(list(GROUP)).ngroups)
 
     def conditions(self, benchmark: str | None = None) -> dict[str, Condition]:
         """The conditions of the contrasts by name; without a benchmark those of all."""
@@ -106,6 +117,7 @@ class Diagnosis:
             "solved_views": self.solved,
             "interval": {"level": LEVEL, "method": METHOD, "resamples": RESAMPLES, "unit": "seed"},
             "thresholds": asdict(self.thresholds),
+            "findings": [asdict(found) for found in self.findings],
             "notes": list(self.notes),
             "calibration": self.calibration,
             "cost": self.cost,
@@ -116,20 +128,29 @@ class Diagnosis:
     @classmethod
     def from_json(cls, text: str) -> "Diagnosis":
         """Read back what `to_json` wrote; the curves are left empty."""
-        content = json.loads(text)
+        try:
+            return cls._of_plain(parse_json(text))
+        except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
+            why = error if isinstance(error, Unreadable) else f"{type(error).__name__}: {error}"
+            raise InputError(f"This is no diagnosis ({why}): give a diagnosis.json as LCD wrote it.") from None
+
+    @classmethod
+    def _of_plain(cls, content: Any) -> "Diagnosis":
         known = {each.name: each for each in HEADLINE}
         contrasts = tuple(known.get(each["name"]) or _undescribed(each) for each in content["contrasts"])
-        solved = content["solved_views"]
-        table = pd.DataFrame(content["tasks"])
-        if table.empty:
-            table = pd.DataFrame(columns=list(table_columns(contrasts, solved.values())))
-        numeric = [name for name in table if name not in (*GROUP, "task") and not name.endswith("status")]
+        solved = {str(name): str(view) for name, view in content["solved_views"].items()}
+        names = list(table_columns(contrasts, solved.values()))
+        table = pd.DataFrame(content["tasks"], columns=names)
+        words = (*KEYS, "validity")
+        numeric = [name for name in names if name not in words and not name.endswith("status")]
         table = table.astype(dict.fromkeys(numeric, float) | {"seeds": int})
         told = {key: content.get(key, {}) for key in ("calibration", "cost")}
-        thresholds = Thresholds(**content["thresholds"])
-        notes = tuple(content["notes"])
-        return cls(table, pd.DataFrame(), thresholds, notes, content["definition"], **told,
-                   contrasts=contrasts, solved=solved)  # fmt: skip
+        told["findings"] = tuple(
+            Finding(**found | {key: tuple(found[key]) for key in ("tasks", "group")}) for found in content["findings"]
+        )
+        thresholds, notes = Thresholds(**content["thresholds"]), tuple(content["notes"])
+        asked = {"contrasts": contrasts, "solved": solved}
+        return cls(table, pd.DataFrame(), thresholds, notes, content["definition"], **told, **asked)
 
     def save(self, folder: str | Path) -> dict[str, Path]:
         """Write `diagnosis.json` and `challenge.csv` into a folder, each whole or not at all."""
@@ -137,7 +158,7 @@ class Diagnosis:
         folder.mkdir(parents=True, exist_ok=True)
         paths = {"json": folder / "diagnosis.json", "csv": folder / "challenge.csv"}
         write_atomic(paths["json"], self.to_json() + "\n")
-        write_atomic(paths["csv"], self.table.to_csv(index=False, lineterminator="\n"))
+        write_atomic(paths["csv"], csv_text(self.table))
         return paths
 
 
@@ -147,6 +168,7 @@ def diagnose_curves(
     thresholds: Thresholds | None = None,
     definition: str = "paper",
     levels: Mapping[str, float] | None = None,
+    dynamics: Mapping[str, Sequence[str]] | None = None,
     contrasts: Sequence[Contrast] = HEADLINE,
 ) -> Diagnosis:
     """Tell what makes each task hard from held-out learning curves.
@@ -157,7 +179,7 @@ def diagnose_curves(
         Curves, one row an evaluation: at least the columns task, view, reward_p, seed, step and return_mean.
     ranges
         Task to (R_min, R_max), a random agent's return and the highest possible one. For tasks not in it: the
-        benchmark's own where the benchmark is registered, else the columns r_min and r_max.
+        columns r_min and r_max; where they are empty, the benchmark's own, if it is registered.
     thresholds
         When a task counts as unsolved, solved or without signal.
     definition
@@ -165,6 +187,8 @@ def diagnose_curves(
     levels
         Task to the nominal level of its intervals, where that is not 95 %: tasks that were looked at repeatedly need
         a higher one to keep 95 % (see `lcd.sequential`).
+    dynamics
+        Task to sentences on how its views differ as environments, where that was looked at; see `lcd.envs.lockstep`.
     contrasts
         What is asked of each task; φ and ψ always are.
 
@@ -177,7 +201,7 @@ def diagnose_curves(
         seeds) and final_<condition> (interquartile mean over seeds of the last return), phi_rank and psi_rank (1 is
         the hardest task of the group), each with _low and _high; perception_level and reward_level (how hard the
         task was made, where that is known); seeds, steps, status, phi_status and psi_status (why a score is
-        missing, or "ok").
+        missing, or "ok"); validity (the keys of the findings that concern the task, or "ok").
 
     Notes
     -----
@@ -208,9 +232,10 @@ def diagnose_curves(
     table["status"] = table["status"].mask((table["status"] == "ok") & scaled.any(axis=1), reason)
     calibration = calibrate(table, samples[PERCEPTION.name], GROUP, thresholds.no_signal)
     notes = (*notes, *_unused_views(held_out, contrasts, solved))
-    return Diagnosis(
-        table, curves, thresholds, notes, definition, calibration, index=index, contrasts=contrasts, solved=solved
-    )
+    findings = check_validity(table, held_out, GROUP, dynamics)
+    table["validity"] = validity_column(table, findings, GROUP)
+    asked = {"findings": findings, "index": index, "contrasts": contrasts, "solved": solved}
+    return Diagnosis(table, curves, thresholds, notes, definition, calibration, **asked)
 
 
 def solved_views(curves: pd.DataFrame) -> dict[str, str]:
@@ -289,11 +314,18 @@ def _held_out(
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Held-out curves, all curves, sentences."""
     curves, notes = attach_ranges(check_curves(dataframe), ranges)
-    curves["normalised"] = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
+    curves["normalised"] = normalised(curves)
     held_out = curves[curves["split"] == "eval"]
     if held_out.empty:
         raise InputError("The curves have no row with split 'eval': scores need held-out returns.")
     return held_out, curves, notes
+
+
+def statuses_told(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What keeps a row's scores back: (φ, ψ or nothing for both, status), or the row's "ok" alone."""
+    of_scores = [(sign, row[f"{score}_status"]) for score, sign in SIGNS.items()]
+    further = [(sign, status) for sign, status in of_scores if status not in ("ok", row["status"])]
+    return further if further and row["status"] == "ok" else [("", row["status"]), *further]
 
 
 def conditions_at(contrasts: Sequence[Contrast], views: Iterable[str]) -> dict[str, Condition]:
@@ -316,7 +348,7 @@ def table_columns(contrasts: Sequence[Contrast] = HEADLINE, solved: Iterable[str
     measures = (*(f"auc_{name}" for name in conditions), *(f"final_{name}" for name in conditions))
     bounded = (name + end for name in (*scores, *measures) for end in ENDS)
     statuses = (f"{name}_status" for name in names)
-    return (*KEYS, *bounded, "perception_level", "reward_level", "seeds", "steps", "status", *statuses)
+    return (*KEYS, *bounded, "perception_level", "reward_level", "seeds", "steps", "status", *statuses, "validity")
 
 
 def _scale(table: pd.DataFrame, score: str) -> None:

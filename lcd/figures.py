@@ -22,6 +22,7 @@ from lcd.curve_index import Curve
 from lcd.diagnosis import GROUP, Diagnosis
 from lcd.files import write_atomic
 from lcd.statistics import mean_interval
+from lcd.validity import withheld
 
 INK, MUTED, GRID = "#1f2933", "#64707d", "#d9dee4"
 # Okabe and Ito's colours for a set of values, one hue from dark to light for amounts; dashes tell the lines apart
@@ -125,14 +126,18 @@ def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: float 
     axes.set_ylabel("ψ  reinforcement-learning challenge  →", loc="top")
     for line in (axes.axvline, axes.axhline):
         line(threshold, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-    _name_quadrants(axes)
+    if placed.empty or not placed["validity"].map(withheld).all():
+        _name_quadrants(axes)
     for _, row in placed.iterrows():
         _point(axes, row, limits)
+    if placed["validity"].map(withheld).any():
+        axes.plot([], [], "o", color=MUTED, mfc="white", label="class withheld")
     if placed.empty:
         axes.text(0.5, 0.5, "No task has both scores", transform=axes.transAxes, ha="center", color=MUTED)
     if (placed["status"] == "ceiling").any():
         axes.plot([], [], "^", color=POINT, mfc="white", label="solved at once (ceiling)")
-        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, fontsize=8.5)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, fontsize=8.5, ncols=2)
     if listed:
         figure.supxlabel("\n".join(listed), x=0.02, ha="left", fontsize=8, color=MUTED)
     _label_points(figure, axes, placed)
@@ -280,8 +285,9 @@ def _point(axes: Axes, row: pd.Series, limits: list[tuple[float, float]]) -> Non
                 place = (limit, at[1]) if axis == 0 else (at[0], limit)
                 axes.plot(*place, mark, color=POINT, alpha=0.8, markersize=6, clip_on=False, zorder=3)
     ceiling = row["status"] == "ceiling"
-    face = "white" if ceiling else POINT
-    axes.plot(*at, "^" if ceiling else "o", color=POINT, markerfacecolor=face, markersize=7.5, zorder=4)
+    unsure = withheld(row["validity"])
+    colour, face = MUTED if unsure else POINT, "white" if ceiling or unsure else POINT
+    axes.plot(*at, "^" if ceiling else "o", color=colour, markerfacecolor=face, markersize=7.5, zorder=4)
 
 
 def _label_points(figure: Figure, axes: Axes, placed: pd.DataFrame) -> None:

@@ -1,28 +1,122 @@
-"""Writing files so that nobody ever finds half of one."""
+"""Writing files so that nobody ever finds half of one, and telling whether one has changed."""
 
 import contextlib
+import errno
+import fcntl
+import hashlib
 import os
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
+
+from lcd.envs.errors import InputError
+
+UNFINISHED = ".partial"
+"""How the names of files end that are still written; they are hidden, too."""
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+"""What the system says when a disk takes no more of what is written."""
 
 
 def write_atomic(path: str | Path, content: str | bytes) -> None:
     """Write a file so that a reader, a crash or a power cut sees the old content or the new, never a part of it."""
+    with replacing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of `path` once it is on the disk; an error leaves the old one."""
     path = Path(path)
-    data = content.encode() if isinstance(content, str) else content
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         # mkstemp makes files that only their owner may read.
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+        # What is half written would take the room that whatever else must be written needs.
+        with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+    sync(path.parent)
+
+
+def make_folder(path: str | Path) -> None:
+    """Make a folder, and those above it, so that a power cut does not lose it with what is written into it later."""
+    path = Path(path)
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    path.mkdir(exist_ok=True)
+    sync(path.parent)
+
+
+def remove_unfinished(folder: str | Path) -> None:
+    """Delete what processes that were killed while they wrote have left below a folder; nobody may write there now."""
+    for path in Path(folder).rglob(f".*{UNFINISHED}"):
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def locked(path: str | Path, sentence: str, wait_s: float = 0.0) -> Iterator[None]:
+    """Hold an exclusive lock on a file or a folder; the system releases it when the process ends, however it ends.
+
+    path: a folder, which must be there, or a file, which is made.
+    sentence: the `InputError` when another process holds it for longer than `wait_s`.
+    """
+    handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+    try:
+        end = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise InputError(sentence) from None
+                time.sleep(0.05)
+        # Whoever held it may have removed it, so that the next one makes another.
+        if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(handle)):
+            raise InputError(sentence)
+        yield
+    finally:
+        os.close(handle)
+
+
+def sync(path: str | Path) -> None:
+    """See onto the disk what a file holds, or what was made, renamed or removed in a folder.
+
+    Without it a power cut may undo that a file was made or renamed.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def full_disk(error: BaseException) -> OSError | None:
+    """The system's own word that a disk takes no more, which a library's error may hide.
+
+    error: what was raised, maybe while that word was being handled.
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError) and seen.errno in FULL:
+            return seen
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def sha256_of(path: str | Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _umask() -> int:

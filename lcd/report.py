@@ -20,7 +20,7 @@ from lcd.analysis_figures import analysis_figures
 from lcd.calibration_figures import calibration_figures
 from lcd.contrasts import DEFINITIONS, HEADLINE, PERCEPTION
 from lcd.curves import CURVE
-from lcd.diagnosis import GROUP, Diagnosis
+from lcd.diagnosis import GROUP, Diagnosis, statuses_told
 from lcd.figures import all_figures, data_uri, draw_svg, save_figure, styles
 from lcd.files import write_atomic
 from lcd.judging import STATUSES
@@ -28,6 +28,7 @@ from lcd.pages import duration, score
 from lcd.statistics import METHOD
 from lcd.transfer import MEASURES, Transfer
 from lcd.transfer_figures import transfer_figures
+from lcd.validity import distrusted, withheld
 
 Pictures = Mapping[str, Mapping[str, bytes]]
 """Task to view to what it shows, as the content of a PNG file."""
@@ -141,8 +142,9 @@ def reading(rows: pd.DataFrame) -> list[str]:
     scored = rows[rows["phi"].notna() & rows["psi"].notna()]
     count = f"{len(scored)} of {len(rows)} tasks" if len(rows) > 1 else "One task"
     sentences = [f"{count} could be placed on both scales." if len(rows) > 1 else f"{count} was trained."]
+    trusted = rows[~rows["validity"].map(distrusted).astype(bool)]
     for name, sign, words in (("phi", "φ", "see"), ("psi", "ψ", "learn from reward")):
-        placed = rows[rows[name].notna()]
+        placed = trusted[trusted[name].notna()]
         if placed.empty:
             continue
         hardest, easiest = placed.loc[placed[name].idxmax()], placed.loc[placed[name].idxmin()]
@@ -166,7 +168,7 @@ def reading(rows: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def verdict(classes: pd.DataFrame, tasks: int) -> str:
+def verdict(classes: pd.DataFrame, tasks: int, untold: int = 0) -> str:
     """The one sentence for who reads no other.
 
     Parameters
@@ -175,6 +177,8 @@ def verdict(classes: pd.DataFrame, tasks: int) -> str:
         The taxonomy's rows of one group.
     tasks
         How many tasks were trained.
+    untold
+        How many tasks have both scores and a class that is withheld.
     """
     count = classes["class"].value_counts()
     told_of = [
@@ -183,9 +187,15 @@ def verdict(classes: pd.DataFrame, tasks: int) -> str:
         if name in count
     ]
     if not told_of:
-        return "No task could be scored on both scales yet."
-    left = f"; {tasks - len(classes)} could not be placed" if tasks > len(classes) else ""
-    return f"Of {tasks} tasks, {listed(told_of)}{left}."
+        return (
+            "These scores cannot be trusted: no task is called hard or easy."
+            if untold
+            else "No task could be scored on both scales yet."
+        )
+    left = tasks - len(classes) - untold
+    rest = [f"the class of {untold} is withheld"] if untold else []
+    rest += [f"{left} could not be placed"] if left else []
+    return f"Of {tasks} tasks, {'; '.join([listed(told_of), *rest])}."
 
 
 _IN_WORDS = {
@@ -220,10 +230,11 @@ def _group(
 ) -> dict[str, Any]:
     mine = classes[(classes[list(GROUP)] == list(key)).all(axis=1)] if len(classes) else classes
     kinds = {row["task"]: row for _, row in mine.iterrows()}
+    untold = rows[rows["phi"].notna() & rows["psi"].notna() & rows["validity"].map(withheld)]
     return {
         "figure": f"challenge-{place}",
         "name": dict(zip(GROUP, key, strict=True)),
-        "verdict": verdict(mine, len(rows)),
+        "verdict": verdict(mine, len(rows), len(untold)),
         "certainty": _certainty(mine),
         "reading": reading(rows),
         "tiles": [
@@ -236,7 +247,7 @@ def _group(
             {"figure": f"curves-{index}", "class": kinds[row["task"]]["class"] if row["task"] in kinds else ""}
             | {"sure": kinds[row["task"]]["sure"] if row["task"] in kinds else np.nan}
             | {"advice": advice.loc[index].to_dict(), "pictures": _pictures(pictures.get(row["task"], {}))}
-            | {"place": f"task-{index}"}
+            | {"place": f"task-{index}", "withheld": withheld(row["validity"]), "statuses": statuses_told(row)}
             | row
             for index, row in rows.to_dict("index").items()
         ],

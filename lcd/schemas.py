@@ -44,7 +44,20 @@ class LauncherConfig:
     name: str = field(default="local", metadata=_doc("the launcher"))
     workers: Any = field(default="auto", metadata=_doc("runs at the same time; auto: one a usable core", least=1))
     threads: int = field(default=1, metadata=_doc("threads of each worker", least=1))
-    grace: int = field(default=60, metadata=_doc("seconds to keep what is trained after SIGTERM or SIGUSR1", least=0))
+    grace: int = field(default=60, metadata=_doc("seconds to keep what is trained after a signal to stop", least=0))
+
+
+@dataclass
+class DeadlinesConfig:
+    """Seconds after which a run that makes no progress fails; the other runs go on."""
+
+    start: int = field(
+        default=1800, metadata=_doc("from a run's start to its first step: imports, environments, networks", least=1)
+    )
+    heartbeat: int = field(
+        default=1800, metadata=_doc("from a step of all environments, or an update, to the next one", least=1)
+    )
+    episode: int = field(default=3600, metadata=_doc("of an evaluation in which no episode ends", least=1))
 
 
 @dataclass
@@ -139,6 +152,7 @@ class DiagnoseConfig:
     stopping: StoppingConfig = field(default_factory=StoppingConfig)
     definition: str = field(default="paper", metadata=DEFINITION)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
@@ -161,6 +175,7 @@ class TrainConfig:
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
     budget: str = field(default="cpu", metadata=BUDGET)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     curriculum: Any = field(
         default=None, metadata=_doc("tasks learned one after the other, in place of task: [[task,steps],…], or a file")
@@ -187,9 +202,19 @@ class ReportConfig:
         default=None, metadata=_doc("a second study or file, to compare with; against= may be left out")
     )
     tables: list[str] = field(default_factory=list, metadata=_doc("further formats of all tables: markdown, latex"))
+    ranges: Any = field(
+        default=None, metadata=_doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
+    )
     threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     out: str | None = field(default=None, metadata=_doc("folder of the report; null: in the study, beside the file"))
     definition: str = field(default="paper", metadata=DEFINITION)
+
+
+@dataclass
+class VerifyConfig:
+    """Check that a study's files are what its runs left: configs, curves, checkpoints, sources, diagnosis."""
+
+    path: str | None = field(default=None, metadata=_doc("study folder; path= may be left out"))
 
 
 @dataclass
@@ -197,6 +222,9 @@ class PowerConfig:
     """Say how many seeds and steps it takes to tell the scores of a study's tasks apart."""
 
     path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    ranges: Any = field(
+        default=None, metadata=_doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
+    )
     definition: str = field(default="paper", metadata=_doc("of φ and ψ", DEFINITION_NAMES))
     power: float = field(default=0.8, metadata=_doc("wanted probability of finding a difference"))
     alpha: float = field(default=0.05, metadata=_doc("probability of finding one that is not there"))
@@ -235,6 +263,7 @@ class MeasureConfig:
     videos: int = field(
         default=16, metadata=_doc("objectness: videos that choose maps, and as many that score", least=2)
     )
+    deadline: int = field(default=3600, metadata=_doc("seconds in which no episode ends until it fails", least=1))
     out: str | None = field(default=None, metadata=_doc("objectness: folder of the table and the sheets; null: none"))
 
 
@@ -300,6 +329,7 @@ class PretrainConfig:
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
     pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     tasks: list[str] | None = field(
         default=None, metadata=_doc("tasks that are filmed; null: those that the benchmark calls moving, or all")
@@ -359,6 +389,7 @@ class SweepConfig:
     experiment: ExperimentConfig = field(default_factory=ExperimentConfig)
     quick: bool = field(default=False, metadata=_doc("the small variant, in minutes"))
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
@@ -373,6 +404,7 @@ SCHEMAS: dict[str, type] = {
     "sweep": SweepConfig,
     "report": ReportConfig,
     "power": PowerConfig,
+    "verify": VerifyConfig,
     "view": ViewConfig,
     "measure": MeasureConfig,
     "list": ListConfig,

@@ -1,4 +1,6 @@
-"""How a process is told to stop: by SIGTERM or SIGUSR1, which clusters send ahead of a time limit.
+"""How a process is told to stop: by SIGTERM or SIGUSR1, which clusters send ahead of a time limit, or by SIGHUP.
+
+SIGHUP comes when the terminal goes away; a process that was started to outlive it (nohup) goes on.
 
 A command or a worker that was stopped ends with `CONTINUE_ME`; the same command goes on from what it kept. A process
 that is at something which is worth finishing says so by `patiently`: it is then asked, not interrupted, and looks at
@@ -16,7 +18,7 @@ from typing import Any
 
 CONTINUE_ME = os.EX_TEMPFAIL if hasattr(os, "EX_TEMPFAIL") else 75
 """The exit status of what was stopped and may be continued (EX_TEMPFAIL of sysexits.h, 75)."""
-SIGNALS = (signal.SIGTERM, *([signal.SIGUSR1] if hasattr(signal, "SIGUSR1") else []))
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGUSR1") if hasattr(signal, name))
 
 _patient = False
 _asked = False
@@ -30,7 +32,9 @@ def listen() -> None:
     """Take the signals in from now on; of use in a process's main thread only."""
     if threading.current_thread() is threading.main_thread():
         for number in SIGNALS:
-            signal.signal(number, _stop)
+            # nohup has this one ignored.
+            if signal.Signals(number).name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, _stop)
 
 
 @contextlib.contextmanager
@@ -48,7 +52,7 @@ def patiently() -> Iterator[None]:
 
 def asked() -> bool:
     """Has a signal come since `patiently` began?"""
-    return _asked
+    return _patient and _asked
 
 
 def _stop(*_: Any) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +11,7 @@ from lcd.analyses import Analysis
 from lcd.analyses.analysis import shown_columns, told
 from lcd.diagnosis import Diagnosis
 from lcd.files import write_atomic
+from lcd.spreadsheets import csv_text
 
 FORMATS = ("markdown", "latex")
 ENDINGS = {"markdown": "md", "latex": "tex"}
@@ -20,6 +21,10 @@ LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "φ": r"$\phi$", "ψ": r"$\psi$", "−": "$-$", "–": "--",
     "<": "$<$", ">": "$>$",
 }  # fmt: skip
+LATEX_OPTIONS = {"[": "{[}", "]": "{]}", "*": "{*}"}
+"""What a row that begins with it would give to the end of the row before."""
+MARKDOWN = {sign: f"\\{sign}" for sign in "\\`*_[]|~"} | {"&": "&amp;", "<": "&lt;", ":": "&#58;", "@": "&#64;"}
+"""What makes markup, cells, entities, or links of what looks like an address."""
 
 
 def save_tables(
@@ -30,7 +35,7 @@ def save_tables(
     content = {analysis.key: _plain(analysis) for analysis in analyses}
     files = {folder / "analyses.json": json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"}
     for analysis in analyses:
-        files[folder / f"{analysis.key}.csv"] = analysis.table.to_csv(index=False, lineterminator="\n")
+        files[folder / f"{analysis.key}.csv"] = csv_text(analysis.table)
     named = [("scores", "Scores", scores(diagnosis)), *((a.key, a.title, a.table) for a in analyses)]
     for kind in formats:
         write = {"markdown": markdown, "latex": latex}[kind]
@@ -52,32 +57,41 @@ def scores(diagnosis: Diagnosis) -> pd.DataFrame:
 def markdown(table: pd.DataFrame, title: str) -> str:
     """A table in GitHub's Markdown."""
     names = shown_columns(table)
-    rows = [[told(row, name) for name in names] for _, row in table.iterrows()]
-    lines = [names, ["---"] * len(names), *rows]
-    return f"**{title}**\n\n" + "".join(f"| {' | '.join(map(_markdown_cell, line))} |\n" for line in lines)
+    lines = [list(map(_markdown, names)), ["---"] * len(names), *_cells(table, names, _markdown, {"<": "&lt;"})]
+    return f"**{_markdown(title)}**\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def latex(table: pd.DataFrame, title: str) -> str:
     """A table for LaTeX, with rules of the package booktabs."""
     names = shown_columns(table)
-    rows = [[told(row, name) for name in names] for _, row in table.iterrows()]
     numeric = [not isinstance(table[name].iloc[0], str) if len(table) else False for name in names]
     lines = [rf"\begin{{tabular}}{{{''.join('r' if number else 'l' for number in numeric)}}}", r"\toprule"]
-    lines += [" & ".join(map(_latex_cell, names)) + r" \\", r"\midrule"]
-    lines += [" & ".join(map(_latex_cell, row)) + r" \\" for row in rows]
+    lines += [" & ".join(map(_latex, names)) + r" \\", r"\midrule"]
+    lines += [" & ".join(row) + r" \\" for row in _cells(table, names, _latex, LATEX)]
     return f"% {' '.join(title.split())}\n" + "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
-def _markdown_cell(text: object) -> str:
-    """What a name holds must not end a cell or become markup."""
-    found = str(text)
-    for sign in ("\\", "`", "*", "_", "[", "<", "|"):
-        found = found.replace(sign, "\\" + sign) if sign != "<" else found.replace("<", "&lt;")
-    return found.replace("\\[", "[") if found[:1].isdigit() or found[:1] in "−–" else found
+def _cells(
+    table: pd.DataFrame, names: Sequence[str], name: Callable[[str], str], signs: Mapping[str, str]
+) -> Iterator[list[str]]:
+    """The cells row by row: texts are names, which must not become markup; of numbers only some signs are replaced."""
+    for _, row in table.iterrows():
+        yield [
+            name(told(row, column)) if isinstance(row[column], str) else _replaced(told(row, column), signs)
+            for column in names
+        ]
 
 
-def _latex_cell(text: object) -> str:
-    return "".join(LATEX.get(letter, letter) for letter in str(text))
+def _markdown(name: object) -> str:
+    return _replaced(" ".join(str(name).split()), MARKDOWN).replace("www.", "www&#46;")
+
+
+def _latex(name: object) -> str:
+    return _replaced(" ".join(str(name).split()), LATEX | LATEX_OPTIONS)
+
+
+def _replaced(text: str, signs: Mapping[str, str]) -> str:
+    return "".join(signs.get(letter, letter) for letter in text)
 
 
 def _plain(analysis: Analysis) -> dict[str, object]:

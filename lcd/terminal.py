@@ -13,8 +13,9 @@ from rich.text import Text
 
 from lcd.analyses.analysis import Analysis, told
 from lcd.contrasts import HEADLINE, PERCEPTION, REWARD, Contrast
-from lcd.diagnosis import GROUP, Diagnosis
+from lcd.diagnosis import GROUP, Diagnosis, statuses_told
 from lcd.transfer import Transfer
+from lcd.validity import ERROR, withheld
 
 NARROW_NAME = 22
 MOST_ROWS = 24
@@ -60,6 +61,18 @@ def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
         for _, row in rows.iterrows():
             table.add_row(*_terminal_row(row, asked, areas, narrow))
     return table
+
+
+def validity_text(diagnosis: Diagnosis) -> Text | None:
+    """What keeps scores from being trusted, as it stands above all tables; None where nothing does."""
+    if not diagnosis.findings:
+        return None
+    kinds = {ERROR: ("Class withheld: ", "bold red")}
+    lines = []
+    for severity, sentence in diagnosis.warnings:
+        kind, style = kinds.get(severity, ("Warning: ", "yellow"))
+        lines.append(Text.assemble((kind, style), sentence))
+    return Text("\n").join(lines)
 
 
 def transfer_table(transfer: Transfer) -> Table:
@@ -150,4 +163,7 @@ def _terminal_row(row: pd.Series, asked: Sequence[Contrast], columns: list[_Area
     # From Text, not markup, because names come from files.
     name = "\n".join(textwrap.wrap(row["task"], NARROW_NAME)) if narrow else row["task"]
     scores = [score(each.name if each in HEADLINE else f"{each.name}_raw") for each in asked]
-    return [Text(name), *scores, *cells, Text(row["status"].replace("_", " "))]
+    states = [f"{sign} {status}".strip().replace("_", " ") for sign, status in statuses_told(row)]
+    if withheld(row["validity"]):
+        states = [*(state for state in states if state != "ok"), "class withheld"]
+    return [Text(name), *scores, *cells, Text("\n".join(states))]

@@ -5,6 +5,7 @@ R[i, j] is the normalised held-out return on task j after stage i of a curriculu
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lcd.curves import PHASE, attach_ranges
+from lcd.curves import PHASE, Range, attach_ranges, normalised
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
 from lcd.statistics import bootstrap
@@ -86,16 +87,18 @@ def split_phases(curves: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return curves[~phased].reset_index(drop=True), curves[phased].reset_index(drop=True)
 
 
-def transfers(curves: pd.DataFrame) -> list[Transfer]:
-    """The outcome of every curriculum in checked curves, normalised by their ranges, else by the benchmark's.
+def transfers(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = None) -> list[Transfer]:
+    """The outcome of every curriculum in checked curves.
 
     Parameters
     ----------
     curves
         Rows with the column `phase`.
+    ranges
+        As `lcd.curves.attach_ranges` takes them.
     """
-    held_out = attach_ranges(curves[curves["split"] == "eval"])[0]
-    held_out["normalised"] = (held_out["return_mean"] - held_out["r_min"]) / (held_out["r_max"] - held_out["r_min"])
+    held_out = attach_ranges(curves[curves["split"] == "eval"], ranges)[0]
+    held_out["normalised"] = normalised(held_out)
     return [
         _transfer(dict(zip(CURRICULUM, key, strict=True)), rows)
         for key, rows in held_out.groupby(list(CURRICULUM), sort=True)
@@ -141,6 +144,7 @@ def save_transfers(path: Path, found: list[Transfer]) -> None:
 
 
 def _transfer(key: dict[str, Any], rows: pd.DataFrame) -> Transfer:
+    _refuse_two_phases(rows)
     moments = rows.drop_duplicates("step").sort_values("step")
     stages, ends = _stages(moments)
     tasks = tuple(dict.fromkeys([*stages, *sorted(rows["task"].unique())]))
@@ -160,6 +164,16 @@ def _transfer(key: dict[str, Any], rows: pd.DataFrame) -> Transfer:
     of_seeds = [gem_measures(of_seed, columns) for of_seed in returns]
     measures = {name: _with_interval(np.array([found[name] for found in of_seeds])) for name in MEASURES}
     return Transfer(key, stages, tasks, ends, returns, measures, rows)
+
+
+def _refuse_two_phases(rows: pd.DataFrame) -> None:
+    twice = rows.duplicated(["seed", "step", "task"])
+    if twice.any():
+        row = rows.loc[twice.idxmax()]
+        raise InputError(
+            f"Seed {row['seed']} has two rows of task '{row['task']}' at step {row['step']:g}, in different phases: a "
+            "step at which one task's training ends belongs to that phase."
+        )
 
 
 def _stages(moments: pd.DataFrame) -> tuple[tuple[str, ...], tuple[float, ...]]:

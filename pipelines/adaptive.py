@@ -28,6 +28,7 @@ def recommend(cfg: DiagnoseConfig) -> dict[str, Any] | None:
     from lcd.analyses.taxonomy import recommendations, taxonomy
     from lcd.curves import read_curves
     from lcd.diagnosis import diagnose_curves
+    from lcd.validity import ERROR
 
     for key, names in (("agents", study.agents), ("frontends", study.frontends)):
         if not names:
@@ -36,7 +37,11 @@ def recommend(cfg: DiagnoseConfig) -> dict[str, Any] | None:
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]
     agents = sorted(set(plain["agent"]), key=lambda name: (name != study.agents[0], name))
     diagnosis = diagnose_curves(plain[plain["agent"] == agents[0]]) if agents else diagnose_curves(curves)
-    advice = recommendations(diagnosis, taxonomy(diagnosis, study.threshold))
+    classes = taxonomy(diagnosis, study.threshold)
+    untrusted = [sentence for severity, sentence in diagnosis.warnings if severity == ERROR]
+    if untrusted and classes.table.empty:
+        raise InputError(f"study.source={study.source} recommends nothing. {untrusted[0]}")
+    advice = recommendations(diagnosis, classes)
     hard = {
         "perception": advice["class"].isin(["perception", "both"]),
         "reward": advice["class"].isin(["reward", "both"]),

@@ -4,9 +4,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lcd.envs.errors import InputError
+from lcd import outputs
 from lcd.pipelines import store
 from lcd.schemas import ReportConfig
+
+PRODUCT = "comparison"
 
 
 def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, formats: list[str]) -> int:
@@ -15,24 +17,23 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
     from lcd.comparison import write_comparison
     from lcd.diagnosis import diagnose_curves
     from lcd.pipelines.report import finished_curves
+    from lcd.ranges import ranges_from
     from lcd.tables import save_tables
 
     names = _names(source, other)
-    studies = [store.Study(path) if (path / "study.yaml").is_file() else None for path in (source, other)]
-    first, second = (
-        diagnose_curves(finished_curves(path, study, console), definition=cfg.definition)
-        for path, study in zip((source, other), studies, strict=True)
-    )
-    found = against(first, second, names)
     folder = _folder(cfg, source, names)
-    try:
-        save_tables(folder / "tables", first, [found], formats)
-        page = write_comparison(folder, found, names)
-    except OSError as error:
-        raise InputError(f"out={folder} cannot be written ({error.strerror}): give a writable folder.") from None
+    outputs.check(folder, PRODUCT, inputs=[source, other])
+    studies = [store.Study(path) if (path / "study.yaml").is_file() else None for path in (source, other)]
+    curves = [finished_curves(path, study, console) for path, study in zip((source, other), studies, strict=True)]
+    ranges = ranges_from(cfg.ranges, {task for of_one in curves for task in of_one["task"]})
+    first, second = (diagnose_curves(of_one, ranges, definition=cfg.definition) for of_one in curves)
+    found = against(first, second, names)
+    with outputs.drafted(folder, PRODUCT, [source, other]) as draft:
+        save_tables(draft / "tables", first, [found], formats)
+        page = write_comparison(draft, found, names).name
     for sentence in found.says:
         console.print(sentence, highlight=False, soft_wrap=True, markup=False)
-    for name, path in (("comparison", page), ("tables", folder / "tables")):
+    for name, path in (("comparison", folder / page), ("tables", folder / "tables")):
         console.print(f"{name:<10} {path}", highlight=False, soft_wrap=True, markup=False)
     return 0
 
@@ -45,9 +46,6 @@ def _names(source: Path, other: Path) -> tuple[str, str]:
 
 def _folder(cfg: ReportConfig, source: Path, names: tuple[str, str]) -> Path:
     if cfg.out is not None:
-        out = Path(cfg.out).expanduser()
-        if out.exists() and not out.is_dir():
-            raise InputError(f"out={out} is a file: give a folder.")
-        return out
+        return Path(cfg.out).expanduser()
     plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in f"against-{names[1]}")
     return source / plain if source.is_dir() else source.with_name(f"{source.stem}-{plain}")

@@ -1,8 +1,6 @@
 """A run's checkpoint: data only, written beside the last good one, and what a start finds of it."""
 
-import contextlib
 import logging
-import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,11 +9,14 @@ import torch
 from lightning.fabric.plugins import TorchCheckpointIO
 
 from lcd.envs.errors import InputError
+from lcd.files import full_disk, replacing
 
 STEP = "lcd_step"
 """The checkpoint's key for the environment steps of a seed; Lightning's own count is of optimiser steps."""
 WORLD = "lcd_processes"
 """The checkpoint's key for the number of processes that train the run."""
+CURVE = "lcd_curve"
+"""The checkpoint's key for the digest of the curve's rows up to its step."""
 PARTS = {STEP, "state_dict", "optimizer_states", "loops", "callbacks", "pytorch-lightning_version"}
 """What a checkpoint must hold to be continued."""
 
@@ -26,29 +27,22 @@ class AtomicCheckpoints(TorchCheckpointIO):
     """Writes a checkpoint beside the last good one and then takes its place."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        partial = Path(f"{path}.partial")
+        # Lightning's own way makes a copy in memory first, which for a large checkpoint may not be there.
+        save(checkpoint, path)
+
+
+def save(content: dict[str, Any], path: str | Path) -> None:
+    """Write a checkpoint that is there as a whole or not at all."""
+    with replacing(path) as file:
         try:
-            # Lightning's own way makes a copy in memory first, which for a large checkpoint may not be there.
-            with partial.open("wb") as file:
-                torch.save(checkpoint, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-        except BaseException:
-            # What is half written would take the room that whatever else must be written needs.
-            with contextlib.suppress(OSError):
-                partial.unlink()
+            torch.save(content, file)
+        except Exception as error:
+            # Where a write fails torch closes its archive and complains of what it finds there, not of the disk.
+            if (full := full_disk(error)) is not None:
+                raise full from None
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
             raise
-        _sync(partial.parent)
-
-
-def _sync(folder: Path) -> None:
-    """See a renamed file onto the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def reached_step(checkpoint: Path, world: int) -> int | None:
@@ -71,6 +65,14 @@ def reached_step(checkpoint: Path, world: int) -> int | None:
     warnings.warn(f"{checkpoint.name} of run {checkpoint.parts[-3]} is unreadable: training it anew.", stacklevel=2)
     logger.debug("unreadable checkpoint", exc_info=error)
     return None
+
+
+def kept_curve(checkpoint: Path) -> str | None:
+    """The digest of the rows that belong to a checkpoint; None where it was not kept or cannot be read."""
+    try:
+        return torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True).get(CURVE)
+    except Exception:  # whatever is wrong with a file, torch says it in its own way
+        return None
 
 
 def _refuse_other_number(checkpoint: Path, before: int, now: int) -> None:

@@ -2,23 +2,23 @@
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from lcd import budgets
+from lcd import budgets, outputs
 from lcd.config import choices, compose
 from lcd.envs.errors import InputError
-from lcd.pipelines import adaptive, dry_run, runs, stopping, store
-from lcd.pipelines.launch import Call, Outcome, at_once, launch
+from lcd.pipelines import adaptive, determinism, dry_run, dynamics, runs, sources, stopping, store
+from lcd.pipelines.launch import Call, Outcome, at_once, launch, launchers
 from lcd.pipelines.parts import asked_for
 from lcd.pipelines.pictures import take_pictures
 from lcd.pipelines.progress import Progress, label
-from lcd.pipelines.report import Telling, publish
+from lcd.pipelines.report import FILES, PRODUCT, Telling, publish
+from lcd.pipelines.track import usable
 from lcd.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
 from lcd.signals import Stopped
 
@@ -39,12 +39,15 @@ def ablate(cfg: DiagnoseConfig) -> int:
 def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
     run_configs = runs.expand(cfg)
+    check_trainable(cfg, run_configs)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
     if cfg.dry_run:
         return dry_run.tell(run_configs, cfg, default_out(cfg), console)
+    determinism.refuse_chance(store.missing(default_out(cfg), run_configs))
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
+        outputs.check(study.diagnosis_dir, PRODUCT, FILES)
         if cfg.stopping.name == "auto":
             tasks = list(dict.fromkeys(config["task"] for config in run_configs))
             trained = stopping.rounds(cfg, study, tasks, lambda part: _trained(part, cfg, study, console), console)
@@ -52,18 +55,23 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
             trained = _trained(cfg, cfg, study, console)
         if not trained:
             return 1
-        take_pictures(study, study.runs())
-        if (chosen := adaptive.recommend(cfg)) is not None:
-            study.note(recommended=chosen)
-        publish(
-            study.path,
-            study.diagnosis_dir,
-            console,
-            study=study,
-            tracker=asdict(cfg.tracker),
-            how=Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first),
-        )
+        finish(cfg, study, console, first)
     return 0
+
+
+def finish(cfg: DiagnoseConfig, study: store.Study, console: Console, first: str | None = None) -> None:
+    """What comes after training: pictures of the tasks, diagnosis and report."""
+    take_pictures(study, runs.expand(cfg))
+    if (chosen := adaptive.recommend(cfg)) is not None:
+        study.note(recommended=chosen)
+    publish(
+        study.path,
+        study.diagnosis_dir,
+        console,
+        study=study,
+        tracker=usable(asdict(cfg.tracker))[0],
+        how=Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first),
+    )
 
 
 def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
@@ -74,6 +82,7 @@ def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, cons
     """
     wanted = study.ask(request(cfg), runs.expand(part))
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
+    dynamics.compare(study, wanted, console)
     return not any(outcome.error for outcome in train_missing(cfg, study, wanted, console))
 
 
@@ -109,6 +118,18 @@ def _usual(cfg: DiagnoseConfig) -> dict[str, Any] | None:
     return None
 
 
+def check_trainable(
+    cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, run_configs: Iterable[dict[str, Any]]
+) -> None:
+    """Refuse what would fail for every run, before anything is written."""
+    launchers.resolve(cfg.launcher.name)
+    # Another launcher's workers may be on machines that have other devices.
+    if cfg.launcher.name == "local":
+        runs.check_device(device_of(cfg))
+    for config in run_configs:
+        runs.check_share(*runs.agent_of(config), device_of(cfg))
+
+
 def train_missing(
     cfg: DiagnoseConfig | SweepConfig | TrainConfig | PretrainConfig,
     study: store.Study,
@@ -123,16 +144,17 @@ def train_missing(
     train: `module:function` with the arguments of `lcd.pipelines.train.train_run`; None is that one.
     """
     missing = [each for each in wanted if not each.done]
-    device, tracker = device_of(cfg), asdict(cfg.tracker)
+    device = device_of(cfg)
+    tracker, of_tracker = usable(asdict(cfg.tracker))
+    if missing and of_tracker is not None:
+        console.print(of_tracker, highlight=False, soft_wrap=True, markup=False)
+    name = cfg.launcher.name
+    launcher = {name: sources.hashes_of(name)} if launchers.names_code(name) else {}
     for each in missing:
-        runs.check_share(*runs.agent_of(each.config), device)
-    if missing and cfg.tracker.name == "wandb" and find_spec("wandb") is None:
-        console.print("W&B is not installed (pip install wandb): the study is not mirrored.", highlight=False)
-    for each in missing:
-        each.update(state=store.QUEUED, error=None)
+        each.update(state=store.QUEUED, error=None, launcher=launcher)
     if sentence := _told(cfg, missing):
         console.print(sentence, highlight=False, soft_wrap=True)
-    order = sorted(missing, key=lambda each: -each.config["steps"] * len(each.config["seeds"]))
+    order = sorted(missing, key=lambda each: store.longest_first(each.config))
     calls = [
         Call((train or TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order
     ]
@@ -145,6 +167,7 @@ def train_missing(
             workers=cfg.launcher.workers,
             threads=cfg.launcher.threads,
             grace=cfg.launcher.grace,
+            deadlines=cfg.deadlines,
             **({"processes": device["devices"]} if device["devices"] > 1 else {}),
         )
     for each, outcome in zip(order, outcomes, strict=True):

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
+from lcd.files import replacing
+
 TILE_INCHES = 0.9
 
 
@@ -50,6 +52,5 @@ def save_sheet(path: Path, names: Sequence[str], seen: Mapping[str, Tensor], tit
             axis.imshow(image, interpolation="nearest", **({"vmin": 0, "vmax": 1} if image.ndim == 2 else {}))
             axis.set_xticks([])
             axis.set_yticks([])
-    partial = path.with_suffix(".partial.png")
-    figure.savefig(partial, dpi=110)
-    partial.replace(path)
+    with replacing(path) as file:
+        figure.savefig(file, format="png", dpi=110)

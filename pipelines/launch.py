@@ -54,7 +54,7 @@ def launch(
     name: a registered launcher.
     function: `module:function`, imported where the calls are made.
     watch: called a few times a second by the launching process, to show progress.
-    knobs: the launcher's own settings (local: workers, threads, grace, processes).
+    knobs: the launcher's own settings (local: workers, threads, grace, processes, deadlines).
     Returns the outcomes in the order of `calls`.
     """
     return launchers.resolve(name)(function, calls, watch=watch, **knobs)

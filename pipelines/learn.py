@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
 from gymnasium.vector import VectorEnv
 
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.learner import Learner, spaces_for
 from lcd.envs.errors import InputError
+from lcd.files import make_folder
+from lcd.pipelines.checkpoint import CURVE, kept_curve, save
 from lcd.pipelines.record import CurveFile
-from lcd.pipelines.store import DONE, RUNNING, read_status, update_status
+from lcd.pipelines.store import RUNNING, finish, read_status, update_status
 from lcd.pipelines.track import open_tracker
 
 REPORT_EVERY_S = 0.5
@@ -53,11 +53,12 @@ def learn_run(
     curve = CurveFile(folder / "curve.csv")
     kept = _finished(curve, run_config) if learner.one_by_one else curve.cut(-1)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
-    update_status(folder, state=RUNNING, step=0, steps=run_config["steps"], error=None)
+    device = str(learner.device)
+    update_status(folder, state=RUNNING, step=0, steps=run_config["steps"], device=device, error=None)
     tracked.log_rows(kept)
     done = {int(row["seed"]) for row in kept}
     groups = [[seed] for seed in seeds if seed not in done] if learner.one_by_one else [seeds]
-    (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+    make_folder(folder / "checkpoints")
     started = time.perf_counter()
     step = run_config["steps"]
     for group in groups:
@@ -66,14 +67,18 @@ def learn_run(
         step = session.train(learner, config, group, environments)
     wall = round(time.perf_counter() - started, 3)
     tracked.finish({"steps": step, "wall_s": wall})
-    update_status(folder, state=DONE, step=step, steps=step, wall_s=wall)
+    finish(folder, step=step, steps=step, wall_s=wall)
 
 
 def _finished(curve: CurveFile, run_config: dict[str, Any]) -> list[dict[str, str]]:
-    """The rows of the seeds whose curves reach the end; all others are cut off."""
+    """The rows of the seeds whose curves reach the end and whose checkpoints are there; all others are cut off."""
     rows = curve.cut(1 << 62)
     ends = {row["seed"] for row in rows if row["split"] == "eval" and int(row["step"]) >= run_config["steps"]}
-    rows = [row for row in rows if row["seed"] in ends]
+    kept = {seed for seed in ends if (curve.path.parent / "checkpoints" / f"seed-{seed}.ckpt").is_file()}
+    for seed in kept & set(map(str, run_config["seeds"])):
+        checkpoint = curve.path.parent / "checkpoints" / f"seed-{seed}.ckpt"
+        curve.refuse_others([row for row in rows if row["seed"] == seed], kept_curve(checkpoint))
+    rows = [row for row in rows if row["seed"] in kept]
     curve.cut(-1)
     curve.append(rows)
     return rows
@@ -107,7 +112,7 @@ class _Session:
                 split: Evaluator(spaces_for(kind, env), seeds, evaluation["episodes"])
                 for split, env in held_out.items()
             }
-            self.last = 0
+            self.last, self.rows = 0, []
             learner.learn(
                 self.run_config["steps"], evaluation["every"], lambda step: self._record(learner, evaluators, step)
             )
@@ -128,6 +133,7 @@ class _Session:
             if statistics is not None
         ]
         self.curve.append(rows)
+        self.rows += rows
         self.mirror(rows)
         self.last = step
         if wall - self.reported >= REPORT_EVERY_S:
@@ -136,6 +142,5 @@ class _Session:
 
     def _save(self, learner: Learner, seeds: list[int]) -> None:
         name = "last" if len(seeds) > 1 else f"seed-{seeds[0]}"
-        partial = self.folder / "checkpoints" / f"{name}.partial"
-        torch.save(learner.state_dict(), partial)
-        os.replace(partial, partial.with_suffix(".ckpt"))
+        content = {**learner.state_dict(), CURVE: self.curve.digest_of(self.rows)}
+        save(content, self.folder / "checkpoints" / f"{name}.ckpt")

@@ -8,18 +8,25 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
+from lcd import outputs
+from lcd.deadlines import Patience
+from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.files import write_atomic
+from lcd.pipelines import needs
 from lcd.pipelines.parts import known
 from lcd.schemas import MeasureConfig
+from lcd.spreadsheets import csv_text
+
+PRODUCT = "objectness"
 
 
 def run(cfg: MeasureConfig, console: Console | None = None) -> int:
     """Print a row a task; returns the exit code."""
     benchmark = get_benchmark(cfg.benchmark.name)
     tasks = list(benchmark.tasks) if cfg.tasks is None else cfg.tasks
+    needs.check_measurement(cfg.episodes)
     known("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
     console = console or Console()
     if cfg.frontend["name"] != "identity":
@@ -47,6 +54,9 @@ def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig,
     from lcd.frontends.record import build, record
     from lcd.pipelines import objectness
 
+    folder = None if cfg.out is None else Path(cfg.out).expanduser()
+    if folder is not None:
+        outputs.check(folder, PRODUCT, [objectness.KEPT])
     recorded = record(**cfg.frontend)
     frontend = build(recorded)
     maps = objectness.maps_of(frontend)
@@ -58,17 +68,16 @@ def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig,
     console.print(objectness.shown(table))
     for line in seeing.verdict(table):
         console.print(line, highlight=False)
-    if cfg.out is not None:
-        folder = Path(cfg.out).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder / objectness.KEPT, table.to_csv(index=False))
-        sheets = {task: folder / f"{task.replace('/', '-')}.png" for task in tasks}
-        for task, sheet in sheets.items():
-            objectness.draw(measured, task, maps, sheet)
-        pictures = {task: sheet.read_bytes() for task, sheet in sheets.items() if sheet.exists()}
-        facts = {key: str(value) for key, value in recorded.items()}
-        page = seeing.write_seeing(folder, benchmark.name, table, pictures=pictures, facts=facts)
-        console.print(f"report     {page}", f"sheets     {folder}", sep="\n", highlight=False, soft_wrap=True)
+    if folder is not None:
+        with outputs.drafted(folder, PRODUCT) as draft:
+            write_atomic(draft / objectness.KEPT, csv_text(table))
+            sheets = {task: draft / f"{task.replace('/', '-')}.png" for task in tasks}
+            for task, sheet in sheets.items():
+                objectness.draw(measured, task, maps, sheet)
+            pictures = {task: sheet.read_bytes() for task, sheet in sheets.items() if sheet.exists()}
+            facts = {key: str(value) for key, value in recorded.items()}
+            page = seeing.write_seeing(draft, benchmark.name, table, pictures=pictures, facts=facts).name
+        console.print(f"report     {folder / page}", f"sheets     {folder}", sep="\n", highlight=False, soft_wrap=True)
     return 0
 
 
@@ -79,13 +88,13 @@ def random_returns(benchmark: Benchmark, task: str, cfg: MeasureConfig) -> np.nd
     """
     copies = min(cfg.copies, cfg.episodes)
     each = math.ceil(cfg.episodes / copies)
-    env: Any = benchmark.make_vec(task, view=benchmark.views[0], split=cfg.split, num_envs=copies, seed=cfg.seed)
+    env: Any = make_copies(benchmark, task, view=benchmark.views[0], split=cfg.split, num_envs=copies, seed=cfg.seed)
     try:
         if env.metadata.get("autoreset_mode") is None or env.metadata["autoreset_mode"].name != "SAME_STEP":
             raise InputError(f"{task} does not reset within the step (SAME_STEP), which 'lcd measure' relies on.")
         env.action_space.seed(int(seed_sequence(cfg.seed, "exploration").generate_state(1)[0]))
         env.reset()
-        sums, played, returns = np.zeros(copies), np.zeros(copies, dtype=int), []
+        sums, played, returns, patience = np.zeros(copies), np.zeros(copies, dtype=int), [], Patience(cfg.deadline)
         while played.min() < each:
             _, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
             sums += infos.get("original_reward", rewards)
@@ -93,6 +102,13 @@ def random_returns(benchmark: Benchmark, task: str, cfg: MeasureConfig) -> np.nd
             returns += sums[ended & (played < each)].tolist()
             played += ended
             sums[ended] = 0
+            if ended.any():
+                patience.renew()
+            elif patience.is_over():
+                raise InputError(
+                    f"deadline={cfg.deadline} has passed in {task}, and no episode has ended since: give the "
+                    "environment a limit of steps (Gymnasium's TimeLimit), or more seconds."
+                )
     finally:
         env.close()
     return np.array(returns)

@@ -17,7 +17,7 @@ from lcd.contrasts import (
     parse_contrasts,
     solved_view,
 )
-from lcd.envs.benchmarks import Benchmark
+from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
 from lcd.schemas import DiagnoseConfig, StudyConfig
 
@@ -133,6 +133,9 @@ def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _Asked, where: str) 
         return None
     known(f"{where}tasks", asked.tasks, benchmark.tasks, benchmark.name)
     known(f"{where}views", asked.views, benchmark.views, benchmark.name)
+    for task in asked.tasks:
+        for view in asked.views:
+            check_view(benchmark, task, view)
     known(f"{where}shapings" if where != "study." else "study.shaping", asked.shapings, offered, benchmark.name)
     _once(f"{where}agents", asked.agents)
     _once(f"{where}frontends", asked.frontends)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lcd.files import write_atomic
-from lcd.pipelines.store import Run, Study, task_name
+from lcd.pipelines.store import Study, task_name
 from lcd.schemas import VIEWS, BenchmarkConfig, TaskConfig, ViewConfig
 
 FOLDER = "views"
@@ -18,14 +18,14 @@ MOST_BYTES = 400_000
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def take_pictures(study: Study, runs: Iterable[Run]) -> None:
-    """Picture the tasks of runs under the views they were trained with, those that are not pictured yet.
+def take_pictures(study: Study, run_configs: Iterable[Mapping[str, Any]]) -> None:
+    """Picture the tasks of runs under the views they are trained with, those that are not pictured yet.
 
     A picture that cannot be taken is left out: nothing depends on it.
     """
-    wanted: dict[str, tuple[dict[str, Any], set[str]]] = {}
-    for run in runs:
-        wanted.setdefault(task_name(run.config), (run.config, set()))[1].add(run.config["view"])
+    wanted: dict[str, tuple[Mapping[str, Any], set[str]]] = {}
+    for config in run_configs:
+        wanted.setdefault(task_name(config), (config, set()))[1].add(config["view"])
     for name, (config, views) in wanted.items():
         places = {view: _place(study, name, view) for view in sorted(views & set(VIEWS))}
         if places and not all(path.is_file() for path in places.values()):
@@ -34,8 +34,9 @@ def take_pictures(study: Study, runs: Iterable[Run]) -> None:
             except Exception:  # a stranger's environment may fail in any way
                 continue
             for view, image in shown.items():
-                places[view].parent.mkdir(parents=True, exist_ok=True)
-                write_atomic(places[view], _png(image))
+                if not places[view].exists():
+                    places[view].parent.mkdir(parents=True, exist_ok=True)
+                    write_atomic(places[view], _png(image))
 
 
 def read_pictures(study: Study) -> dict[str, dict[str, bytes]]:

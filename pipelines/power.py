@@ -9,11 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lcd import outputs
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
 from lcd.pipelines import store
 from lcd.pipelines.report import finished_curves
 from lcd.schemas import PowerConfig
+from lcd.spreadsheets import csv_text
 
 SIGNS = {"phi": "φ", "psi": "ψ"}
 NAME = 15
@@ -23,6 +25,7 @@ NAME = 15
 def run(cfg: PowerConfig) -> int:
     """Print what telling tasks apart takes; returns the exit code."""
     from lcd.power import tell_apart
+    from lcd.ranges import ranges_from
     from lcd.transfer import split_phases
 
     if cfg.path is None:
@@ -31,17 +34,22 @@ def run(cfg: PowerConfig) -> int:
         if not 0 < value < 1:
             raise InputError(f"{key}={value} must lie between 0 and 1.")
     source, console = Path(cfg.path).expanduser(), Console()
+    out = None if cfg.out is None else Path(cfg.out).expanduser()
+    if out is not None:
+        outputs.check_file(out, [source])
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
     curves, _ = split_phases(finished_curves(source, study, console))
-    found = tell_apart(curves, cfg.definition, cfg.power, cfg.alpha)
+    ranges = ranges_from(cfg.ranges, set(curves["task"]))
+    found = tell_apart(curves, cfg.definition, cfg.power, cfg.alpha, ranges=ranges)
     if found.empty:
         raise InputError(f"{source} has no two tasks with scores and two seeds each: there is nothing to tell apart.")
     for score, rows in found.groupby("score", sort=True):
         console.print(pair_table(rows, SIGNS[str(score)], cfg.most))
         console.print(summary(rows, SIGNS[str(score)], cfg), highlight=False, soft_wrap=True)
-    if cfg.out is not None:
-        write_atomic(Path(cfg.out).expanduser(), found.to_csv(index=False, lineterminator="\n"))
-        console.print(f"all pairs  {cfg.out}", highlight=False, soft_wrap=True, markup=False)
+    if out is not None:
+        with outputs.drafted_file(out, [source]) as draft:
+            write_atomic(draft, csv_text(found))
+        console.print(f"all pairs  {out}", highlight=False, soft_wrap=True, markup=False)
     return 0
 
 

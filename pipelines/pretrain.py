@@ -13,19 +13,22 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from lcd import seeing
+from lcd import outputs, seeing
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
+from lcd.files import remove_unfinished
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
-from lcd.pipelines import objectness, policies, videos
-from lcd.pipelines.diagnose import opening, train_missing
+from lcd.pipelines import needs, objectness, policies, videos
+from lcd.pipelines.diagnose import check_trainable, opening, train_missing
 from lcd.pipelines.parts import known
 from lcd.pipelines.pretraining import WEIGHTS_FILE
+from lcd.pipelines.sources import with_source
 from lcd.pipelines.store import QUEUED, Run, Study, canonical, run_id
 from lcd.schemas import PretrainConfig
 
 PRETRAIN = "lcd.pipelines.pretraining:pretrain_run"
+PRODUCT = "pretraining"
 FLOW = "flow"
 ID_LENGTH = 12
 ELSEWHERE = ("weights", "rgb", "seed", "keep", "memory_gb", "precision")
@@ -39,6 +42,7 @@ def run(cfg: PretrainConfig) -> int:
     tasks = tasks_of(cfg, benchmark)
     players = {} if cfg.policy == policies.RANDOM else policies.trained_runs(cfg.policy, tasks, cfg.view)
     run_config = run_config_from(cfg, tasks, players)
+    check_trainable(cfg, [])
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
         (made,) = study.ask({"pretrain": run_config}, [run_config])
@@ -49,7 +53,8 @@ def run(cfg: PretrainConfig) -> int:
             film(study, benchmark, run_config, players, console)
             if any(outcome.error for outcome in train_missing(cfg, study, [made], console, train=PRETRAIN)):
                 return 1
-    publish(made, console)
+        remove_unfinished(made.path)
+        publish(made, console)
     return 0
 
 
@@ -71,11 +76,12 @@ def run_config_from(cfg: PretrainConfig, tasks: list[str], players: Mapping[str,
             f"pretraining.videos.gap={filmed['gap']} must be less than pretraining.videos.length={filmed['length']}: "
             "both frames of a pair are of one video."
         )
+    needs.check_videos(asked.videos, len(tasks), asked.batch, asked.iterations)
     of = {"benchmark": cfg.benchmark.name, "tasks": tasks, "view": cfg.view, "knobs": cfg.knobs, "seed": cfg.seed}
     of |= filmed | {"policy": {task: _player(run) for task, run in players.items()} or policies.RANDOM}
     # Which frames make a pair, and how many copies are filmed at once, are no part of what is asked for twice.
     folder = hashlib.sha256(canonical(of).encode()).hexdigest()[:ID_LENGTH]
-    return {
+    made = {
         "benchmark": cfg.benchmark.name,
         "task": f"videos of {cfg.benchmark.name}",
         "knobs": {},
@@ -94,6 +100,7 @@ def run_config_from(cfg: PretrainConfig, tasks: list[str], players: Mapping[str,
         "evaluation": {"every": asked.every},
         "videos": of | {"folder": folder},
     }
+    return with_source(made)
 
 
 def sizes_of(cfg: PretrainConfig) -> dict[str, Any]:
@@ -173,8 +180,9 @@ def publish(made: Run, console: Console) -> None:
         "learning rate": f"{asked['agent']['learning_rate']:g}",
         "run": made.path.name,
     }
-    page = seeing.write_seeing(made.path, asked["benchmark"], measured, losses, pictures, facts)
-    places = {"report": page, "pictures": made.path / "pictures", "curve": made.path / "curve.csv"}
+    with outputs.drafted(made.path, PRODUCT) as draft:
+        page = seeing.write_seeing(draft, asked["benchmark"], measured, losses, pictures, facts).name
+    places = {"report": made.path / page, "pictures": made.path / "pictures", "curve": made.path / "curve.csv"}
     for name, place in (places | {"front-end": made.path / WEIGHTS_FILE}).items():
         console.print(f"{name:<10} {place}", highlight=False, soft_wrap=True, markup=False)
     console.print(f"Use it: frontend=flow frontend.weights={made.path / WEIGHTS_FILE}", highlight=False, soft_wrap=True)

@@ -15,9 +15,10 @@ from torch import Tensor
 from lcd import __version__, signals
 from lcd.agents.rollout import loader
 from lcd.curves import PHASE
+from lcd.deadlines import beat
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.streams import seed_sequence
-from lcd.files import write_atomic
+from lcd.files import make_folder, write_atomic
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.file import FrontendFile
 from lcd.frontends.flow.frontend import ObjectMaps, to_frames
@@ -25,10 +26,10 @@ from lcd.frontends.flow.loss import LossConfig, flow_loss
 from lcd.frontends.flow.networks import FlowModel
 from lcd.frontends.flow.warp import inside
 from lcd.pipelines import videos
-from lcd.pipelines.checkpoint import STEP, AtomicCheckpoints
+from lcd.pipelines.checkpoint import CURVE, STEP, AtomicCheckpoints
 from lcd.pipelines.objectness import Objectness
 from lcd.pipelines.pretraining_record import PretrainRecorder, Table, mirror, picture
-from lcd.pipelines.store import DONE, RUNNING, read_status, update_status
+from lcd.pipelines.store import RUNNING, finish, read_status, update_status
 from lcd.pipelines.track import open_tracker
 
 WEIGHTS_FILE = "flow.pt"
@@ -96,6 +97,7 @@ class FlowPretraining(LightningModule):
         found = []
         for batch in pairs.split(MEASURED_BATCH, dim=1):
             seen = self.see(batch.to(self.device))
+            beat()
             static, _ = flow_loss(self.loss, seen["first"], seen["second"], torch.zeros_like(seen["flow"]))
             outside = 1 - inside(seen["flow"], margin=1.0).float().mean()
             found.append(torch.stack([seen["loss"], static, seen["flow"].norm(dim=1).mean(), outside]) * batch.shape[1])
@@ -135,7 +137,7 @@ def pretrain_run(
         {"lcd": __version__, "run": run_config},
     )
     write_atomic(folder / WEIGHTS_FILE, content.to_bytes())
-    update_status(folder, state=DONE, step=run_config["steps"])
+    finish(folder, step=run_config["steps"])
 
 
 def _fit(
@@ -149,14 +151,14 @@ def _fit(
 ) -> None:
     checkpoint = folder / "checkpoints" / "last.ckpt"
     for place in (checkpoint, picture(folder, 0)):
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(place.parent)
     content = _readable(checkpoint)
     reached = None if content is None else int(content[STEP])
     tables = objectness_tables(run_config)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     row = {"frontend": run_config["frontend"]["name"], "seed": run_config["seeds"][0], PHASE: PRETRAINING}
     recorder = PretrainRecorder(pairs, held_out, run_config["evaluation"]["every"], row, folder, tracked, tables)
-    earlier = recorder.curve.cut(-1 if reached is None else reached)
+    earlier = recorder.curve.cut(-1) if content is None else recorder.curve.cut(reached, content.get(CURVE))
     mirror(tracked, earlier, folder, tables)
     update_status(folder, state=RUNNING, step=reached or 0, steps=run_config["steps"], error=None)
     if reached is None or reached < run_config["steps"]:

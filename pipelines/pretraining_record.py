@@ -14,13 +14,15 @@ from torch import Tensor, nn
 
 from lcd import signals
 from lcd.curves import PHASE
+from lcd.deadlines import beat
 from lcd.files import write_atomic
-from lcd.pipelines.checkpoint import STEP
+from lcd.pipelines.checkpoint import CURVE, STEP
 from lcd.pipelines.flow_pictures import save_sheet
 from lcd.pipelines.record import CurveFile, Timekeeper
 from lcd.pipelines.store import update_status
 from lcd.pipelines.track import Tracker
 from lcd.pipelines.videos import Pairs
+from lcd.spreadsheets import csv_text
 
 COLUMNS = (
     *("task", "frontend", "seed", "split", PHASE, "step", "wall_s"),
@@ -64,10 +66,12 @@ class PretrainRecorder(Timekeeper):
         super().on_train_start(trainer, module)
         # A checkpoint is loaded after on_fit_start, so only here is it known whether the run starts or goes on.
         self._first = self.pairs.iteration
+        update_status(self.folder, device=module.device.type)
         if self._first == 0:
             self._record(module)
 
     def on_train_batch_end(self, trainer: Trainer, module: LightningModule, *_: Any) -> None:
+        beat()
         step = self.pairs.iteration
         last = step >= self.pairs.total
         stop = signals.asked()
@@ -98,6 +102,7 @@ class PretrainRecorder(Timekeeper):
                 shown = torch.cat([pairs[:, :1] for pairs in self.held_out.values()], 1)
                 seen = module.see(shown.to(module.device))
                 save_sheet(picture(self.folder, step), list(self.held_out), seen, f"after {step:,} batches")
+                beat()
                 for name, table in self.tables.items():
                     keep_table(self.folder / f"{name}.csv", step, table(module.frontend))
         finally:
@@ -107,6 +112,7 @@ class PretrainRecorder(Timekeeper):
 
     def on_save_checkpoint(self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint[STEP] = self.pairs.iteration
+        checkpoint[CURVE] = self.curve.digest
 
 
 def picture(folder: Path, step: int) -> Path:
@@ -120,7 +126,7 @@ def keep_table(path: Path, step: int, table: pd.DataFrame) -> None:
     if path.exists():
         earlier = pd.read_csv(path)
         table = pd.concat([earlier[earlier.step < step], table], ignore_index=True)
-    write_atomic(path, table.to_csv(index=False))
+    write_atomic(path, csv_text(table))
 
 
 def mirror(tracker: Tracker, rows: list[dict[str, Any]], folder: Path, tables: Mapping[str, Table]) -> None:

@@ -31,6 +31,7 @@ from lightning.pytorch.strategies import DDPStrategy
 from lcd import signals
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.envs.errors import InputError
+from lcd.envs.registry import named, naming
 from lcd.pipelines.runs import describe, resolve
 
 PATIENCE = timedelta(days=2)
@@ -103,10 +104,6 @@ def together(train: str, arguments: tuple[Any, ...], device: dict[str, Any]) -> 
 def _meeting_point(device: dict[str, Any]) -> tuple[Place, dist.Store]:
     devices, nodes, node = int(device["devices"]), int(device.get("num_nodes", 1)), node_rank()
     cuda = device.get("accelerator") in ("auto", "cuda", "gpu") and torch.cuda.is_available()
-    if cuda and devices > torch.cuda.device_count():
-        raise InputError(
-            f"devices={devices}, but this machine has {torch.cuda.device_count()} GPUs: give as many, or device=cpu."
-        )
     if nodes == 1:
         host, port = "127.0.0.1", 0
     else:
@@ -156,7 +153,7 @@ class _Other:
         far_end.close()
         own = Place(self.rank, local, first.node, first.world, first.nodes, first.cuda, first.address)
         with contextlib.suppress(BrokenPipeError):
-            self.pipe.send((sys.path, train, arguments, own))
+            self.pipe.send((sys.path, named(), train, arguments, own))
 
     def expect(self, word: str) -> None:
         """Wait until the rank says a word; it says another one, or nothing, when it fails."""
@@ -225,13 +222,14 @@ def serve(descriptor: int) -> None:
     pipe = Connection(descriptor)
     signals.listen()
     try:
-        sys.path[:], train, arguments, place = pipe.recv()
+        sys.path[:], names, train, arguments, place = pipe.recv()
         keep_freed_memory()
         function = resolve(train)
         threading.Thread(target=_watch, args=(pipe,), daemon=True).start()
         pipe.send("ready")
         store = dist.TCPStore(*place.address, place.world, is_master=False, timeout=TO_MEET, wait_for_workers=False)
-        function(*arguments, _join(place, store), place)
+        with naming(names):
+            function(*arguments, _join(place, store), place)
         pipe.send("done")
     except signals.Stopped:
         code = signals.CONTINUE_ME

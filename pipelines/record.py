@@ -2,16 +2,19 @@
 
 At an evaluation the rows are appended and flushed first, then the checkpoint replaces the last one, then the tracker
 gets the rows. A run killed in between continues from its checkpoint; rows beyond that are cut off and come again,
-the same to the last bit. A run that is told to stop finishes its iteration, keeps a checkpoint of it and stops.
+the same to the last bit. The checkpoint holds a digest of the rows before it, so that a run does not go on from
+rows that it did not write. A run that is told to stop finishes its iteration, keeps a checkpoint of it and stops. An
+evaluation is not finished: the checkpoint says that it is owed, and the next start makes it first.
 
 Where several processes train the run, all of them bring their part of a checkpoint and the first one writes.
 """
 
 import csv
+import hashlib
 import io
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +24,9 @@ from lcd import signals
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.rollout import Rollouts
 from lcd.curves import COLUMNS
+from lcd.envs.errors import InputError
 from lcd.files import write_atomic
-from lcd.pipelines.checkpoint import STEP, WORLD
+from lcd.pipelines.checkpoint import CURVE, STEP, WORLD
 
 STATUS_EVERY_S = 0.5
 CHECKPOINT_EVERY_S = 5.0
@@ -41,25 +45,55 @@ class CurveFile:
 
     def __init__(self, path: Path, columns: Sequence[str] = COLUMNS):
         self.path, self.columns = path, columns
+        self._hash = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        """The hash of the rows that stayed at the last cut and of those appended since."""
+        return self._hash.hexdigest()
 
     def append(self, rows: list[dict[str, Any]]) -> None:
         """Add rows and see them onto the disk."""
+        text = self._text(rows)
         with self.path.open("a", newline="") as file:
-            csv.DictWriter(file, self.columns, lineterminator="\n").writerows(rows)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
+        self._hash.update(text.encode())
 
-    def cut(self, step: int) -> list[dict[str, str]]:
-        """Drop whatever lies beyond `step`, a half-written last line too; returns the rows that stay."""
+    def cut(self, step: int, digest: str | None = None) -> list[dict[str, str]]:
+        """Drop whatever lies beyond `step`, a half-written last line too; returns the rows that stay.
+
+        digest: of the rows that must be there. If they are not, the file is left alone and an `InputError` says so.
+        """
         text = self.path.read_text() if self.path.exists() else ""
         whole = text[: text.rfind("\n") + 1]
         rows = [row for row in csv.DictReader(io.StringIO(whole)) if int(row["step"]) <= step]
-        kept = io.StringIO()
-        writer = csv.DictWriter(kept, self.columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_atomic(self.path, kept.getvalue())
+        kept = self._text(rows)
+        self.refuse_others(rows, digest)
+        self._hash = hashlib.sha256(kept.encode())
+        write_atomic(self.path, self._text([], header=True) + kept)
         return rows
+
+    def refuse_others(self, rows: Sequence[Mapping[str, Any]], digest: str | None) -> None:
+        """Refuse rows that are not those with a digest, if one was kept."""
+        if digest not in (None, self.digest_of(rows)):
+            raise InputError(
+                f"{self.path.name} of run {self.path.parent.name} is not what the run wrote before it was stopped: put "
+                f"it back as it was, or move {self.path.parent} away to train the run anew."
+            )
+
+    def digest_of(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        """The hash of rows as they are written."""
+        return hashlib.sha256(self._text(rows).encode()).hexdigest()
+
+    def _text(self, rows: Sequence[Mapping[str, Any]], header: bool = False) -> str:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, self.columns, lineterminator="\n")
+        if header:
+            writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
 
 
 class Timekeeper(Callback):
@@ -123,7 +157,7 @@ class Recorder(Timekeeper):
         row: the columns that all rows share, for each seed (and for each task that the evaluator plays).
         curve: the run's curve file.
         checkpoint: where the run's one checkpoint lives.
-        report: called with `step`, `steps_per_s` (of all seeds) and `wall_s` now and then.
+        report: called with the `device` once, with `step`, `steps_per_s` (of all seeds) and `wall_s` now and then.
         mirror: called with rows once a checkpoint holds them.
     """
 
@@ -141,6 +175,7 @@ class Recorder(Timekeeper):
         self.rollouts, self.evaluators, self.every, self.row = rollouts, evaluators, every, row
         self.curve, self.checkpoint, self.report, self.mirror = curve, checkpoint, report, mirror
         self.pending: list[dict[str, Any]] = []
+        self.owed = False
         self.ranks = rollouts.ranks
         self._first_step = rollouts.step
 
@@ -148,8 +183,15 @@ class Recorder(Timekeeper):
         super().on_train_start(trainer, agent)
         # A checkpoint is loaded after on_fit_start, so only here is it known whether the run starts or goes on.
         self._first_step = self.rollouts.step
-        if self.rollouts.step == 0:
+        if self.ranks.rank == 0:
+            self.report(device=agent.device.type)
+        if self.owed and self.ranks.rank == 0:
+            # An earlier start may have been killed after it had made up for it.
+            self.curve.cut(self.rollouts.step - 1)
+        if self.owed or self.rollouts.step == 0:
             self._record(trainer, agent)
+            if self.owed:
+                raise signals.Stopped
 
     def on_train_batch_end(self, trainer: Trainer, agent: LightningModule, *_: Any) -> None:
         rollouts = self.rollouts
@@ -158,6 +200,9 @@ class Recorder(Timekeeper):
         if last or rollouts.stage_ended or rollouts.step // self.every > before // self.every:
             self._record(trainer, agent)
         due, stop = self._agreed(last or self.save_due, signals.asked())
+        if last and self.owed:
+            # A run that stands at its end is not trained any further, and so it must not be kept there.
+            raise signals.Stopped
         if due or stop:
             self.save(trainer, self.checkpoint)
             self.mirror(self.pending)
@@ -175,13 +220,20 @@ class Recorder(Timekeeper):
         return every[0][0], any(asked for _, asked in every)
 
     def _record(self, trainer: Trainer, agent: LightningModule) -> None:
-        """One evaluation's rows."""
+        """One evaluation's rows; it is owed if the first process was told to stop meanwhile."""
         step = self.rollouts.step
-        trained_episodes = self.rollouts.episodes.pop(self.ranks)
+        found: dict[str, list[Any]] | None = {}
+        try:
+            if self.ranks.rank == 0:
+                found = {split: evaluator(agent, step) for split, evaluator in self.evaluators.items()}
+        except signals.Stopped:
+            found = None
+        self.owed = self.ranks.gather(found is None)[0]
+        if found is None or self.owed:
+            return
+        found["train"] = self.rollouts.episodes.pop(self.ranks)
         if self.ranks.rank > 0:
             return
-        found = {split: evaluator(agent, step) for split, evaluator in self.evaluators.items()}
-        found["train"] = trained_episodes
         moment = {"step": step, "wall_s": round(self.wall_s, 3)}
         trained = self.row
         if (phase := self.rollouts.phase) is not None:
@@ -196,6 +248,16 @@ class Recorder(Timekeeper):
         self.curve.append(rows)
         self.pending += rows
 
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return super().state_dict() | {"owed": self.owed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a checkpoint's state."""
+        super().load_state_dict(state)
+        self.owed = state["owed"]
+
     def on_save_checkpoint(self, trainer: Trainer, agent: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint[STEP] = self.rollouts.step
         checkpoint[WORLD] = self.ranks.world
+        checkpoint[CURVE] = self.curve.digest

@@ -1,7 +1,6 @@
 """`lcd report`: diagnose a study, or curves that were trained elsewhere; and what every diagnosis leaves behind."""
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from lcd import outputs
 from lcd.envs.errors import InputError, nearest
-from lcd.pipelines import cost, stopping, store, track
+from lcd.pipelines import cost, dynamics, stopping, store, track
 from lcd.pipelines.adaptive import recommended
 from lcd.pipelines.pictures import read_pictures
 from lcd.schemas import ReportConfig
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from lcd.transfer import Transfer
 
 
+PRODUCT = "report"
+FILES = ("report.html", "diagnosis.json", "challenge.csv")
+"""What every report has."""
+
+
 @dataclass(frozen=True)
 class Telling:
     """How a diagnosis is told.
@@ -30,12 +35,14 @@ class Telling:
     threshold: from where on a scaled score counts as hard.
     formats: what tables are written in besides CSV.
     first: the key of the analysis that is told before all else: an ablation's.
+    ranges: those of tasks' returns, as `lcd.ranges.ranges_from` takes them.
     """
 
     definition: str = "paper"
     threshold: float = 0.5
     formats: Sequence[str] = ()
     first: str | None = None
+    ranges: str | Mapping[str, Any] | None = None
 
 
 def run(cfg: ReportConfig) -> int:
@@ -50,10 +57,12 @@ def run(cfg: ReportConfig) -> int:
         from lcd.pipelines.against import compare
 
         return compare(cfg, source, Path(cfg.against).expanduser(), console, formats)
-    how = Telling(cfg.definition, cfg.threshold, formats)
+    how = Telling(cfg.definition, cfg.threshold, formats, ranges=cfg.ranges)
     if study is not None and _show_pretraining(study, console):
         return 0
-    publish(source, output_folder(cfg, source), console, study=study, how=how)
+    folder = output_folder(cfg, source)
+    outputs.check(folder, PRODUCT, FILES, [source])
+    publish(source, folder, console, study=study, how=how)
     return 0
 
 
@@ -70,10 +79,7 @@ def output_folder(cfg: ReportConfig, source: Path) -> Path:
     """Where a report goes: `out`, else into the study, else beside the file."""
     if cfg.out is None:
         return source / "diagnosis" if source.is_dir() else source.with_name(f"{source.stem}-diagnosis")
-    out = Path(cfg.out).expanduser()
-    if out.exists() and not out.is_dir():
-        raise InputError(f"out={out} is a file: give a folder.")
-    return out
+    return Path(cfg.out).expanduser()
 
 
 def publish(
@@ -91,38 +97,49 @@ def publish(
     how: what is told, and how.
     """
     from lcd.analyses import analyse
+    from lcd.ranges import ranges_from
     from lcd.transfer import split_phases, transfers
 
     how = how or Telling()
-    plain, phased = split_phases(finished_curves(source, study, console))
-    curricula = transfers(phased) if len(phased) else []
-    diagnosis = _diagnosed(plain, bool(curricula), study, how)
+    curves = finished_curves(source, study, console)
+    ranges = ranges_from(how.ranges, set(curves["task"]))
+    plain, phased = split_phases(curves)
+    curricula = transfers(phased, ranges) if len(phased) else []
+    diagnosis = diagnosed(plain, bool(curricula), study, how, ranges)
     analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else recommended(study)))
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
-    try:
-        places = _write(source, folder, diagnosis, curricula, analyses, study, how)
-    except OSError as error:
-        raise InputError(f"out={folder} cannot be written ({error.strerror}): give a writable folder.") from None
+    with outputs.drafted(folder, PRODUCT, [source]) as draft:
+        names = _write(source, draft, diagnosis, curricula, analyses, study, how)
     _tell(console, diagnosis, curricula, analyses, how)
     if study is not None and tracker is not None:
         figures = sorted((folder / "figures").glob("*.png"))
         track.log_diagnosis(tracker, study, diagnosis, figures, analyses, read_pictures(study))
-    for name, path in places.items():
-        _place(console, name, path)
+    for name, file in names.items():
+        _place(console, name, folder / file)
     if study is not None:
         _places_of_mirror(console, study)
 
 
-def _diagnosed(plain: Any, curricula: bool, study: store.Study | None, how: Telling) -> "Diagnosis":
-    from lcd.contrasts import HEADLINE
+def diagnosed(
+    plain: Any, curricula: bool, study: store.Study | None, how: Telling, ranges: Mapping[str, Any] | None = None
+) -> "Diagnosis":
+    """The diagnosis of curves without those of curricula, and of the study that they belong to what it has cost."""
     from lcd.diagnosis import Diagnosis, diagnose_curves
 
     diagnosis = Diagnosis.empty()
     if len(plain) or not curricula:
-        levels = {} if study is None else stopping.levels(study)
-        asked = HEADLINE if study is None else _contrasts(study)
-        diagnosis = diagnose_curves(plain, definition=how.definition, levels=levels, contrasts=asked)
+        known = {} if study is None else _known(study)
+        diagnosis = diagnose_curves(plain, ranges, definition=how.definition, **known)
     return diagnosis if study is None else replace(diagnosis, cost=cost.spent(study.runs()))
+
+
+def _known(study: store.Study) -> dict[str, Any]:
+    """What a study remembers that a diagnosis needs, as arguments of `diagnose_curves`."""
+    return {
+        "levels": stopping.levels(study),
+        "dynamics": dynamics.noted(study),
+        "contrasts": _contrasts(study),
+    }
 
 
 def _contrasts(study: store.Study) -> "tuple[Contrast, ...]":
@@ -146,24 +163,21 @@ def _write(
     analyses: "list[Analysis]",
     study: store.Study | None,
     how: Telling,
-) -> dict[str, Path]:
-    """Write scores, tables, figures and the page; where they are."""
+) -> dict[str, str]:
+    """Write scores, tables, figures and the page; what they are called in the folder."""
     from lcd.provenance import provenance
     from lcd.report import write_report
     from lcd.tables import save_tables
     from lcd.transfer import save_transfers
 
-    # Figures and tables of tasks that are gone would be taken for those of this diagnosis.
-    for made in ("figures", "tables"):
-        shutil.rmtree(folder / made, ignore_errors=True)
-    files = diagnosis.save(folder)
-    places = {"report": folder / "report.html", "scores": files["csv"], "diagnosis": files["json"]}
+    diagnosis.save(folder)
+    names = {"report": "report.html", "scores": "challenge.csv", "diagnosis": "diagnosis.json"}
     if curricula:
-        places["transfer"] = folder / "transfer.json"
-        save_transfers(places["transfer"], curricula)
+        names["transfer"] = "transfer.json"
+        save_transfers(folder / names["transfer"], curricula)
     if analyses or how.formats:
-        save_tables(folder / "tables", diagnosis, analyses, how.formats)
-        places["tables"] = folder / "tables"
+        names["tables"] = "tables"
+        save_tables(folder / names["tables"], diagnosis, analyses, how.formats)
     origin = {"source": source.name} if study is None else {"study": study.name, "asked_for": _asked(study)}
     if diagnosis.cost:
         origin = {"cost": cost.told(diagnosis.cost)} | origin
@@ -179,7 +193,7 @@ def _write(
         threshold=how.threshold,
         first=how.first,
     )
-    return places
+    return names
 
 
 def _tell(
@@ -191,8 +205,10 @@ def _tell(
 ) -> None:
     """Print the tables: an ablation's own, or the scores."""
     from lcd.calibration_figures import calibration_table
-    from lcd.terminal import analysis_table, terminal_table, transfer_table
+    from lcd.terminal import analysis_table, terminal_table, transfer_table, validity_text
 
+    if (warnings := validity_text(diagnosis)) is not None:
+        console.print(warnings, soft_wrap=True)
     leading = [analysis for analysis in analyses if how.first and analysis.key.startswith(how.first)]
     for analysis in leading or [analysis for analysis in analyses if analysis.key == "adaptive"]:
         console.print(analysis_table(analysis, console.width))
@@ -215,9 +231,22 @@ def finished_curves(source: Path, study: store.Study | None, console: Console) -
     from lcd.curves import read_curves
 
     made = study.runs() if study is not None else []
-    done = [run for run in made if run.done]
+    faults = {run.path.name: fault for run in made if (fault := store.fault_of(run))}
+    for name, fault in faults.items():
+        console.print(f"Run {name} is left out: {fault}.", highlight=False, soft_wrap=True, markup=False)
+    done = [run for run in made if run.done and run.path.name not in faults]
+    if not done and faults:
+        raise InputError(
+            f"{source} has no finished run that can be believed: 'lcd verify {source}' says what is wrong."
+        )
     if not done:
         return read_curves(source)
+    if unsealed := sum(not run.status["seal"] for run in done):
+        console.print(
+            f"{unsealed} of {len(done)} runs are not sealed (trained by an earlier LCD): taken as they are.",
+            highlight=False,
+            soft_wrap=True,
+        )
     if len(done) < len(made):
         console.print(f"{len(made) - len(done)} of {len(made)} runs are not done and left out.", highlight=False)
     return pd.concat([read_curves(run.path / "curve.csv") for run in done], ignore_index=True)

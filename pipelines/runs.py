@@ -1,7 +1,6 @@
 """From configs to runs: which runs a study needs, and what happens around the training of one."""
 
 import contextlib
-import errno
 import os
 import traceback
 from collections.abc import Mapping, Sequence
@@ -10,19 +9,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from lcd.config import seed_list, show
+from lcd.config import check_knob, seed_list, show
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
-from lcd.files import write_atomic
-from lcd.pipelines import adaptive, store
+from lcd.files import full_disk, remove_unfinished, write_atomic
+from lcd.pipelines import adaptive, needs, sources, store
 from lcd.pipelines.parts import known, parts_of, steps_for
+from lcd.reading import Unreadable, read_yaml
 from lcd.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
 from lcd.signals import Stopped
 
 CURRICULUM = "curriculum"
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 ERROR_FILE = "error.txt"
 
 
@@ -53,7 +50,7 @@ def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
 
 def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
     """The run config of `lcd train`."""
-    from lcd.envs.benchmarks import get_benchmark, reward_range
+    from lcd.envs.benchmarks import check_view, get_benchmark, reward_range
 
     benchmark = get_benchmark(cfg.benchmark.name)
     known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
@@ -64,8 +61,9 @@ def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
         known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     elif cfg.task.name != CURRICULUM:
         raise InputError(f"task={cfg.task.name} and a curriculum cannot both be trained: leave one of them out.")
-    # A wrong knob is told here, where nothing has been written yet.
+    # A wrong view or knob is told here, where nothing has been written yet.
     for stage in stages or [{"task": cfg.task.name, "knobs": cfg.task.knobs}]:
+        check_view(benchmark, stage["task"], cfg.view)
         reward_range(benchmark, stage["task"], seeds[0], stage["knobs"])
     run_config = _run_config(
         cfg.benchmark.name,
@@ -107,11 +105,9 @@ def stages_from(curriculum: Any, benchmark: Benchmark) -> list[dict[str, Any]]:
 
 def _stages_in(file: Path) -> Any:
     try:
-        return yaml.safe_load(file.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"curriculum={file} cannot be read ({error.strerror}): give a YAML or JSON file.") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise InputError(f"curriculum={file} is neither YAML nor JSON: give a file with a list of stages.") from None
+        return read_yaml(file)
+    except Unreadable as why:
+        raise InputError(f"curriculum={file} cannot be read ({why}): give a YAML or JSON file of stages.") from None
 
 
 def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:
@@ -129,6 +125,8 @@ def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:
         raise InputError(f"curriculum: steps={show(steps)} must be a whole number of at least 1.")
     if not isinstance(knobs, Mapping):
         raise InputError(f"curriculum: knobs={show(knobs)} must be a set of keys.")
+    for knob in knobs:
+        check_knob(f"curriculum: knobs.{knob}", str(knob))
     task = str(found["task"])
     if task not in benchmark.tasks:
         options = nearest(task, benchmark.tasks)
@@ -158,7 +156,7 @@ def _frontend(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> dict[str, Any]:
-    return {
+    made = {
         "benchmark": benchmark,
         "task": fields["task"],
         "knobs": dict(fields["knobs"]),
@@ -171,6 +169,8 @@ def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> 
         "steps": fields["steps"],
         "evaluation": {"every": evaluation.every, "copies": evaluation.copies, "episodes": evaluation.episodes},
     }
+    needs.check_run(made)
+    return sources.with_source(made)
 
 
 def agent_of(run_config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -206,6 +206,27 @@ def check_share(name: str, params: Mapping[str, Any], device: Mapping[str, Any])
         raise InputError(f"{how} gives each process {copies // world} of agent.copies={copies}: {error}") from None
 
 
+def check_device(device: Mapping[str, Any]) -> None:
+    """Refuse a device that this machine does not have, and more GPUs than it has.
+
+    device: `accelerator` and `devices`. Several processes on a CPU are fine.
+    """
+    import torch
+
+    name, many = device["accelerator"], int(device.get("devices", 1))
+    has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    there = [kind for kind, present in has.items() if present] + ["cpu"]
+    if not has.get(name, True):
+        raise InputError(
+            f"device={name}, but torch finds no such device on this machine (it has: {', '.join(there)}): "
+            "give device=auto, or one that is there."
+        )
+    if name in ("auto", "cuda") and has["cuda"] and many > torch.cuda.device_count():
+        raise InputError(
+            f"devices={many}, but this machine has {torch.cuda.device_count()} GPUs: give as many, or device=cpu."
+        )
+
+
 def resolve(target: str) -> Any:
     """The object at `module:object`."""
     module, _, name = target.partition(":")
@@ -220,11 +241,15 @@ def perform(
     train: `module:function` with the arguments of `lcd.pipelines.train.train_run`.
     """
     with store.run_lock(run_dir):
+        remove_unfinished(run_dir)
         if store.Run(run_dir, run_config).done:
             return
-        where = {"threads": int(os.environ.get("OMP_NUM_THREADS") or 1), "device": _device(device["accelerator"])}
-        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"], **where)
+        threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
+        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"], threads=threads)
         try:
+            # A launcher may train on another machine than the command was given on, and long after.
+            check_device(device)
+            sources.refuse_changed(run_config)
             resolve(train)(run_config, run_dir, tracker, device)
         except (Stopped, KeyboardInterrupt, SystemExit):
             with contextlib.suppress(OSError):
@@ -241,15 +266,6 @@ def perform(
         (Path(run_dir) / ERROR_FILE).unlink(missing_ok=True)
 
 
-def _device(accelerator: str) -> str:
-    """What Lightning will train on."""
-    if accelerator != "auto":
-        return accelerator
-    import torch
-
-    return next((name for name in ("cuda", "mps") if getattr(torch, name).is_available()), "cpu")
-
-
 def _refuse_unfinished(train: str, run_dir: str) -> None:
     sentence = f"{train} returned before the run was done: its curve does not reach the last step for every seed"
     store.update_status(run_dir, state=store.FAILED, error=sentence)
@@ -258,7 +274,8 @@ def _refuse_unfinished(train: str, run_dir: str) -> None:
 
 def describe(error: BaseException) -> str:
     """An error in one line."""
-    text = " ".join(str(error).split())
-    if isinstance(error, OSError) and error.errno in FULL:
+    full = full_disk(error)
+    text = " ".join(str(full or error).split())
+    if full is not None:
         return f"{text}. What was written before is whole: make room, and the same command continues."
     return text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"[:500]

@@ -101,6 +101,9 @@ def _curves(study: store.Study, tasks: list[str], seeds: list[int]) -> pd.DataFr
     from lcd.curves import read_curves
 
     wanted = [run for run in study.runs() if run.config["task"] in tasks and set(run.config["seeds"]) <= set(seeds)]
+    for run in wanted:
+        if fault := store.fault_of(run):
+            raise InputError(f"Run {run.path.name} cannot be believed: {fault}.")
     return pd.concat([read_curves(run.path / "curve.csv") for run in wanted if run.done], ignore_index=True)
 
 

@@ -5,11 +5,13 @@ study/
   runs/<run id>/             id = content hash of the run's config: the same request is the same run
     config.yaml  status.json  curve.csv  checkpoints/  wandb/
   diagnosis/
+
+A run that is done is sealed: its status holds the hashes of its curve and checkpoints. `fault_of` says whether what
+lies in the folder now is what the run left there.
 """
 
 import contextlib
 import csv
-import fcntl
 import hashlib
 import json
 import time
@@ -21,7 +23,9 @@ import yaml
 
 from lcd.curves import varied_task
 from lcd.envs.errors import InputError
-from lcd.files import write_atomic
+from lcd.files import UNFINISHED, locked, make_folder, remove_unfinished, sha256_of, write_atomic
+from lcd.pipelines import sources
+from lcd.reading import Unreadable, read_json, read_yaml
 
 QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
 STATUS = {
@@ -32,11 +36,20 @@ STATUS = {
     "wall_s": 0.0,
     "threads": 1,
     "device": None,
+    "launcher": {},
     "wandb_id": None,
     "mirrored_step": -1,
     "error": None,
+    "seal": {},
     "updated": 0.0,
 }
+CURVE_FILE = "curve.csv"
+SEALED = (CURVE_FILE, "checkpoints/*.ckpt", "*.pt")
+"""What a finished run has left: its curve, its checkpoints, and of a pretraining the front-end's weights."""
+
+
+MOST_DIFFERENCES = 4
+"""How many differences between two runs are told."""
 
 
 def canonical(value: Any) -> str:
@@ -72,23 +85,30 @@ def task_name(run_config: Mapping[str, Any]) -> str:
     return varied_task(run_config["task"], run_config["knobs"])
 
 
-@contextlib.contextmanager
-def locked(path: str | Path, sentence: str, wait_s: float = 0.0) -> Iterator[None]:
-    """Hold an exclusive lock on a file; the system releases it when the process ends, however it ends.
+def difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """In what two run configs differ, key by key: "steps=100 there, 200 asked for"."""
+    flat = [_flat(config) for config in (there, asked)]
+    keys = [key for key in {**flat[0], **flat[1]} if flat[0].get(key) != flat[1].get(key)]
+    told = [f"{key}={_told(flat[0], key)} there, {_told(flat[1], key)} asked for" for key in keys]
+    more = len(told) - MOST_DIFFERENCES
+    return "; ".join(told[:MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "")
 
-    sentence: the `InputError` when another process holds it for longer than `wait_s`.
-    """
-    with open(path, "a") as file:
-        end = time.monotonic() + wait_s
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= end:
-                    raise InputError(sentence) from None
-                time.sleep(0.05)
-        yield
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) and value else {f"{prefix}{key}": value}
+    return found
+
+
+def _told(flat: Mapping[str, Any], key: str) -> str:
+    value = flat.get(key, "nothing")
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def longest_first(run_config: Mapping[str, Any]) -> int:
+    """Runs sorted by this are in the order in which launchers get them: those that need most steps first."""
+    return -int(run_config["steps"]) * len(run_config["seeds"])
 
 
 def run_lock(run_dir: str | Path, wait_s: float = 10.0) -> contextlib.AbstractContextManager[None]:
@@ -100,10 +120,10 @@ def run_lock(run_dir: str | Path, wait_s: float = 10.0) -> contextlib.AbstractCo
 def read_status(run_dir: str | Path) -> dict[str, Any]:
     """A run's status; that of a new run when the file is missing, cut off or not a status."""
     try:
-        found = json.loads((Path(run_dir) / "status.json").read_text("utf-8"))
+        found = read_json(Path(run_dir) / "status.json")
         good = isinstance(found, dict) and found.get("state") in (QUEUED, RUNNING, DONE, FAILED)
         good = good and all(_same_kind(found[key], value) for key, value in STATUS.items() if key in found)
-    except (OSError, ValueError):
+    except Unreadable:
         good = False
     return STATUS | found if good else dict(STATUS)
 
@@ -124,6 +144,18 @@ def update_status(run_dir: str | Path, **changes: Any) -> dict[str, Any]:
     status = read_status(run_dir) | changes | {"updated": time.time()}
     write_atomic(Path(run_dir) / "status.json", json.dumps(status, indent=1))
     return status
+
+
+def finish(run_dir: str | Path, **changes: Any) -> None:
+    """Say that a run is done, and seal what it has left, in one write: who calls this writes nothing after it."""
+    update_status(run_dir, state=DONE, seal=seal_of(run_dir), **changes)
+
+
+def seal_of(run_dir: str | Path) -> dict[str, str]:
+    """The hashes of what lies in a run's folder, by the files' names."""
+    folder = Path(run_dir)
+    files = sorted(path for pattern in SEALED for path in folder.glob(pattern) if path.is_file())
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files}
 
 
 def curve_complete(run_dir: str | Path, seeds: list[int], step: int) -> bool:
@@ -162,16 +194,45 @@ class Run:
         update_status(self.path, **changes)
 
 
+def fault_of(run: Run) -> str | None:
+    """Why a run's curve cannot be believed, in a sentence; None where nothing speaks against it.
+
+    It reads the config, the status and the curve; `lcd verify` looks at the rest. A run that was done before there were
+    seals, or is not done yet, has none to compare the curve with.
+    """
+    try:
+        own = run_id(run.config)
+    except (TypeError, ValueError):
+        own = None
+    if own != run.path.name:
+        return "its config.yaml is not the one that its folder is named after: put it back as it was"
+    status = run.status
+    if status["state"] != DONE or not status["seal"]:
+        return None
+    anew = f"put it back as it was, or move {run.path} away and the same command trains the run anew"
+    curve = run.path / CURVE_FILE
+    try:
+        if sha256_of(curve) == status["seal"].get(CURVE_FILE):
+            return None
+    except OSError as error:
+        return f"its {CURVE_FILE} cannot be read ({error.strerror}): {anew}"
+    return f"its {CURVE_FILE} has been changed since the run was done: {anew}"
+
+
+def missing(study: str | Path, run_configs: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The runs that are not done in a study's folder, which need not be there."""
+    runs = Path(study) / "runs"
+    return [config for config in run_configs if not Run(runs / run_id(config), config).done]
+
+
 class Study:
     """A study's folder; made when it does not exist, extended when it does."""
 
     def __init__(self, path: str | Path, create: bool = False) -> None:
-        """path: the folder of a study; with `create` also an empty or a missing one."""
+        """path: the folder of a study; with `create` also an empty or a missing one, which `lock` or `ask` fills."""
         self.path = Path(path)
-        self._open(create)
+        self._refuse(create)
         self.record: dict[str, Any] = self._read()
-        if not (self.path / "study.yaml").is_file():
-            self._write()
 
     @property
     def name(self) -> str:
@@ -181,10 +242,59 @@ class Study:
     def diagnosis_dir(self) -> Path:
         return self.path / "diagnosis"
 
-    def lock(self) -> contextlib.AbstractContextManager[None]:
-        """The study's lock: one process at a time."""
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """The study's lock: one process at a time. What is refused under it leaves the folder as it was.
+
+        What a killed process left half written is deleted, but in runs.
+        """
         sentence = f"Another process is working on the study {self.path}: wait for it, stop it, or give another out=."
-        return locked(self.path / ".lock", sentence)
+        with self._made(), locked(self.path / ".lock", sentence):
+            self._remove_unfinished()
+            self.record = self._read()
+            before, runs = dict(self.record), {run.path for run in self.runs()}
+            try:
+                yield
+            except InputError:
+                self._take_back(before, runs)
+                raise
+
+    def _remove_unfinished(self) -> None:
+        for path in self.path.glob(f".study.yaml.*{UNFINISHED}"):
+            path.unlink(missing_ok=True)
+        for folder in ("videos", "views"):
+            remove_unfinished(self.path / folder)
+
+    @contextlib.contextmanager
+    def _made(self) -> Iterator[None]:
+        """Make the study's folder; it goes again when nothing but its lock came into it."""
+        missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        self._make()
+        try:
+            yield
+        finally:
+            if not (self.path / "study.yaml").exists() and _pristine(self.path):
+                with contextlib.suppress(OSError):
+                    (self.path / ".lock").unlink(missing_ok=True)
+                    for path in (self.path / "runs", *missing):
+                        path.rmdir()
+
+    def _take_back(self, before: dict[str, Any], runs: set[Path]) -> None:
+        """Remove the runs that a refused request added, as far as nothing was done for them, and the request."""
+        new = [run.path for run in self.runs() if run.path not in runs]
+        with contextlib.suppress(OSError):
+            for path in new:
+                if {entry.name for entry in path.iterdir()} <= {"config.yaml", "status.json"}:
+                    # Without its config a folder is no run, whatever comes now.
+                    (path / "config.yaml").unlink()
+                    (path / "status.json").unlink(missing_ok=True)
+                    path.rmdir()
+            if all(run.path in runs for run in self.runs()):
+                self.record = before
+                if before["requests"]:
+                    self._write()
+                else:
+                    (self.path / "study.yaml").unlink(missing_ok=True)
 
     def note(self, **fields: Any) -> None:
         """Remember something about the study as a whole in study.yaml."""
@@ -195,9 +305,10 @@ class Study:
         """The runs that the study holds; folders without a readable config are none."""
         found = []
         for path in sorted((self.path / "runs").glob("*/config.yaml")):
-            config = _yaml(path)
-            if _is_run_config(config):
-                found.append(Run(path.parent, config))
+            with contextlib.suppress(Unreadable):
+                config = read_yaml(path)
+                if _is_run_config(config):
+                    found.append(Run(path.parent, config))
         return found
 
     def ask(self, request: Mapping[str, Any], run_configs: Iterable[Mapping[str, Any]]) -> list[Run]:
@@ -212,7 +323,7 @@ class Study:
                 self._refuse_overlap(run, [*known.values(), *wanted])
         for run in wanted:
             if run.path not in known:
-                run.path.mkdir(parents=True, exist_ok=True)
+                make_folder(run.path)
                 run.update(steps=int(run.config["steps"]))
             # The same run may be asked for with its weights at another place.
             if run.path not in known or known[run.path].config != run.config:
@@ -226,13 +337,19 @@ class Study:
         for other in others:
             shared = sorted(set(other.config["seeds"]) & set(run.config["seeds"]))
             if other.path != run.path and shared and condition(other.config) == condition(run.config):
+                if told := sources.difference(other.config, run.config):
+                    raise InputError(
+                        f"{told} since run {other.path.name} of the study {self.path} was trained: put the source back "
+                        "as it was, or train the new one into another folder with out=."
+                    )
                 where = f"{run.config['task']}, {run.config['view']}, p={run.config['reward_p']:g}"
                 raise InputError(
-                    f"The study {self.path} already has seeds {shared} of ({where}), trained by another protocol or "
-                    f"with other seeds (run {other.path.name}): give other seeds, or another folder with out=."
+                    f"The study {self.path} already has seeds {shared} of ({where}), trained otherwise (run "
+                    f"{other.path.name}): {difference(other.config, run.config)}. Give the study's own, seeds that it "
+                    "does not have, or another folder with out=."
                 )
 
-    def _open(self, creating: bool) -> None:
+    def _refuse(self, creating: bool) -> None:
         if (self.path / "study.yaml").is_file():
             return
         if self.path.exists() and not self.path.is_dir():
@@ -241,13 +358,21 @@ class Study:
             raise InputError(f"{self.path} is not a study's folder: there is no study.yaml in it.")
         if self.path.is_dir() and not _pristine(self.path):
             raise InputError(f"out={self.path} is not empty and not a study: give a new folder or a study's.")
+
+    def _make(self) -> None:
         try:
-            (self.path / "runs").mkdir(parents=True, exist_ok=True)
+            make_folder(self.path / "runs")
         except OSError as error:
             raise InputError(f"out={self.path} cannot be made ({error.strerror}): give a writable folder.") from None
 
     def _read(self) -> dict[str, Any]:
-        record = _yaml(self.path / "study.yaml")
+        file = self.path / "study.yaml"
+        try:
+            record = read_yaml(file) if file.exists() else {}
+        except Unreadable as why:
+            raise InputError(
+                f"{file} cannot be read ({why}): mend it, or move it away and ask for the study again; its runs stay."
+            ) from None
         if not isinstance(record, dict):
             record = {}
         requests = record.get("requests")
@@ -255,6 +380,7 @@ class Study:
         return {"created": time.strftime("%Y-%m-%dT%H:%M:%S%z")} | record | {"requests": requests}
 
     def _write(self) -> None:
+        self._make()
         write_atomic(self.path / "study.yaml", yaml.safe_dump(self.record, sort_keys=False, allow_unicode=True))
 
 
@@ -278,10 +404,3 @@ def _is_run_config(config: Any) -> bool:
         and all(isinstance(seed, int) for seed in config["seeds"])
         and all("name" in config[part] for part in ("frontend", "agent"))
     )
-
-
-def _yaml(path: Path) -> Any:
-    try:
-        return yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, yaml.YAMLError):
-        return None

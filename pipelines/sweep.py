@@ -13,24 +13,29 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+from lcd import outputs
 from lcd.config import seed_list, show
 from lcd.envs.errors import InputError, nearest
-from lcd.pipelines import store
+from lcd.files import write_atomic
+from lcd.pipelines import needs, store
+from lcd.pipelines.sources import with_source
 from lcd.schemas import ExperimentConfig, SweepConfig
+from lcd.spreadsheets import csv_text
 
 RESULTS = "sweep"
-OWN_VIEW = {"atari": "pixels", "procgen": "pixels"}
 
 
 def run(cfg: SweepConfig) -> int:
     """Train what the experiment still lacks, then draw it; returns the exit code."""
-    from lcd.pipelines.diagnose import opening, train_missing
+    from lcd.pipelines.diagnose import check_trainable, opening, train_missing
 
     experiment = quickened(cfg.experiment) if cfg.quick else cfg.experiment
     console = Console()
     run_configs = expand(experiment)
+    check_trainable(cfg, run_configs)
     study = store.Study(cfg.out or default_out(experiment, cfg.quick), create=True)
     with study.lock():
+        outputs.check(study.path / RESULTS, RESULTS)
         wanted = study.ask({"experiment": asdict(experiment)}, run_configs)
         console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
         if not all(each.done for each in wanted) and any(o.error for o in train_missing(cfg, study, wanted, console)):
@@ -64,7 +69,7 @@ def quickened(experiment: ExperimentConfig) -> ExperimentConfig:
 
 def expand(experiment: ExperimentConfig) -> list[dict[str, Any]]:
     """The run configs of an experiment, in the order base, agent, point of the grid, part of the seeds."""
-    from lcd.envs.hardness.benchmark import check_base, knob_order
+    from lcd.envs.hardness.benchmark import HARDNESS, check_base, knob_order
     from lcd.envs.hardness.names import task_name
 
     runs = []
@@ -74,24 +79,28 @@ def expand(experiment: ExperimentConfig) -> list[dict[str, Any]]:
         order = knob_order(base)
         _check_grid(own["grid"], own["knobs"], order, base)
         params = _agent(agent, own["agent_params"].get(agent, {}))
+        views = HARDNESS.views_of(task_name(base, {}, order))
         evaluation = asdict(experiment.evaluation) | ({"noise_free": True} if experiment.noise_free else {})
         for point in points(own["grid"]):
             for seeds in _parts(own["seeds"], experiment.seeds_per_run if agent.startswith("sb3/") else 0):
                 runs.append(
-                    {
-                        "benchmark": "hardness",
-                        "task": task_name(base, point, order),
-                        "knobs": dict(own["knobs"]),
-                        "view": OWN_VIEW.get(base.partition("/")[0], experiment.view),
-                        "frontend": {"name": "identity"},
-                        "reward_p": 1.0,
-                        "shaping": "none",
-                        "agent": params,
-                        "seeds": seeds,
-                        "steps": _steps(own["steps"], agent),
-                        "evaluation": evaluation,
-                    }
+                    with_source(
+                        {
+                            "benchmark": "hardness",
+                            "task": task_name(base, point, order),
+                            "knobs": dict(own["knobs"]),
+                            "view": experiment.view if experiment.view in views else views[0],
+                            "frontend": {"name": "identity"},
+                            "reward_p": 1.0,
+                            "shaping": "none",
+                            "agent": params,
+                            "seeds": seeds,
+                            "steps": _steps(own["steps"], agent),
+                            "evaluation": evaluation,
+                        }
+                    )
                 )
+                needs.check_run(runs[-1])
     return runs
 
 
@@ -154,24 +163,26 @@ def publish(experiment: ExperimentConfig, wanted: list[store.Run], folder: Path,
     from lcd.sweep_figures import draw
 
     dimensions = list(experiment.grid)
+    for each in wanted:
+        if fault := store.fault_of(each):
+            raise InputError(f"Run {each.path.name} cannot be drawn: {fault}.")
     curves = pd.concat([read_curves(each.path / "curve.csv") for each in wanted], ignore_index=True)
     table = sweep.areas(curves, dimensions, experiment.knobs, experiment.normalise)
     summary = sweep.summarise(table, dimensions)
-    folder.mkdir(parents=True, exist_ok=True)
-    table.to_csv(folder / "areas.csv", index=False)
-    summary.to_csv(folder / "summary.csv", index=False)
-    files = draw(summary, curves, dimensions, folder / "figures", experiment.name)
+    tables = {"areas": table, "summary": summary}
     console.print(_printed(summary, dimensions))
     if len(set(summary["base"])) > 1 and len(dimensions) == 1:
-        found = sweep.correlations(summary, dimensions)
-        found.to_csv(folder / "correlations.csv", index=False)
-        console.print(_frame(found, "Spearman's rank correlation of toy and complex environments"))
+        tables["correlations"] = sweep.correlations(summary, dimensions)
+        console.print(_frame(tables["correlations"], "Spearman's rank correlation of toy and complex environments"))
     if experiment.tests:
-        found = sweep.run_tests(table, experiment.tests, dimensions)
-        found.to_csv(folder / "tests.csv", index=False)
-        console.print(_frame(found, "One-sided Wilcoxon tests over seeds"))
-    for name, path in {"areas": folder / "areas.csv", "summary": folder / "summary.csv"}.items():
-        console.print(f"{name:<10} {path}", highlight=False, soft_wrap=True, markup=False)
+        tables["tests"] = sweep.run_tests(table, experiment.tests, dimensions)
+        console.print(_frame(tables["tests"], "One-sided Wilcoxon tests over seeds"))
+    with outputs.drafted(folder, RESULTS) as draft:
+        for name, found in tables.items():
+            write_atomic(draft / f"{name}.csv", csv_text(found))
+        files = draw(summary, curves, dimensions, draft / "figures", experiment.name)
+    for name in ("areas", "summary"):
+        console.print(f"{name:<10} {folder / name}.csv", highlight=False, soft_wrap=True, markup=False)
     console.print(
         f"figures    {folder / 'figures'} ({len(files)} files)", highlight=False, soft_wrap=True, markup=False
     )

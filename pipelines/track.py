@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
+import io
 import logging
 import secrets
 import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +62,36 @@ def open_tracker(
     if settings.get("mode") == "disabled":
         name = "none"
     return trackers.resolve(name)(Path(run_dir), dict(run_config), dict(status), settings)
+
+
+def usable(tracker: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """The tracker's config as it can be used here, and what a user should know of that before training."""
+    usual = dict(tracker)
+    if usual["name"] != "wandb":
+        return usual, None
+    if find_spec("wandb") is None:
+        return usual, "W&B is not installed (pip install wandb): the study is not mirrored."
+    if usual.get("mode") == "online" and not logged_in():
+        told = (
+            "tracker.mode=online needs a login to W&B, and there is none (run 'wandb login', or set WANDB_API_KEY): "
+            "the study is mirrored offline, and 'wandb sync' can upload it later."
+        )
+        return usual | {"mode": "offline"}, told
+    return usual, None
+
+
+def logged_in() -> bool:
+    """Whether W&B has a key, or is too old to say so without asking for one; nothing is sent anywhere."""
+    import wandb
+
+    logging.getLogger("wandb").setLevel(logging.ERROR)
+    if "prompt" not in inspect.signature(wandb.login).parameters:
+        return True
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            return bool(wandb.login(prompt=False, verify=False))
+        except wandb.Error:
+            return False
 
 
 class Tracker:
@@ -123,15 +157,23 @@ class WandbTracker(Tracker):
         if not (offline and discard_unsynced(self.run_dir)):
             self.mirrored_step = int(self.status.get("mirrored_step", -1))
         config = self.run_config
-        self.run = start(
-            self.settings,
-            self.run_dir,
-            run_id,
-            group=self.run_dir.resolve().parent.parent.name,
-            name=f"{config['task']} {config['view']} p={config['reward_p']:g}",
-            job_type="train",
-            config=config,
-        )
+        fields = {
+            "group": self.run_dir.resolve().parent.parent.name,
+            "name": f"{config['task']} {config['view']} p={config['reward_p']:g}",
+            "job_type": "train",
+            "config": config,
+        }
+        try:
+            self.run = start(self.settings, self.run_dir, run_id, **fields)
+        except Exception as error:
+            if offline:
+                raise
+            # The service may not be reached: a copy on the disk can be synced later.
+            warnings.warn(
+                f"W&B is mirrored offline: {type(error).__name__}: {' '.join(str(error).split())}", stacklevel=2
+            )
+            self.mirrored_step = -1
+            self.run = start({**self.settings, "mode": "offline"}, self.run_dir, run_id, **fields)
         # Not for "*": W&B would then repeat the last environment step in whatever Lightning logs.
         for split in ("eval", "train"):
             self.run.define_metric(f"{split}/*", step_metric=STEP)
@@ -328,8 +370,6 @@ def _charts(table: Any) -> dict[str, Any]:
 
 
 def _views(pictures: Mapping[str, Mapping[str, bytes]]) -> dict[str, Any]:
-    import io
-
     import wandb
     from PIL import Image
 

@@ -32,22 +32,24 @@ from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
+from lcd.files import make_folder
 from lcd.frontends import record
-from lcd.pipelines import dry_run
-from lcd.pipelines.checkpoint import AtomicCheckpoints, reached_step
-from lcd.pipelines.diagnose import device_of, opening, train_missing
+from lcd.pipelines import determinism, dry_run
+from lcd.pipelines.checkpoint import AtomicCheckpoints, kept_curve, reached_step
+from lcd.pipelines.diagnose import check_trainable, device_of, opening, train_missing
 from lcd.pipelines.launch import Call, launch
 from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
-from lcd.pipelines.ranks import Place, RankEnvironment, RankStrategy, node_rank, together
+from lcd.pipelines.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, node_rank, together
 from lcd.pipelines.record import CurveFile, Recorder
 from lcd.pipelines.runs import agent_of, check_share, run_config_from
 from lcd.pipelines.store import (
-    DONE,
     RUNNING,
     Run,
     Study,
+    finish,
     frontend_name,
+    missing,
     read_status,
     run_id,
     task_name,
@@ -62,11 +64,12 @@ def run(cfg: TrainConfig) -> int:
     """`lcd train`: one run, in a study of its own unless `out` names another; returns the exit code."""
     console = Console()
     run_config = run_config_from(cfg)
-    check_share(*agent_of(run_config), device_of(cfg))
+    check_trainable(cfg, [run_config])
     if cfg.num_nodes > 1 and node_rank() > 0:
         return _join_in(cfg, run_config, console)
     if cfg.dry_run:
         return dry_run.tell([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
+    determinism.refuse_chance(missing(cfg.out or default_out(run_config), [run_config]))
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
         (made,) = study.ask({"train": run_config}, [run_config])
@@ -86,7 +89,10 @@ def _join_in(cfg: TrainConfig, run_config: dict[str, Any], console: Console) -> 
         return 0
     console.print(f"Training {folder} beside the first machine.", highlight=False, soft_wrap=True, markup=False)
     call = Call((run_config, str(folder), {"name": "none"}, device_of(cfg)))
-    knobs = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace}
+    # While the first machine evaluates the others wait; it is the one that notices what hangs.
+    longest = int(PATIENCE.total_seconds())
+    deadlines = replace(cfg.deadlines, start=longest, heartbeat=longest)
+    knobs = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace, "deadlines": deadlines}
     (outcome,) = launch("local", f"{__name__}:train_run", [call], workers=1, **knobs)
     if outcome.stopped:
         raise signals.Stopped
@@ -287,14 +293,14 @@ def _fit(
     from lcd.pipelines import phases
 
     checkpoint = folder / "checkpoints" / "last.ckpt"
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(checkpoint.parent)
     reached = reached_step(checkpoint, rollouts.ranks.world)
     phases.prepare(agent, run_config, checkpoint, anew=reached is None)
     if rollouts.ranks.rank > 0:
         _follow(run_config, agent, rollouts, checkpoint, reached, device)
         return
     curve = CurveFile(folder / "curve.csv", (*COLUMNS, PHASE) if "curriculum" in run_config else COLUMNS)
-    earlier = curve.cut(-1 if reached is None else reached)
+    earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
     update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     tracked.log_rows(earlier)
@@ -311,7 +317,7 @@ def _fit(
     _train(agent, rollouts, recorder, tracked.logger, reached, device)
     phases.clear(checkpoint)
     tracked.finish({"steps": rollouts.steps, "wall_s": read_status(folder)["wall_s"]})
-    update_status(folder, state=DONE, step=rollouts.steps)
+    finish(folder, step=rollouts.steps)
 
 
 def _follow(

@@ -24,11 +24,12 @@ from torch import Tensor
 from torch.utils.data import IterableDataset
 
 from lcd.agents.stepping import Stepper
-from lcd.envs.benchmarks import Benchmark
+from lcd.envs.benchmarks import Benchmark, make_copies
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
-from lcd.files import write_atomic
+from lcd.files import make_folder, replacing, write_atomic
 from lcd.pipelines.policies import Policy
+from lcd.reading import read_json
 
 LEVEL = 1
 """Of zlib: more takes three times as long and saves a tenth."""
@@ -53,6 +54,15 @@ class Index:
     sha256: str
     """Of all frames, uncompressed."""
 
+    def check(self) -> None:
+        """Refuse, by a `ValueError`, what can be no index: somebody may have edited it."""
+        counts = [*self.frame, *self.starts, *self.lengths, self.bytes]
+        whole = all(isinstance(count, int) and not isinstance(count, bool) and count >= 0 for count in counts)
+        numbers = all(isinstance(number, int | float) for number in (*self.sums, *self.squares))
+        fits = len(self.frame) == IMAGE and len(self.starts) == len(self.lengths) > 0
+        if not (whole and numbers and fits and len(self.sums) == len(self.squares) == self.frame[-1]):
+            raise ValueError("no index of videos")
+
 
 class VideoFile:
     """The videos of one task and split, read a frame at a time.
@@ -64,8 +74,9 @@ class VideoFile:
     def __init__(self, path: Path):
         self.path = path
         try:
-            found = json.loads(_with(path, ".json").read_text("utf-8"))
+            found = read_json(_with(path, ".json"))
             self.index = Index(**{**found, "frame": tuple(found["frame"])})
+            self.index.check()
             size = _with(path, ".bin").stat().st_size
         except (OSError, ValueError, TypeError, KeyError):
             raise InputError(f"The videos {path} are not whole: remove them, and they are recorded anew.") from None
@@ -84,10 +95,15 @@ class VideoFile:
     def frames(self, video: int, first: int, count: int) -> np.ndarray:
         """uint8 (count, H, W, C): some consecutive frames of a video."""
         start, each = self.index.starts[video], int(np.prod(self.index.frame))
-        block = os.pread(self._file, self._ends[video] - start, start)
         wanted = (first + count) * each
-        content = zlib.decompressobj().decompress(block, wanted)
-        changes = np.frombuffer(content, np.uint8, wanted).reshape(first + count, *self.index.frame)
+        try:
+            block = os.pread(self._file, self._ends[video] - start, start)
+            content = zlib.decompressobj().decompress(block, wanted)
+            changes = np.frombuffer(content, np.uint8, wanted).reshape(first + count, *self.index.frame)
+        except (zlib.error, ValueError):
+            raise InputError(
+                f"The videos {self.path}.bin are damaged: remove {self.path}.json, and they are recorded anew."
+            ) from None
         return np.bitwise_xor.accumulate(changes, 0)[first:]
 
 
@@ -110,10 +126,9 @@ def record(
         least: fewest frames that make a video.
         watch: called with the number of videos so far.
     """
-    partial = _with(path, ".bin.partial")
     digest, starts, lengths = hashlib.sha256(), [], []
     sums = np.zeros((2, env.single_observation_space.shape[-1]))
-    with partial.open("wb") as file:
+    with replacing(_with(path, ".bin")) as file:
         for frames in _filmed(env, policy, length, least):
             digest.update(frames)
             pixels = frames.reshape(-1, frames.shape[-1]).astype(np.float64) / 255
@@ -126,9 +141,6 @@ def record(
             if len(starts) == videos:
                 break
         size = file.tell()
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, _with(path, ".bin"))
     index = Index(env.single_observation_space.shape, starts, lengths, size, *sums.tolist(), digest.hexdigest())
     write_atomic(_with(path, ".json"), json.dumps(asdict(index)))
     return VideoFile(path)
@@ -178,7 +190,7 @@ def film(
         policy_for: the policy that acts in a task's environment.
         watch: called with a task, videos so far, videos in all.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     counts = dict(zip(SPLITS, (asked["count"], asked["held_out"]), strict=True))
     found: dict[str, dict[str, VideoFile]] = {split: {} for split in counts}
     for split, count in counts.items():
@@ -202,7 +214,7 @@ def _film_task(
 ) -> VideoFile:
     seed = int(seed_sequence(asked["seed"], "videos", split).generate_state(1)[0])
     copies = min(asked["copies"], count)
-    env = benchmark.make_vec(task, view=asked["view"], split=split, num_envs=copies, seed=seed, **asked["knobs"])
+    env = make_copies(benchmark, task, view=asked["view"], split=split, num_envs=copies, seed=seed, **asked["knobs"])
     try:
         space = env.single_observation_space
         if len(space.shape) != IMAGE or space.dtype != np.uint8:

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from lcd.envs.benchmarks import Benchmark, get_benchmark
+from lcd import outputs
+from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
+from lcd.pipelines import needs
 from lcd.pipelines.graph import draw_graph
 from lcd.pipelines.parts import known
 from lcd.schemas import VIEWS, ViewConfig
@@ -27,6 +29,7 @@ def run(cfg: ViewConfig) -> int:
         known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     views = [cfg.view] if cfg.view is not None else [view for view in benchmark.views if view in VIEWS]
     known("view", views, benchmark.views, cfg.benchmark.name)
+    needs.check_sheets(cfg, len(views))
     place = Path(cfg.out or ("." if whole else f"{_file(cfg.task.name)}.png")).expanduser()
     if not whole and place.suffix.lower() != ".png":
         raise InputError(f"out={place} must end in .png.")
@@ -44,24 +47,22 @@ def _path(place: Path, task: str, whole: bool) -> Path:
 
 
 def _draw(benchmark: Benchmark, cfg: ViewConfig, views: list[str], out: Path) -> None:
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
+    outputs.check_file(out)
+    with outputs.drafted_file(out) as draft:
         if hasattr(benchmark, "make_pairs"):
             from lcd.pipelines.sheets import write_sheets
 
-            written = write_sheets(benchmark, cfg, views, out)
+            written = write_sheets(benchmark, cfg, views, draft)
         else:
             rows = {view: frames(benchmark, view, cfg) for view in views}
             pictures = {
-                out: sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}"),
-                **_graph(benchmark, cfg, out),
+                draft: sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}"),
+                **_graph(benchmark, cfg, draft),
             }
             for place, picture in pictures.items():
                 picture.savefig(place, dpi=150)
             written = list(pictures)
-    except OSError as error:
-        raise InputError(f"out={out} cannot be written ({error.strerror}): give a writable place.") from None
-    print(*written, sep="\n")
+    print(*(out.with_name(path.name) for path in written), sep="\n")
 
 
 def _graph(benchmark: Benchmark, cfg: ViewConfig, out: Path) -> dict[Path, Any]:
@@ -75,7 +76,7 @@ def _graph(benchmark: Benchmark, cfg: ViewConfig, out: Path) -> dict[Path, Any]:
 
 def frames(benchmark: Benchmark, view: str, cfg: ViewConfig) -> list[tuple[np.ndarray, float]]:
     """Images of successive steps and the reward that came with each, under actions that are the same for all views."""
-    env = benchmark.make_vec(cfg.task.name, view=view, split=cfg.split, num_envs=1, seed=cfg.seed, **cfg.task.knobs)
+    env = make_copies(benchmark, cfg.task.name, view=view, split=cfg.split, num_envs=1, seed=cfg.seed, **cfg.task.knobs)
     try:
         env.single_action_space.seed(int(seed_sequence(cfg.seed, "exploration").generate_state(1)[0]))
         observations, _ = env.reset()

@@ -2,6 +2,9 @@
 
 import ast
 import email
+import importlib.metadata
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +12,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import lcd
 
@@ -107,6 +112,47 @@ def test_constraints_fix_every_dependency_and_name_no_index():
     assert all(line.count("==") == 1 for line in lines)
     fixed = {line.split("==")[0].lower().replace("_", "-") for line in lines}
     assert needs() <= fixed
+
+
+def locked() -> dict[str, str]:
+    """What the lock's two files list: names and versions."""
+    found = {}
+    for name in ("build.txt", "linux-x86_64.txt"):
+        for entry in re.split(r"\n(?=\S)", (REPO / "lock" / name).read_text().strip()):
+            if not entry.startswith("#"):
+                first, *hashes = entry.split(" \\\n    ")
+                assert hashes, entry
+                assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", each) for each in hashes), entry
+                found[first.split("==")[0]] = first.split("==")[1]
+    return found
+
+
+def test_the_lock_holds_what_the_constraints_list_and_so_does_the_bill_of_materials():
+    lines = [line for line in (REPO / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert locked() == dict(line.split("==") for line in lines), "constraints.txt was changed: make lock"
+    bill = json.loads((REPO / "lock" / "sbom.json").read_text())
+    assert {each["name"]: each["version"] for each in bill["components"]} == locked()
+    assert not any("://" in path.read_text() for path in (REPO / "lock").glob("*.[tj]*"))
+
+
+def test_the_lock_lacks_nothing_that_anything_in_it_needs():
+    """It is installed without asking packages what they need; Procgen's numpy < 2 and gym are left out on purpose."""
+    versions = {canonicalize_name(name): version for name, version in locked().items()}
+    without = {"gym3", "procgen-mirror"}
+    todo, seen, missing = [("learning-challenge-diagnosticator", ("all",))], set(), []
+    while todo:
+        name, extras = todo.pop()
+        for text in importlib.metadata.requires(name) or []:
+            need = Requirement(text)
+            if need.marker and not any(need.marker.evaluate({"extra": extra}) for extra in (*extras, "")):
+                continue
+            wanted = canonicalize_name(need.name)
+            if wanted != "learning-challenge-diagnosticator" and not need.specifier.contains(versions.get(wanted, "0")):
+                missing.append(f"{name} needs {need}")
+            elif (wanted, *need.extras) not in seen and wanted not in without:
+                seen.add((wanted, *need.extras))
+                todo.append((wanted, tuple(need.extras)))
+    assert missing == []
 
 
 def test_whatever_is_imported_is_declared():

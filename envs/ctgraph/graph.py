@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import batch_space
 
-from lcd.envs.checks import checked_actions
+from lcd.envs.checks import checked_actions, table_fits
 from lcd.envs.ctgraph.compare import compare
 from lcd.envs.ctgraph.goals import GoalSchedule, checked_goal
 from lcd.envs.ctgraph.images import Reader, labels
@@ -61,7 +61,11 @@ class CTGraphVectorEnv(NativeVectorEnv):
         if view in IMAGE_VIEWS:
             images = self.knobs.image_dataset
             self._reader = Reader(images, self.knobs.num_ids, view, self._streams["appearance"])
-        self._one_hot = np.eye(self.knobs.num_ids, dtype=np.float32) if self._reader is None else None
+        self._one_hot = None
+        if self._reader is None:
+            ids = self.knobs.num_ids
+            table_fits(f"view is 'state', and the graph shows {ids} observation ids", ids * ids, 4)
+            self._one_hot = np.eye(ids, dtype=np.float32)
         self._make_spaces()
         self._make_buffers()
 

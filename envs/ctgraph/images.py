@@ -22,6 +22,8 @@ CELLS = 4
 """A label has as many cells a side."""
 _COLOURS = 8
 _MOST_BYTES = 2**29
+_MOST_REPEATS = 1000
+"""Random classes in a row that are there already: by then there are hardly any others."""
 
 
 class ImageSet:
@@ -43,6 +45,7 @@ def image_set(knobs: ImageDataset, classes: int) -> ImageSet:
     """The images of that many observation ids; those of fewer ids are the first of those of more."""
     if knobs.path is None:
         peak = 255 * (1 - knobs.noise_on_read)
+        _refuse_too_many(f"the graph shows {classes:,} observation ids", classes, SIDE * SIDE * 3)
         bases = [image[None] for image in np.repeat(synthetic(knobs.seed, classes, peak)[..., None], 3, axis=3)]
     else:
         bases = read_images(Path(knobs.path).expanduser())
@@ -54,26 +57,39 @@ def image_set(knobs: ImageDataset, classes: int) -> ImageSet:
         bases = bases[:classes]
     angles = np.linspace(0, knobs.rotation_on_read, int(np.ceil(knobs.rotation_on_read)) + 1)
     total = sum(map(len, bases))
-    if total * len(angles) * bases[0][0].size > _MOST_BYTES:
-        raise InputError(
-            f"image_dataset.rotation_on_read is {knobs.rotation_on_read}, but {total} images in {len(angles)} "
-            "rotations are too many to keep; a smaller rotation, or fewer ids, would fit."
-        )
+    turns = f"image_dataset.rotation_on_read is {knobs.rotation_on_read}, and there are {total:,} images"
+    _refuse_too_many(turns, total * len(angles), bases[0][0].size)
     count = np.array([len(of_class) * len(angles) for of_class in bases])
     turned = np.stack([rotate(np.concatenate(bases), angle) for angle in angles], axis=1)
     clean = np.stack([of_class[0] for of_class in bases])
     return ImageSet(clean, turned.reshape(-1, *clean.shape[1:]), np.cumsum(count) - count, count)
 
 
+def _refuse_too_many(what: str, images: int, size: int) -> None:
+    if images * size > _MOST_BYTES:
+        raise InputError(
+            f"{what}, but {images:,} images of {size} bytes are more than the {_MOST_BYTES:,} bytes that are kept; "
+            "fewer ids (graph_shape, image_dataset.nr_of_images), or a smaller rotation, would fit."
+        )
+
+
 def synthetic(seed: int, classes: int, peak: float = 255.0) -> np.ndarray:
     """(classes, 12, 12) uint8: the paper's random classes, all different."""
     rng = np.random.default_rng(seed)
     images: dict[bytes, np.ndarray] = {}
+    repeats = 0
     while len(images) < classes:
+        if repeats > _MOST_REPEATS:
+            raise InputError(
+                f"image_dataset.noise_on_read is {1 - peak / 255:g}, which leaves {peak:g} of 255 grey levels to the "
+                f"images themselves: only {len(images):,} differ, but the graph shows {classes:,} observation ids; "
+                "less noise, or fewer ids, would do."
+            )
         blueprint = rng.integers(LEVELS, size=(BLUEPRINT, BLUEPRINT))
         angle = ROTATIONS[rng.integers(len(ROTATIONS))]
         large = np.kron(blueprint, np.ones((SIDE // BLUEPRINT, SIDE // BLUEPRINT))) * peak / (LEVELS - 1)
         image = rotate(np.rint(large).astype(np.uint8)[None, :, :, None], angle)[0, :, :, 0]
+        repeats = repeats + 1 if image.tobytes() in images else 0
         images.setdefault(image.tobytes(), image)
     return np.stack(list(images.values()))
 

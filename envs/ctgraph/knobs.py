@@ -15,6 +15,8 @@ from lcd.envs.ctgraph.goals import checked_goal
 from lcd.envs.ctgraph.layout import Range, place_sets
 from lcd.envs.errors import InputError, nearest
 
+LAST_ID = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class GraphShape:
@@ -59,7 +61,7 @@ class Reward:
             raise InputError(f"reward.std_r is {self.std_r}, but a standard deviation is at least 0.")
         object.__setattr__(self, "reward_distribution", _distribution(self.reward_distribution))
         for name in ("min_static_reward_episodes", "max_static_reward_episodes"):
-            whole(self, name, -1)
+            whole(self, name, -1, LAST_ID)
         if self.goal_changes and self.min_static_reward_episodes >= self.max_static_reward_episodes:
             raise InputError(
                 f"reward.min_static_reward_episodes is {self.min_static_reward_episodes}, but it must be below "
@@ -112,8 +114,8 @@ def _range(name: str, given: Any) -> Range | None:
     ends = list(given) if isinstance(given, list | tuple) else []
     if len(ends) != 2 or not all(isinstance(e, int) and not isinstance(e, bool) for e in ends):
         raise InputError(f"{name} is {given!r}, but it must be two whole numbers, the first and the last id.")
-    if not 0 <= ends[0] <= ends[1]:
-        raise InputError(f"{name} is {given!r}, but ids start at 0 and the last is not below the first.")
+    if not 0 <= ends[0] <= ends[1] <= LAST_ID:
+        raise InputError(f"{name} is {given!r}, but ids go from 0 to {LAST_ID} and the last is not below the first.")
     return ends[0], ends[1]
 
 
@@ -139,7 +141,7 @@ class ImageDataset:
         if not isinstance(self.one_d, bool):
             raise InputError(f"image_dataset.1D is {self.one_d!r}, but it must be true or false.")
         if self.nr_of_images is not None:
-            whole(self, "nr_of_images", 1)
+            whole(self, "nr_of_images", 1, LAST_ID)
         for name, most in (("noise_on_read", 255), ("rotation_on_read", 360)):
             value = getattr(self, name)
             if not is_number(value) or not 0 <= value <= most:

@@ -15,12 +15,18 @@ from lcd.envs.checks import is_number, whole_number
 from lcd.envs.errors import InputError, nearest
 
 POLICIES = ("random", "navigation", "optimal")
+MOST_DIGITS = 300
+"""Decimal digits of the number of ends, up to which the closed forms are numbers."""
 
 
 def check_shape(b: Any, d: Any, p: Any, prefix: str = "") -> None:
     """Refuse what is no shape of a graph; `prefix` goes before the names in the error's sentence."""
     whole_number(f"{prefix}b", b, 2)
     whole_number(f"{prefix}d", d, 1)
+    if d > MOST_DIGITS * 4 or d * math.log10(b) > MOST_DIGITS:
+        raise InputError(
+            f"{prefix}d is {d}, but with b={b} the number of ends would have more than {MOST_DIGITS} digits: give less."
+        )
     if not is_number(p) or not 0 <= p < 1:
         raise InputError(f"{prefix}p is {p!r}, but a wait probability is a number from 0 up to, but not, 1.")
 

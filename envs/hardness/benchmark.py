@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation, TransformObservation
 
+from lcd.envs.benchmarks import check_view
 from lcd.envs.checks import seed_list
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
@@ -30,7 +31,8 @@ from lcd.envs.population import SeedStack
 from lcd.envs.streams import seed_sequence
 
 MUJOCO_KNOBS = ("time_unit", "action_space_max")
-KINDS = ("atari", "mujoco", "gym", "procgen")
+OWN_VIEW = {"atari": ("pixels",), "mujoco": ("state",), "gym": ("state",), "procgen": ("pixels",)}
+KINDS = tuple(OWN_VIEW)
 UNKNOWN = (float("nan"), float("nan"))
 
 
@@ -95,6 +97,11 @@ class HardnessBenchmark:
         """Task -> (seed -> return of an optimal agent), where it is known."""
         return {task: partial(self._bound, task, 1) for task in self.tasks}
 
+    def views_of(self, task: str) -> Sequence[str]:
+        """The toys have all views, an environment of others the one that it shows."""
+        base, _ = parse_task(task)
+        return OWN_VIEW.get(base.partition("/")[0], VIEWS)
+
     def _bound(self, task: str, which: int, seed: int) -> float:
         return self.reward_range(task, seed)[which]
 
@@ -123,6 +130,7 @@ class HardnessBenchmark:
         if base in ("discrete", "continuous"):
             kind = HardnessDiscreteVectorEnv if base == "discrete" else HardnessContinuousVectorEnv
             return kind(total, view=view, split=split, seed=seeds, **knobs)
+        check_view(self, task, view)
         return _complex(base, knobs, seed_list(seeds), copies, split)
 
 

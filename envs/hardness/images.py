@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from lcd.envs.checks import is_number, share, whole
+from lcd.envs.checks import MOST_TABLE_BYTES, is_number, share, whole
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.hardness.pictures import picture_sprites
 from lcd.envs.hardness.shapes import RADIUS, distractor_masks, figure_masks, label_colours, noise_tiles
@@ -20,6 +20,8 @@ from lcd.envs.state import State
 from lcd.envs.streams import Streams
 
 TRANSFORMS = ("shift", "scale", "rotate", "flip")
+MOST_PIXELS = 1024
+MOST_DISTRACTORS = 1000
 _SCALE_STEPS = 5
 _MOST_SPRITE_BYTES = 2**29
 
@@ -57,17 +59,17 @@ class ImageKnobs:
     that the motion can be seen."""
 
     def __post_init__(self) -> None:
-        whole(self, "image_size", 12)
-        whole(self, "image_sh_quant", 1)
-        whole(self, "image_ro_quant", 1)
-        whole(self, "distractors", 0)
-        whole(self, "lookalikes", 0)
+        whole(self, "image_size", 12, MOST_PIXELS)
+        whole(self, "image_sh_quant", 1, MOST_PIXELS)
+        whole(self, "image_ro_quant", 1, 360)
+        whole(self, "distractors", 0, MOST_DISTRACTORS)
+        whole(self, "lookalikes", 0, MOST_TABLE_BYTES)
         share(self, "texture")
         share(self, "contrast")
         if self.contrast == 0:
             raise InputError("contrast is 0, but a figure without any contrast is invisible; it must be above 0.")
-        if not is_number(self.motion) or not 0 <= self.motion < np.inf:
-            raise InputError(f"motion is {self.motion!r}, but it must be a number of pixels of at least 0.")
+        if not is_number(self.motion) or not 0 <= self.motion <= MOST_PIXELS:
+            raise InputError(f"motion is {self.motion!r}, but it must be a number of pixels from 0 to {MOST_PIXELS}.")
         object.__setattr__(self, "image_transforms", parse_transforms(self.image_transforms))
         if not is_number(self.image_radius) or not 0.05 <= self.image_radius <= 0.5:
             raise InputError(f"image_radius is {self.image_radius!r}, but it must be a number from 0.05 to 0.5.")

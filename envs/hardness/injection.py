@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from lcd.envs.checks import finite, is_number, known_knobs, whole
+from lcd.envs.checks import MOST_STEPS, finite, is_number, known_knobs, whole
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.images import parse_transforms
+from lcd.envs.hardness.images import MOST_PIXELS, parse_transforms
 from lcd.envs.hardness.payment import Noise
 from lcd.envs.hardness.transforms import ImageTransforms
 
@@ -51,10 +51,10 @@ class InjectionKnobs:
     """Least and largest scale."""
 
     def __post_init__(self) -> None:
-        whole(self, "delay", 0)
-        whole(self, "image_padding", 0)
-        whole(self, "image_sh_quant", 1)
-        whole(self, "image_ro_quant", 1)
+        whole(self, "delay", 0, MOST_STEPS)
+        whole(self, "image_padding", 0, MOST_PIXELS)
+        whole(self, "image_sh_quant", 1, MOST_PIXELS)
+        whole(self, "image_ro_quant", 1, 360)
         for name in ("reward_scale", "reward_shift", "term_state_reward"):
             finite(self, name)
         for name in ("transition_noise", "reward_noise"):

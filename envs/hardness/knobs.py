@@ -8,12 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from lcd.envs.checks import finite, is_number, known_knobs, part, share, table, whole, whole_number
+from lcd.envs.checks import (
+    MOST_STEPS,
+    finite,
+    is_number,
+    known_knobs,
+    part,
+    share,
+    table,
+    table_fits,
+    whole,
+    whole_number,
+)
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.images import ImageKnobs
 
+MOST_POWER = 1000
+"""The largest exponent that is worked out: what is beyond is more than anything is built of."""
 MOST_SEQUENCES = 300_000
 """The largest number of possible sequences, or entries of a table indexed by sequences, that is built."""
+
+
+def power(base: int, exponent: int) -> int:
+    """base**exponent, cut off where the number itself would take long to work out."""
+    return base ** min(exponent, MOST_POWER)
 
 
 @dataclass(frozen=True)
@@ -80,7 +98,7 @@ class HardnessKnobs:
 
     def __post_init__(self) -> None:
         for name, least in (("sequence_length", 1), ("delay", 0), ("horizon", 1)):
-            whole(self, name, least)
+            whole(self, name, least, MOST_STEPS)
         for name in ("diameter", "mdp_seed"):
             if getattr(self, name) is not None:
                 whole(self, name, 1 if name == "diameter" else 0)
@@ -99,7 +117,7 @@ class HardnessKnobs:
                 raise InputError(f"{name} is {getattr(self, name)!r}, but it must be true or false.")
         if self.reward_every_n_steps is None:
             self._set(reward_every_n_steps=self.sequence_length)
-        whole(self, "reward_every_n_steps", 1)
+        whole(self, "reward_every_n_steps", 1, MOST_STEPS)
         self._set_sizes()
         self._set_tables()
         self._check_together()
@@ -142,6 +160,7 @@ class HardnessKnobs:
                 f"state_space_size is {states}, but {self.diameter} sets (diameter) of {actions} states "
                 f"(action_space_size) make {actions * self.diameter}: leave it out, or give that."
             )
+        table_fits(f"state_space_size is {states}", states * states, 8)
         if actions > states:
             raise InputError(
                 f"action_space_size is {actions}, but a state has at most state_space_size={states} different "
@@ -233,10 +252,12 @@ class HardnessKnobs:
     def table_size(self) -> int:
         """Entries of the reward table."""
         if callable(self.reward_function):
-            return self.state_space_size ** (self.sequence_length + 1) * self.action_space_size**self.sequence_length
+            return power(self.state_space_size, self.sequence_length + 1) * power(
+                self.action_space_size, self.sequence_length
+            )
         if self.reward_function is not None:
             return self.state_space_size**2 * self.action_space_size
-        return self.sets * self.set_size**self.sequence_length
+        return self.sets * power(self.set_size, self.sequence_length)
 
     @classmethod
     def from_dict(cls, knobs: Mapping[str, Any]) -> HardnessKnobs:

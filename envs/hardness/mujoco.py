@@ -13,6 +13,9 @@ from gymnasium.wrappers import TimeLimit
 from lcd.envs.checks import is_number
 from lcd.envs.errors import InputError
 
+MOST_SIMULATED = 100_000
+"""Simulation steps of one action, which takes some seconds then."""
+
 
 class MujocoHardness(gymnasium.Wrapper, RecordConstructorArgs):
     """Multiplies the time between two actions and the range of actions.
@@ -39,10 +42,10 @@ class MujocoHardness(gymnasium.Wrapper, RecordConstructorArgs):
                 raise InputError(f"{name} is {value}, but {env} is no MuJoCo environment of Gymnasium's.")
         self.time_unit = float(time_unit)
         skip = inside.frame_skip * time_unit
-        if abs(skip - round(skip)) > 1e-9 or round(skip) < 1:
+        if skip > MOST_SIMULATED or abs(skip - round(skip)) > 1e-9 or round(skip) < 1:
             raise InputError(
                 f"time_unit is {time_unit}, but times the {inside.frame_skip} simulation steps of an action that is "
-                f"{skip:g}, which must be a whole number of at least 1."
+                f"{skip:g}, which must be a whole number from 1 to {MOST_SIMULATED}."
             )
         self._stretch(inside, round(skip))
         if action_space_max != 1:

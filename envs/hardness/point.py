@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from lcd.envs.checks import finite, is_number, known_knobs, one_of, whole
+from lcd.envs.checks import MOST_STEPS, finite, is_number, known_knobs, one_of, whole
 from lcd.envs.errors import InputError
+from lcd.envs.hardness.images import MOST_PIXELS
 
+MOST_DIMENSIONS, MOST_ORDER, MOST_LENGTH = 1000, 20, 1e12
+"""Beyond these numbers overflow, or a step takes for ever."""
 TO_A_POINT, ALONG_A_LINE = "move_to_a_point", "move_along_a_line"
 
 
@@ -73,20 +76,18 @@ class PointKnobs:
     """Height of an image in pixels, and width of each of its halves; discs have a radius of 5 %."""
 
     def __post_init__(self) -> None:
-        for name in (
-            "state_space_dim",
-            "transition_dynamics_order",
-            "sequence_length",
-            "reward_every_n_steps",
-            "horizon",
-        ):
-            whole(self, name, 1)
-        whole(self, "delay", 0)
-        whole(self, "image_size", 20)
+        whole(self, "state_space_dim", 1, MOST_DIMENSIONS)
+        whole(self, "transition_dynamics_order", 1, MOST_ORDER)
+        for name in ("sequence_length", "reward_every_n_steps", "horizon"):
+            whole(self, name, 1, MOST_STEPS)
+        whole(self, "delay", 0, MOST_STEPS)
+        whole(self, "image_size", 20, MOST_PIXELS)
         for name in ("state_space_max", "action_space_max", "time_unit", "target_radius", "term_state_edge"):
             finite(self, name)
-            if getattr(self, name) <= 0:
-                raise InputError(f"{name} is {getattr(self, name)}, but it must be above 0.")
+            if not 0 < getattr(self, name) <= MOST_LENGTH:
+                raise InputError(
+                    f"{name} is {getattr(self, name)}, but it must be above 0 and at most {MOST_LENGTH:g}."
+                )
         for name in ("action_loss_weight", "reward_scale", "reward_shift", "term_state_reward"):
             finite(self, name)
         for name in ("transition_noise", "reward_noise"):

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.hardness.knobs import power
 from lcd.envs.hardness.mdp import DiscreteMDP
 
 MOST_MARKOV_STATES = 2_000_000
@@ -40,11 +41,12 @@ def _return_of(mdp: DiscreteMDP, policy: str | int) -> float:
     past = _past_of_function(mdp) if mdp.window else _past_of_sequences(mdp)
     values = np.unique(np.concatenate([np.zeros(1), *(each.ravel() for each in past.earned)]))
     slots = knobs.delay if mdp.terminal.any() else 0
-    pending = len(values) ** slots
+    pending = power(len(values), slots)
     if past.count * knobs.set_size * pending > MOST_MARKOV_STATES:
+        many = float(min(past.count * pending, 10**30))
         raise InputError(
             f"delay is {knobs.delay} and sequence_length is {knobs.sequence_length}, but with {knobs.state_space_size} "
-            f"states that makes {past.count * pending} Markov states, too many to solve exactly; a shorter delay or "
+            f"states that makes {many:.3g} Markov states, too many to solve exactly; a shorter delay or "
             "sequence would do."
         )
     noise = _noise(mdp)

@@ -9,7 +9,7 @@ the group `lcd.agents` or as `module:object`.
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -45,7 +45,9 @@ def validate(name: str, params: Mapping[str, Any]) -> Any:
     Raises:
         InputError: when there is no such agent or hyper-parameter, or a value is of the wrong kind.
     """
-    config = agents.resolve(name).Config
+    config = getattr(agents.resolve(name), "Config", None)
+    if not (isinstance(config, type) and is_dataclass(config)):
+        raise InputError(f"agent={name} is no agent: an agent is a class with a dataclass `Config`.")
     types = get_type_hints(config)
     known = [field.name for field in fields(config)]
     for key in params:

@@ -3,9 +3,11 @@
 import numpy as np
 from gymnasium.vector import VectorEnv
 
+from lcd import deadlines, signals
 from lcd.agents.memory import begin_episodes, forget, recall, restore
 from lcd.agents.rollout import commands, uniforms
 from lcd.agents.stepping import EpisodeLog, Stepper
+from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 
 BLOCK = 128  # steps whose draws are made at once
@@ -15,7 +17,8 @@ class Evaluator:
     """Plays the held-out population with the policy as it is.
 
     Every evaluation restarts the environments and the exploration from streams named by the training step, so that
-    it neither depends on what was evaluated before nor disturbs training.
+    it neither depends on what was evaluated before nor disturbs training. A process that is told to stop gives it up
+    between two steps (`lcd.signals.Stopped`): made again, it is the same.
 
     Args:
         env: the held-out population, ordered seed by seed.
@@ -41,15 +44,26 @@ class Evaluator:
         observations = self.stepper.reset(seed=[int(stream) for stream in streams])
         log = EpisodeLog(len(self.seeds), self.copies)
         left = np.full(len(self.seeds) * self.copies, self.episodes)
-        elapsed = 0
+        elapsed, patience = 0, deadlines.Patience(deadlines.in_force().episode)
         while left.any():
+            if signals.asked():
+                raise signals.Stopped
             if elapsed % BLOCK == 0:
                 stream = ("evaluation", step, 1 + elapsed // BLOCK)
                 each = (BLOCK, self.copies, *getattr(agent, "draws", ()))
                 draws = uniforms(self.seeds, *stream, shape=each).to(agent.device)
             actions, _, _ = agent.act(agent.encode(observations), draws[:, elapsed % BLOCK])
             outcome = self.stepper.step(commands(agent, actions))
-            left -= log.add(outcome, counted=left > 0) & (left > 0)
+            ended = log.add(outcome, counted=left > 0) & (left > 0)
+            left -= ended
+            if ended.any():
+                patience.renew()
+            elif patience.is_over():
+                raise InputError(
+                    f"deadlines.episode={patience.seconds} has passed in the evaluation at step {step}, and none of "
+                    f"its episodes has ended since ({elapsed + 1:,} steps of each copy were played): give the "
+                    "environment a limit of steps (Gymnasium's TimeLimit), or more seconds."
+                )
             begin_episodes(agent, outcome)
             observations, elapsed = outcome.observations, elapsed + 1
         return [statistics for statistics in log.pop() if statistics is not None]

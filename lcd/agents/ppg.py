@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from lcd.agents.networks import ActorCritic
 from lcd.agents.ppo import PPO, PPOConfig, average, check
 from lcd.agents.store import RolloutStore, StoreSize
+from lcd.deadlines import beat
 from lcd.envs.errors import InputError
 
 VARIANTS = ("dual", "shared", "detached")
@@ -196,6 +197,7 @@ class PPG(PPO):
         for chosen in numbers.split(self._auxiliary_rollouts, dim=1):
             batch = self.store.take(chosen.numpy(), self.device)
             said = self.networks(self.features_of(batch["inputs"]))[0]
+            beat()
             outputs.append(said.float().unflatten(1, (chosen.shape[1], -1)))
         return torch.cat(outputs, dim=1)
 

@@ -21,6 +21,7 @@ from lcd.agents.networks import ENCODERS, ActorCritic
 from lcd.agents.policies import policy_for
 from lcd.agents.population import EXECUTIONS, Population
 from lcd.agents.ranks import ALONE, Ranks
+from lcd.deadlines import beat
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 
@@ -260,6 +261,7 @@ class PPO(LightningModule):
         if self.config.max_grad_norm > 0:
             losses["grad_norm"] = self.networks.clip_gradients(self.config.max_grad_norm)
         optimizer.step()
+        beat()
         return losses
 
     @property

@@ -6,6 +6,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from lcd.agents.ranks import ALONE, Ranks
+from lcd.deadlines import beat
 from lcd.envs.errors import InputError
 
 
@@ -59,6 +60,7 @@ class Stepper:
     def step(self, actions: np.ndarray) -> Step:
         """Act in all copies."""
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        beat()
         done = terminated | truncated
         valid = np.ones_like(done)
         final = None

@@ -24,6 +24,8 @@ import torch
 from torch import Tensor
 
 from lcd.envs.errors import InputError
+from lcd.files import make_folder, replacing
+from lcd.room import in_words
 
 MEMORY_SHARE = 0.25
 """Of the memory that is free when training starts, what the stores of all runs at work may take together."""
@@ -85,15 +87,6 @@ class StoreSize:
         )
 
 
-def in_words(size: float) -> str:
-    """Bytes for a reader."""
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:,.1f} GB"
-
-
 def free_memory() -> int:
     """Bytes that a process may still take, by the machine and by its control group."""
     limits = []
@@ -148,21 +141,16 @@ class Stored:
         for data in content:
             check = zlib.crc32(data, check)
         head = {"iteration": iteration, "mask": self.mask, "crc32": check, "parts": layout}
-        partial = path.with_suffix(".partial")
         try:
-            with partial.open("wb") as file:
+            with replacing(path) as file:
                 file.write(json.dumps(head).encode().ljust(PAGE))
                 for name, data in zip(layout, content, strict=True):
                     file.seek(PAGE + layout[name]["at"])
                     file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
         except OSError as error:
-            partial.unlink(missing_ok=True)
             if error.errno in FULL:
                 raise full_disk(path.parent, sum(data.nbytes for data in content)) from None
             raise
-        os.replace(partial, path)
 
     @classmethod
     def read(cls, path: Path, iteration: int, mapped: bool, checked: bool = True) -> "Stored":
@@ -281,7 +269,7 @@ class RolloutStore:
         return self.folder / f"rollout-{iteration:08d}.bin"
 
     def _write(self, iteration: int, stored: Stored) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         stored.write(self._path(iteration), iteration)
 
     def _drop(self, needed: Iterable[int]) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 from lcd.analyses.analysis import Analysis, listed
 from lcd.diagnosis import GROUP, Diagnosis
 from lcd.statistics import BOOTSTRAP_SEED
+from lcd.validity import withheld
 
 CLASSES = {
     (True, True): "both",
@@ -34,6 +35,8 @@ DRAWS = 4000
 def taxonomy(diagnosis: Diagnosis, threshold: float = 0.5) -> Analysis:
     """The class of every task that has both scores, with the probability of each class over resampled seeds.
 
+    Tasks whose class is withheld (see `lcd.validity`) are left out.
+
     Parameters
     ----------
     diagnosis
@@ -44,6 +47,8 @@ def taxonomy(diagnosis: Diagnosis, threshold: float = 0.5) -> Analysis:
     rows = []
     for _, group in diagnosis.table.groupby(list(GROUP), sort=False):
         for _, row in group[group["phi"].notna() & group["psi"].notna()].iterrows():
+            if withheld(row["validity"]):
+                continue
             kind = CLASSES[row["phi"] >= threshold, row["psi"] >= threshold]
             chances = class_probabilities(row, threshold)
             named = {f"P({name})": chances.get(name, np.nan) for name in CLASSES.values()}
@@ -106,15 +111,18 @@ def recommendations(
     rows = []
     for _, row in diagnosis.table.iterrows():
         kind = found.get((*(row[name] for name in GROUP), row["task"]))
-        if kind is None and row["status"] == "no_pixels_signal":
+        unknown, usual = "nothing yet: train longer, or add what is missing", row
+        if withheld(row["validity"]):
+            unknown, usual = "nothing yet: its class is withheld", {"agent": "–", "frontend": "–"}
+        elif kind is None and row["status"] == "no_pixels_signal":
             kind = "perception"
         rows.append(
             {name: row[name] for name in (*GROUP, "task")}
             | {
                 "class": kind or "",
-                "suits": SUITS.get(kind or "", "nothing yet: train longer, or add what is missing"),
-                "use agent": agent if kind in ("reward", "both") else row["agent"],
-                "use front-end": frontend if kind in ("perception", "both") else row["frontend"],
+                "suits": SUITS.get(kind or "", unknown),
+                "use agent": agent if kind in ("reward", "both") else usual["agent"],
+                "use front-end": frontend if kind in ("perception", "both") else usual["frontend"],
             }
         )
     return pd.DataFrame(rows)

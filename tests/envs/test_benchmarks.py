@@ -214,3 +214,43 @@ def test_names_resolve_in_order(monkeypatch):
 
 def test_a_class_is_a_benchmark_too():
     assert get_benchmark("lcd.envs.toy:ToyBenchmark").name == "toy"
+
+
+class Odd:
+    """A benchmark of somebody's, whose `make_vec` gives what it was made with."""
+
+    name, tasks, views, r_min, r_max = "odd", ("odd/a",), ("pixels",), {"odd/a": 0.0}, {"odd/a": 1.0}
+
+    def __init__(self, make=None, **others):
+        self.__dict__.update(make=make, **others)
+
+    def make_vec(self, task, **how):
+        return self.make()
+
+
+@pytest.mark.parametrize(
+    ("bound", "sentence"),
+    [({}, r"has no r_max\['odd/a'\]"), (None, r"has no r_max\['odd/a'\]"), ({"odd/a": "x"}, "a number is needed")],
+)
+def test_a_range_that_is_not_there_is_told(bound, sentence):
+    with pytest.raises(InputError, match=sentence):
+        reward_range(Odd(r_max=bound), "odd/a", 0)
+
+
+def test_what_is_no_vector_environment_is_told():
+    how = {"seeds": [0], "copies": 2, "view": "pixels", "split": "train"}
+    with pytest.raises(InputError, match=r"gives a CartPoleEnv for 'odd/a', not a gymnasium\.vector\.VectorEnv"):
+        make_population(Odd(lambda: gymnasium.make("CartPole-v1").unwrapped), "odd/a", **how)
+
+
+def test_observations_that_are_no_array_are_told():
+    space = gymnasium.spaces.Dict({"x": gymnasium.spaces.Box(0, 1)})
+
+    def make():
+        return gymnasium.vector.SyncVectorEnv(
+            [lambda: gymnasium.wrappers.TransformObservation(gymnasium.make("CartPole-v1"), lambda x: {"x": x}, space)]
+        )
+
+    how = {"seeds": [0], "copies": 1, "view": "pixels", "split": "train"}
+    with pytest.raises(InputError, match="shows a Dict: an agent needs an array"):
+        make_population(Odd(make), "odd/a", **how)

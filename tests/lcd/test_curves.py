@@ -156,3 +156,12 @@ def test_curves_share_nine_tenths_of_their_steps_or_are_refused():
 def test_a_name_with_unprintable_characters_is_refused(minimal):
     with pytest.raises(InputError, match=r"'task' holds '\\x1b\[2J' in row 1"):
         check_curves(minimal.assign(task="\x1b[2J"))
+
+
+def test_all_missing_columns_are_named_at_once():
+    with pytest.raises(
+        InputError, match=r"lack the columns 'view', 'reward_p' and 'seed': add them \(there are: task, ste"
+    ):
+        check_curves(pd.DataFrame(columns=["task", "step", "return_mean"]))
+    with pytest.raises(InputError, match=r"lack the column 'seed': did you mean 'seeds'\?"):
+        check_curves(pd.DataFrame(columns=["task", "view", "reward_p", "seeds", "step", "return_mean"]))

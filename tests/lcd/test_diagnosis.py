@@ -232,7 +232,7 @@ def refuse(name):
     raise InputError(f"Unknown benchmark '{name}'.")
 
 
-def test_ranges_come_from_the_argument_then_the_benchmark_then_the_columns(make_curve, toys):
+def test_ranges_come_from_the_argument_then_the_columns_then_the_benchmark(make_curve, toys):
     def areas(name, task, **options):
         rows = [row for seed in (0, 1) for row in make_curve(1.0, task=task, seed=seed, benchmark=name)]
         frame = pd.DataFrame(rows).drop(columns=options.pop("drop", []))
@@ -240,9 +240,10 @@ def test_ranges_come_from_the_argument_then_the_benchmark_then_the_columns(make_
         return diagnosis.table["auc_pixels"].item(), diagnosis.notes
 
     assert areas("toys", "toy/a", ranges={"toy/a": (0, 4)})[0] == pytest.approx(0.25)
-    own, notes = areas("toys", "toy/a")
-    assert own == pytest.approx((1 / 2 + 1 / 3) / 2)
-    assert "differ from benchmark 'toys'" in notes[0]
+    written, notes = areas("toys", "toy/a")
+    assert written == pytest.approx(1)
+    assert "differ from benchmark 'toys': the columns are used" in notes[0]
+    assert areas("toys", "toy/a", drop=["r_max"])[0] == pytest.approx((1 / 2 + 1 / 3) / 2)
     assert areas("toys", "toy/a", drop=["r_min", "r_max"]) == (pytest.approx((1 / 2 + 1 / 3) / 2), ())
     assert areas("toys", "toy/other")[0] == pytest.approx(1)
     assert areas("strangers", "toy/a")[0] == pytest.approx(1)

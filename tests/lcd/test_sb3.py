@@ -74,6 +74,10 @@ def test_seeds_are_trained_alone_and_finished_ones_are_kept(tmp_path):
     again = train(tmp_path / "a", *arguments, seeds=(0, 1)).drop(columns="wall_s")
     assert again.equals(both)
     assert (tmp_path / "a" / "checkpoints" / "seed-0.ckpt").stat().st_mtime_ns == before
+    # Killed between a seed's last rows and its checkpoint.
+    (tmp_path / "a" / "checkpoints" / "seed-1.ckpt").unlink()
+    assert train(tmp_path / "a", *arguments, seeds=(0, 1)).drop(columns="wall_s").equals(both)
+    assert (tmp_path / "a" / "checkpoints" / "seed-1.ckpt").is_file()
 
 
 def test_the_adapter_tells_how_episodes_end():

@@ -50,7 +50,7 @@ def train(run_config, run_dir, tracker, device):
         store.update_status(folder, step=step, steps_per_s=1000.0)
         print("reached", step)
     tracked.finish({"steps": run_config["steps"]})
-    store.update_status(folder, state=store.DONE, step=run_config["steps"])
+    store.finish(folder, step=run_config["steps"])
 
 
 def _fail():

@@ -1,9 +1,18 @@
 """What test_launch.py launches."""
 
+import ctypes
 import os
 import signal
 import time
 from pathlib import Path
+
+from lcd.deadlines import beat
+from lcd.envs.benchmarks import get_benchmark
+
+
+def benchmark(name):
+    """Resolve a benchmark's name."""
+    get_benchmark(name)
 
 
 def act(name, folder):
@@ -17,6 +26,20 @@ def act(name, folder):
         os.kill(os.getpid(), signal.SIGKILL)
     if name == "exit":
         os._exit(7)
+    if name.startswith("beating"):
+        for _ in range(12):
+            beat()
+            time.sleep(0.25)
+    if name == "native":
+        beat()
+        time.sleep(2)
+        # Code that holds the interpreter's lock and never returns.
+        ctypes.PyDLL(None).sleep(600)
+    if name == "python":
+        beat()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while True:
+            time.sleep(0.1)
     if name.startswith("stubborn"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if name.startswith(("sleep", "stubborn")):

@@ -152,3 +152,127 @@ def test_the_picture_of_a_graph_shows_every_state_once():
     # Home, then a wait and a decision state at each level, a last wait state and the end.
     assert len(way) == 2 * 2 + 2
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [*KINDS, "way to the goal"]
+
+
+def listing(folder):
+    return {path: path.is_file() and path.read_bytes() for path in folder.rglob("*") if ".lcd-" not in path.name}
+
+
+def test_a_report_keeps_what_the_user_has_in_its_folder(tmp_path, capsys):
+    curves(tmp_path / "curves.csv")
+    for name in ("figures/fig1.pdf", "tables/mine.csv"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("mine")
+    before = listing(tmp_path)
+    for _ in range(2):
+        assert cli.main(["report", "curves.csv", "out=."]) == 0
+        assert before.items() <= listing(tmp_path).items()
+    (tmp_path / "challenge.csv").write_text("mine")
+    changed = listing(tmp_path)
+    assert cli.main(["report", "curves.csv", "out=."]) == 2
+    assert "challenge.csv was not written by LCD" in capsys.readouterr().err
+    assert listing(tmp_path) == changed
+
+
+def test_no_result_goes_through_a_link(tmp_path, capsys):
+    (tmp_path / "elsewhere" / "figures").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "figures" / "fig1.pdf").write_text("mine")
+    (tmp_path / "study" / "runs" / "one").mkdir(parents=True)
+    curves(tmp_path / "study" / "runs" / "one" / "curve.csv")
+    (tmp_path / "study" / "study.yaml").write_text("requests: []")
+    (tmp_path / "study" / "diagnosis").symlink_to(tmp_path / "elsewhere")
+    before = listing(tmp_path)
+    assert cli.main(["report", "study"]) == 2
+    assert "study/diagnosis is a link" in capsys.readouterr().err
+    assert listing(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["power", "curves.csv", "out=curves.csv"],
+        ["power", "curves.csv", "out=mine.csv"],
+        ["power", "curves.csv", "out=."],
+        ["power", "missing.csv", "out=new/pairs.csv"],
+        ["report", "missing.csv", "out=new/folder"],
+        ["report", "curves.csv", "curves.csv", "out=mine.csv"],
+        ["view", TASK, "steps=1", "out=mine.png"],
+        ["view", TASK, "view=semantic", "steps=1", "task.knobs.dela=1", "out=new/x.png"],
+        ["train", TASK, "out=new/study", "tracker=none", "devices=2", "agent=tabular/sarsa"],
+        ["train", TASK, "out=new/study", "tracker=none", "launcher=loca"],
+        ["diagnose", "benchmark=toy", "budget=smoke", "out=new/study", "tracker=none", "launcher.name=loca"],
+    ],
+)
+def test_a_refused_command_changes_nothing(tmp_path, capsys, words):
+    curves(tmp_path / "curves.csv")
+    for name in ("mine.csv", "mine.png"):
+        (tmp_path / name).write_text("mine")
+    before = listing(tmp_path)
+    assert cli.main(words) == 2
+    assert capsys.readouterr().err.startswith("lcd: ")
+    assert listing(tmp_path) == before
+
+
+def test_a_command_may_write_its_own_files_anew(tmp_path):
+    curves(tmp_path / "curves.csv")
+    for _ in range(2):
+        assert cli.main(["power", "curves.csv", "out=pairs.csv"]) == 0
+        assert cli.main(["report", "curves.csv", "curves.csv", "out=beside"]) == 0
+    # A report beside them is another product.
+    assert cli.main(["report", "curves.csv", "out=."]) == 0
+    assert (tmp_path / "pairs.csv").is_file()
+    assert not list(tmp_path.rglob(".lcd-draft-*"))
+
+
+def test_a_range_too_small_to_divide_by_is_refused(tmp_path, capsys):
+    curves(tmp_path / "curves.csv")
+    table = pd.read_csv(tmp_path / "curves.csv")
+    for least, most in ((0.0, 5e-324), (-1.7e308, 1.7e308)):
+        table.assign(r_min=least, r_max=most).to_csv(tmp_path / "curves.csv", index=False)
+        assert cli.main(["report", "curves.csv"]) == 2
+        assert "cannot be divided by a range" in capsys.readouterr().err
+
+
+def curves_without_ranges(path, task="a/x=1 [b]"):
+    rows = [
+        {"task": task, "view": view, "reward_p": 1, "seed": seed, "step": step, "return_mean": step / 20}
+        for view in ("pixels", "figure_ground", "semantic")
+        for seed in (0, 1)
+        for step in (0, 100)
+    ]
+    pd.DataFrame(rows).to_csv(path, index=False)
+
+
+def auc(folder):
+    return pd.read_csv(folder / "challenge.csv")["auc_pixels"].item()
+
+
+def test_ranges_are_given_by_key_or_file(tmp_path, capsys):
+    curves_without_ranges(tmp_path / "c.csv")
+    assert cli.main(["report", "c.csv"]) == 2
+    assert "give the columns r_min and r_max, or 'ranges.a/x=1 [b]=[R_min,R_max]'" in capsys.readouterr().err
+    assert cli.main(["report", "c.csv", "ranges.a/x=1 [b]=[0,10]", "out=one"]) == 0
+    assert auc(tmp_path / "one") == pytest.approx(0.25)
+    (tmp_path / "r.yaml").write_text("a/x=1 [b]: [0, 5]\nanother: [0, 1]\n")
+    assert cli.main(["report", "c.csv", "ranges=r.yaml", "out=two"]) == 0
+    assert auc(tmp_path / "two") == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["ranges.b=[0,10]"], "the curves have no task 'b'"),
+        (["ranges.a=10"], "cannot be read: write ranges"),
+        (["ranges.a=[1]"], "ranges.a=[1] must be two numbers"),
+        (["ranges.a=[5,1]"], "R_max should be above R_min"),
+        (["ranges=none.yaml"], "ranges=none.yaml cannot be read"),
+        (["ranges=c.csv"], "ranges=c.csv holds no ranges"),
+        (["ranges=r.yaml", "ranges.a=[0,1]"], "cannot both be given"),
+    ],
+)
+@pytest.mark.parametrize("command", ["report", "power"])
+def test_ranges_that_make_no_sense_are_one_sentence(tmp_path, capsys, command, words, told):
+    curves_without_ranges(tmp_path / "c.csv", task="a")
+    assert cli.main([command, "c.csv", *words]) == 2
+    assert told in capsys.readouterr().err
+    assert [entry.name for entry in tmp_path.iterdir()] == ["c.csv"]

@@ -1,14 +1,17 @@
 """What runs have cost, and what a dry run says they will."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import time
 
 import pytest
 
 from lcd import cli
 from lcd.config import compose
-from lcd.pipelines import cost, dry_run, runs, store
+from lcd.pipelines import cost, probe, runs, store
 
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward]", "study.seeds=2", "tracker=none", "launcher.workers=1"]
 
@@ -42,88 +45,133 @@ def configs(*overrides):
 
 def test_evaluations_are_those_of_the_recorder():
     (config, *_) = configs("study.steps=10240")
-    assert dry_run.units(config) == 40
-    assert dry_run.evaluations(config) == 11
-    assert dry_run.evaluations(config | {"evaluation": config["evaluation"] | {"every": 1}}) == 41
+    assert cost.units(config) == 40
+    assert cost.evaluations(config) == 11
+    assert cost.evaluations(config | {"evaluation": config["evaluation"] | {"every": 1}}) == 41
 
 
-def test_workers_share_the_runs_longest_first():
+def paces(start_s, *timed):
+    return probe.Paces(start_s, [(probe.likeness(config), pace) for config, pace in timed])
+
+
+def test_workers_start_once_and_share_the_runs_longest_first():
     config = configs()[0]
-    pace = dry_run.Pace(0.0, 3600.0 / dry_run.units(config), 0.0, 0.0, 0.0, exact=True)
-    paces = {dry_run.kind(config): pace}
     short = config | {"steps": config["steps"] // 2}
+    pace = probe.Pace(0.0, 3600.0 / cost.units(config), 0.0, 0.0, 0.0, exact=True)
     # One run of an hour and three of half an hour: 1.5 hours with two workers, 2.5 with one.
-    assert dry_run.hours([short, config, short, short], paces, 2)[0] == pytest.approx(1.5)
-    expected, least, most = dry_run.hours([short, config, short, short], paces, 1)
-    assert expected == pytest.approx(2.5)
-    assert least < expected < most
-    rough = {dry_run.kind(config): dry_run.Pace(**vars(pace) | {"exact": False})}
-    assert dry_run.hours([config], rough, 1)[2] > dry_run.hours([config], paces, 1)[2]
+    assert paces(60.0, (config, pace)).seconds([short, config, short, short], 2) == pytest.approx(1.5 * 3600 + 60)
+    assert paces(60.0, (config, pace)).seconds([short, config, short, short], 1) == pytest.approx(2.5 * 3600 + 60)
 
 
-def test_a_dry_run_leaves_nothing_and_is_right_within_a_factor_of_two(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_run_has_the_pace_of_the_timed_ones_that_are_most_like_it():
+    pixels, semantic = (configs("study.reward_p=[1]")[number] for number in (0, 2))
+    other = semantic | {"task": "toy/other"}
+    fast, slow = (probe.Pace(0.0, unit, 0.0, 0.0, 0.0, exact=True) for unit in (1.0, 3.0))
+    found = paces(0.0, (pixels, slow), (semantic, fast))
+    assert found.of(pixels).unit_s == 3.0
+    assert found.of(other).unit_s == 1.0
+    assert found.of(semantic | {"view": "figure_ground"}).unit_s == 2.0
+
+
+def test_what_is_timed_first_tells_most():
+    wanted = runs.expand(compose("diagnose", ["study.agents=[ppo,recurrent_ppo]", "tracker=none"]))
+    first = probe.spread(wanted)
+    assert {config["agent"]["name"] for config in first[:2]} == {"ppo", "recurrent_ppo"}
+    assert len({probe.likeness(config)[:2] for config in first[:6]}) == 6
+    assert {config["task"] for config in first} == {config["task"] for config in wanted}
+
+
+class Slow:
+    """Trains by sleeping: each rollout and each evaluation take a known time, and the first run of a process more."""
+
+    first_s, fixed_s, unit_s, evaluation_s = 1.0, 0.1, 0.1, 0.2
+    runs = 0
+
+    def __call__(self, config, folder, tracker, device):
+        self.runs += 1
+        time.sleep(self.fixed_s + self.first_s * (self.runs == 1))
+        seeds, evaluation = config["seeds"], config["evaluation"]
+        share = config["agent"]["rollout"] / 16 * len(seeds)
+        episodes = evaluation["copies"] * evaluation["episodes"] * len(seeds) / 64
+        lines, began = ["seed,split,step,wall_s"], time.perf_counter()
+        for step in range(0, config["steps"] + 1, cost.unit_steps(config)):
+            time.sleep(self.unit_s * share * (step > 0))
+            if step % evaluation["every"] == 0 or step == config["steps"]:
+                time.sleep(self.evaluation_s * episodes)
+                wall_s = time.perf_counter() - began
+                lines += [f"{seed},eval,{step},{wall_s}" for seed in seeds]
+        (folder / "curve.csv").write_text("\n".join(lines))
+
+
+def timed(config, slow, folder, monkeypatch, allowed):
+    monkeypatch.setattr(probe, "resolve", lambda target: slow)
+    probe.time_runs([config], 1, str(folder), {}, {}, allowed, time.time() - 7)
+    start_s, ((_, pace),) = json.loads((folder / "paces.json").read_text())
+    return start_s, probe.Pace(**pace)
+
+
+def test_what_is_slow_only_the_first_time_is_the_workers_start(tmp_path, monkeypatch):
+    config = configs("study.steps=10240")[0]
+    slow = Slow()
+    share = config["agent"]["rollout"] / 16 * 2
+    episodes = config["evaluation"]["copies"] * config["evaluation"]["episodes"] * 2 / 64
+    start_s, pace = timed(config, slow, tmp_path, monkeypatch, allowed=8.0)
+    assert start_s == pytest.approx(7 + slow.first_s, abs=0.5)
+    assert pace.exact
+    assert pace.unit_s == pytest.approx(slow.unit_s * share, rel=0.3)
+    assert pace.evaluation_s == pytest.approx(slow.evaluation_s * episodes, rel=0.5)
+    assert pace.seconds(config) == pytest.approx(
+        slow.fixed_s + 40 * slow.unit_s * share + 11 * slow.evaluation_s * episodes, rel=0.3
+    )
+
+
+def test_what_plays_slowly_is_timed_once(tmp_path, monkeypatch):
+    config = configs("study.steps=10240")[0]
+    slow = Slow()
+    slow.evaluation_s = 20.0
+    _, pace = timed(config, slow, tmp_path, monkeypatch, allowed=0.5)
+    assert slow.runs == 1
+    assert not pace.exact
+    played = config["evaluation"]["copies"] * config["evaluation"]["episodes"] * 2
+    assert pace.evaluation_s == pytest.approx(20.0 / 64 * played, rel=0.3)
+
+
+def run_lcd(folder, *words):
+    """A command in a fresh interpreter that compiles all it imports; what it printed, and its seconds."""
+    cold = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": str(folder / "none"), "COLUMNS": "200"}
+    began = time.perf_counter()
+    told = subprocess.run(
+        [sys.executable, "-m", "lcd.cli", *words], cwd=folder, env=cold, capture_output=True, text=True, check=True
+    ).stdout
+    return told, time.perf_counter() - began
+
+
+def test_a_cold_dry_run_leaves_nothing_and_tells_the_time_that_the_command_takes(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     asked = [*SMALL, "study.reward_p=[1]", "study.views=[pixels,semantic]", "study.steps=5120", "out=study"]
-    wanted = runs.expand(compose("diagnose", asked))
-    paces = dry_run.probe(wanted, compose("diagnose", asked))
-    assert list(tmp_path.iterdir()) == []
-    assert cli.main(["diagnose", *asked, "--dry-run"]) == 0
-    told = capsys.readouterr().out
+    told, _ = run_lcd(tmp_path, "diagnose", *asked, "--dry-run")
     assert list(tmp_path.iterdir()) == []
     assert "20,480 of all seeds together" in told
-    assert re.search(r"about .* with 1 worker here", told)
-
-    began = time.perf_counter()
-    assert cli.main(["diagnose", *asked]) == 0
-    assert time.perf_counter() > began
-    capsys.readouterr()
-    diagnosis = json.loads((tmp_path / "study" / "diagnosis" / "diagnosis.json").read_text())
-    taken = diagnosis["cost"]["wall_hours"]
-    # How busy the machine is may change while the study runs: a probe on either side of it brackets the truth.
-    again = dry_run.probe(wanted, compose("diagnose", asked))
-    expected = [dry_run.hours(wanted, probed, 1)[0] for probed in (paces, again)]
-    assert min(expected) / 2 < taken < max(expected) * 2
-    assert diagnosis["cost"]["steps"] == 20480
+    expected = seconds(re.search(r"about (.*) with 1 worker here", told)[1])
+    _, taken = run_lcd(tmp_path, "diagnose", *asked)
+    # How busy the machine is may change in between; a start that was taken for training would be off by far more.
+    assert expected / 3 < taken < expected * 3
     on_disk = sum(f.stat().st_size for f in (tmp_path / "study" / "runs").rglob("*") if f.is_file())
-    size = sum(paces[dry_run.kind(config)].size(config) for config in wanted)
-    assert on_disk / 2 < size < on_disk * 2
-
-    assert cli.main(["diagnose", *asked, "dry_run=true"]) == 0
-    assert "0 (2 more are done)" in capsys.readouterr().out
+    size, unit = re.search(r"disk +([\d.,]+) (kB|MB)", told).groups()
+    assert on_disk / 2 < float(size) * {"kB": 1e3, "MB": 1e6}[unit] < on_disk * 2
 
 
-def test_one_run_can_be_dry_too(tmp_path, capsys, monkeypatch):
+def seconds(words):
+    number, unit = words.split()
+    return float(number) * {"s": 1, "min": 60, "h": 3600}[unit]
+
+
+def test_a_dry_run_of_what_is_done_asks_for_nothing(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    asked = ["train", "task=toy/easy-sight-easy-reward", "seeds=1", "steps=512", "tracker=none", "--dry-run"]
-    assert cli.main(asked) == 0
-    assert "512 of all seeds together" in capsys.readouterr().out
-    assert not (tmp_path / "studies").exists()
-
-
-@pytest.mark.parametrize(("episode_s", "timed"), [(0.01, 5), (40.0, 1)])
-def test_what_plays_slowly_is_timed_once(tmp_path, monkeypatch, episode_s, timed):
-    """A second of starting, a tenth a unit of 128 steps, and episodes of a known length, one after the other."""
-    config = configs("study.steps=10240")[0]
-    calls = []
-
-    def made_up(asked, count, folder, accelerator):
-        calls.append(asked)
-        play = episode_s * asked["evaluation"]["copies"] * asked["evaluation"]["episodes"] * len(asked["seeds"])
-        unit = 0.1 * dry_run.unit_steps(asked) * len(asked["seeds"]) / 128
-        return dry_run._Timed(1 + count * unit + 2 * play, play, 1000.0, 100.0)
-
-    monkeypatch.setattr(dry_run, "_timed", made_up)
-    pace = dry_run._time_run(config, tmp_path, "cpu", allowed=20.0)
-    assert len(calls) == timed
-    unit = 0.1 * dry_run.unit_steps(config) * 2 / 128
-    played = config["evaluation"]["copies"] * config["evaluation"]["episodes"] * 2
-    assert pace.evaluation_s == pytest.approx(episode_s * played)
-    if timed == 1:
-        # Starting cannot be told from training: it is counted with every unit, which is rough but not too little.
-        assert pace.unit_s >= unit
-        assert not pace.exact
-    else:
-        assert pace.unit_s == pytest.approx(unit)
-        assert pace.fixed_s == pytest.approx(1.0)
-        assert pace.exact
+    monkeypatch.setattr(store.Run, "done", True)
+    asked = [*SMALL, "study.reward_p=[1]", "study.views=[pixels]", "out=study"]
+    for config in runs.expand(compose("diagnose", asked)):
+        (tmp_path / "study" / "runs" / store.run_id(config)).mkdir(parents=True)
+    assert cli.main(["diagnose", *asked, "--dry-run"]) == 0
+    assert "0 (1 more are done)" in capsys.readouterr().out

@@ -11,6 +11,7 @@ import pytest
 
 from lcd.envs.errors import InputError
 from lcd.pipelines.launch import Call, launch, usable_cores
+from lcd.schemas import DeadlinesConfig
 
 HERE = str(Path(__file__).parent)
 
@@ -37,6 +38,13 @@ def test_one_failing_or_dying_call_does_not_stop_the_others(tmp_path):
     assert "Traceback" in (tmp_path / "raise.log").read_text()
 
 
+def test_a_log_that_cannot_be_written_takes_no_worker_down(tmp_path):
+    call = Call(("fine-1", str(tmp_path)), log=tmp_path / "gone" / "log.txt")
+    (outcome,) = launch("local", "launched:act", [call])
+    assert outcome.error is None
+    assert (tmp_path / "fine-1").exists()
+
+
 def test_workers_are_long_lived_and_have_their_threads(tmp_path):
     names = [f"fine-{i}" for i in range(4)]
     launch("local", "launched:act", calls(tmp_path, *names), workers=1, threads=3)
@@ -48,6 +56,28 @@ def test_workers_are_long_lived_and_have_their_threads(tmp_path):
 def test_a_function_that_cannot_be_imported_is_every_calls_error(tmp_path):
     outcomes = launch("local", "launched:nothing", calls(tmp_path, "a", "b"), workers=1)
     assert all("nothing" in outcome.error for outcome in outcomes)
+
+
+def test_what_never_returns_is_ended_and_the_others_go_on(tmp_path):
+    """Python that waits for ever and native code that keeps the interpreter's lock; the log says where they stood."""
+    names = ["python", "native", "fine", "beating"]
+    limits = DeadlinesConfig(start=60, heartbeat=2)
+    outcomes = launch("local", "launched:act", calls(tmp_path, *names), workers=2, deadlines=limits)
+    errors = {outcome.call.arguments[0]: outcome.error for outcome in outcomes}
+    assert errors["fine"] is errors["beating"] is None
+    for name in ("python", "native"):
+        assert errors[name].startswith("deadlines.heartbeat=2 has passed"), errors[name]
+        assert "give more seconds" in errors[name]
+        assert "launched.py" in (tmp_path / f"{name}.log").read_text()
+        pid = int((tmp_path / name).read_text().split()[0])
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_call_that_never_begins_is_ended(tmp_path):
+    limits = DeadlinesConfig(start=3, heartbeat=600)
+    (outcome,) = launch("local", "launched:act", calls(tmp_path, "sleep"), workers=1, deadlines=limits)
+    assert outcome.error.startswith("deadlines.start=3 has passed without a sign of a first step")
 
 
 def test_no_calls_and_unknown_launchers():

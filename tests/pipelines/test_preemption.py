@@ -1,6 +1,7 @@
 """Signals, kills and full disks: what they leave of a run, and what the same command makes of it."""
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from lcd.curves import read_curves
 from lcd.pipelines import record
 from lcd.pipelines.checkpoint import STEP, AtomicCheckpoints
 from lcd.pipelines.record import CurveFile, Recorder
+from lcd.pipelines.runs import describe
 from lcd.pipelines.store import read_status
 
 WAIT_S = 600  # other processes may have all of the machine
@@ -220,6 +222,7 @@ def at_work(out):
     ("number", "to", "processes", "code"),
     [
         (signal.SIGTERM, "command", 1, 75),
+        (signal.SIGHUP, "command", 1, 75),
         (signal.SIGUSR1, "worker", 1, 75),
         (signal.SIGUSR1, "command", 2, 75),
         (signal.SIGINT, "command", 2, 130),
@@ -271,15 +274,36 @@ def test_slow_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
 # Full disks
 
 
-def test_a_full_device_leaves_the_last_good_checkpoint(tmp_path):
-    """/dev/full takes nothing: the system itself says that no space is left."""
+def test_a_full_device_leaves_the_last_good_checkpoint(tmp_path, monkeypatch):
+    """/dev/full takes nothing: the system itself says that no space is left, and torch's archive does not hide it."""
     path = tmp_path / "last.ckpt"
     AtomicCheckpoints().save_checkpoint({STEP: 1000}, path)
-    (tmp_path / "last.ckpt.partial").symlink_to("/dev/full")
+    full = os.open("/dev/full", os.O_WRONLY)
+    (tmp_path / ".last.ckpt.partial").touch()
+    monkeypatch.setattr("lcd.files.tempfile.mkstemp", lambda **_: (full, str(tmp_path / ".last.ckpt.partial")))
     with pytest.raises(OSError, match="No space left"):
         AtomicCheckpoints().save_checkpoint({STEP: 2000, "much": torch.zeros(10**6)}, path)
     assert torch.load(path, weights_only=True)[STEP] == 1000
     assert [entry.name for entry in tmp_path.iterdir()] == ["last.ckpt"]
+
+
+def test_pytorchs_own_complaint_of_a_full_disk_is_told_as_such(tmp_path, monkeypatch):
+    """Its writer fails once more when it is closed, with words about its own state."""
+
+    def failing(*_):
+        try:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        finally:
+            raise RuntimeError("[enforce fail at inline_container.cc:664] unexpected pos 64 vs 0")
+
+    monkeypatch.setattr(torch, "save", failing)
+    with pytest.raises(OSError, match="No space left") as told:
+        AtomicCheckpoints().save_checkpoint({STEP: 1}, tmp_path / "last.ckpt")
+    assert "make room" in describe(told.value)
+    with pytest.raises(RuntimeError) as hidden:
+        failing()
+    assert "make room" in describe(hidden.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
@@ -309,7 +333,7 @@ def test_a_run_survives_a_full_disk(tmp_path, small_disk):
     (run,) = (out / "runs").iterdir()
     before = kept_step(run)
     assert 0 < before < 10**7
-    assert not list(run.glob("checkpoints/*.partial"))
+    assert not list(run.rglob(".*.partial"))
     fill.unlink()
     again = command(out)
     wait_for(lambda: read_status(run)["step"] > before)

@@ -92,7 +92,7 @@ def test_views_are_pictured_once_and_shown(source):
     page = (source / "diagnosis" / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 6
     before = {path: path.stat().st_mtime_ns for path in source.glob("views/*/*.png")}
-    diagnose.take_pictures(study, study.runs())
+    diagnose.take_pictures(study, [run.config for run in study.runs()])
     assert before == {path: path.stat().st_mtime_ns for path in source.glob("views/*/*.png")}
     picture = next(iter(before))
     picture.write_bytes(b"<svg onload=alert(1)>")

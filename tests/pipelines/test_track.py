@@ -172,7 +172,7 @@ def test_a_diagnosis_is_mirrored_with_table_and_images(tmp_path):
     from matplotlib.figure import Figure
 
     study = store.Study(tmp_path / "mystudy", create=True)
-    study.diagnosis_dir.mkdir()
+    study.diagnosis_dir.mkdir(parents=True)
     figure = tmp_path / "plane.png"
     Figure().savefig(figure)
     table = pd.DataFrame({"task": ["toy/a", "toy/b"], "phi": [0.5, None], "psi": [1.0, 0.0], "status": ["ok", "floor"]})
@@ -214,7 +214,7 @@ def test_a_study_has_one_summary_run_that_a_report_can_be_made_of(tmp_path):
     image = io.BytesIO()
     Image.new("RGB", (8, 8)).save(image, format="PNG")
     study = store.Study(tmp_path / "mystudy", create=True)
-    study.diagnosis_dir.mkdir()
+    study.diagnosis_dir.mkdir(parents=True)
     track.log_diagnosis(OFFLINE, study, diagnosis, [], [outcome], {"a/x": {"pixels": image.getvalue()}})
     history, _, summary, group = read_back(study.diagnosis_dir)
     assert group[1] == "diagnosis"
@@ -243,3 +243,53 @@ def test_tasks_of_a_curriculum_are_told_apart():
     found = track.metrics(rows)
     assert (found["eval/a/return_mean"], found["eval/b/return_mean"]) == (1.5, 5.5)
     assert found["eval/b/return_mean/seed_1"] == 6.0
+
+
+@pytest.fixture
+def nobody(monkeypatch, tmp_path):
+    """Nobody is logged in, and no service can be reached."""
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NETRC", str(tmp_path / "home" / ".netrc"))
+    monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
+    for name in ("WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE", "WANDB_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    wandb.teardown()
+    yield tmp_path
+    wandb.teardown()
+
+
+def test_online_without_a_login_is_told_before_training_and_kept_offline(nobody, folder, capfd):
+    tracker, told = track.usable(OFFLINE | {"mode": "online"})
+    assert "tracker.mode=online needs a login" in told
+    assert "wandb" not in "".join(capfd.readouterr()).lower()
+    mirror = opened(folder, tracker)
+    mirror.log_rows(rows(0, 100))
+    mirror.finish({})
+    history, *_ = read_back(folder)
+    assert [row["env_step"] for row in history if "env_step" in row] == [0, 100]
+    assert track.usable(OFFLINE) == (OFFLINE, None)
+
+
+def test_with_a_key_online_stays_online(nobody, monkeypatch):
+    monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
+    wandb.teardown()
+    online = OFFLINE | {"mode": "online"}
+    assert track.usable(online) == (online, None)
+
+
+def test_a_service_that_cannot_be_reached_leaves_an_offline_copy(nobody, folder, monkeypatch):
+    really = wandb.init
+
+    def unreachable(**fields):
+        if fields["mode"] == "online":
+            raise wandb.errors.CommError("no route")
+        return really(**fields)
+
+    monkeypatch.setattr(wandb, "init", unreachable)
+    with pytest.warns(UserWarning, match="mirrored offline: CommError: no route"):
+        mirror = opened(folder, OFFLINE | {"mode": "online"})
+    mirror.log_rows(rows(0, 100))
+    mirror.finish({})
+    history, *_ = read_back(folder)
+    assert [row["env_step"] for row in history if "env_step" in row] == [0, 100]

@@ -1,0 +1,100 @@
+"""Reading YAML and JSON that anybody may have written: what comes back is plain data of a sensible size."""
+
+import json
+import math
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DEEPEST = 60
+"""How many lists and mappings may lie in one another; ours have five."""
+MOST_ENTRIES = 1_000_000
+"""A few lines of YAML can stand for more entries than any memory holds."""
+LARGEST = 2**63 - 1
+
+
+class Unreadable(ValueError):
+    """A file does not hold what it should; the message says why, to be put in brackets."""
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a regular file: a pipe or a device may never end."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise Unreadable("it is no regular file")
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise Unreadable(error.strerror or type(error).__name__) from error
+
+
+def read_yaml(path: str | Path) -> Any:
+    """The content of a YAML file, if it is plain data: texts, finite numbers, lists, mappings with texts as keys."""
+    return _parsed(path, yaml.safe_load, "YAML")
+
+
+def read_json(path: str | Path) -> Any:
+    """The content of a JSON file, if its numbers are finite."""
+    return _parsed(path, json.loads, "JSON")
+
+
+def parse_json(text: str) -> Any:
+    """What a JSON text holds, if its numbers are finite."""
+    return _checked(text, json.loads, "JSON")
+
+
+def _parsed(path: str | Path, parse: Callable[[str], Any], kind: str) -> Any:
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Unreadable("it is not UTF-8") from None
+    return _checked(text, parse, kind)
+
+
+def _checked(text: str, parse: Callable[[str], Any], kind: str) -> Any:
+    try:
+        found = parse(text)
+    except RecursionError:
+        raise Unreadable("it is nested too deeply") from None
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
+        where = getattr(error, "problem_mark", None)
+        line = getattr(error, "lineno", None) or (where.line + 1 if where else None)
+        raise Unreadable(f"it is not {kind}" + (f": see line {line}" if line else "")) from None
+    if (reason := not_plain(found)) is not None:
+        raise Unreadable(f"it holds {reason}")
+    return found
+
+
+def not_plain(value: Any) -> str | None:
+    """What keeps a value from being plain data, which JSON and YAML both hold; None where nothing does."""
+    entries = 0
+
+    def reason(value: Any, depth: int) -> str | None:
+        nonlocal entries
+        entries += 1
+        if depth > DEEPEST or entries > MOST_ENTRIES:
+            return "too many entries" if entries > MOST_ENTRIES else "lists or mappings that are nested too deeply"
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"{value}, which is no finite number"
+        if isinstance(value, int) and abs(value) > LARGEST:
+            return "a whole number of more than 64 bits"
+        if isinstance(value, str) and not writable(value):
+            return f"{value!a}, which is no text that can be written to a file"
+        if isinstance(value, dict):
+            for key in value:
+                if not isinstance(key, str):
+                    return f"the key {key!r}, which is no text"
+            return next(filter(None, (reason(each, depth + 1) for pair in value.items() for each in pair)), None)
+        if isinstance(value, list):
+            return next(filter(None, (reason(each, depth + 1) for each in value)), None)
+        return None if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
+
+    return reason(value, 0)
+
+
+def writable(text: str) -> bool:
+    """Whether files and paths can hold a text: NUL ends a path, and half a pair of surrogates is no character."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)

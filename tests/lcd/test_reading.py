@@ -1,0 +1,90 @@
+"""Files that anybody may have written: plain data comes back, or a reason."""
+
+import os
+
+import pandas as pd
+import pytest
+
+from lcd.curves import read_curves
+from lcd.diagnosis import Diagnosis, diagnose_curves
+from lcd.envs.errors import InputError
+from lcd.pipelines import store
+from lcd.reading import Unreadable, read_json, read_yaml
+from lcd.transfer import transfers
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 8)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+ODD_YAML = {
+    b"a: caf\xe9": "not UTF-8",
+    b"a: &a [*a]": "nested too deeply",
+    b"a: 2020-01-01": "a date",
+    b"a: !!binary aGk=": "a bytes",
+    b"a: !!set {x}": "a set",
+    b"a: .inf": "no finite number",
+    b"a: 2020-99-99": "not YAML",
+    b"a: !!python/name:os.system": "see line 1",
+    b"{1: 2}": "the key 1",
+    b"[" * 5000: "nested too deeply",
+    b"a: " + b"9" * 5000: "not YAML",
+    LAUGHS.encode(): "too many entries",
+}
+
+
+@pytest.mark.parametrize(("content", "reason"), ODD_YAML.items(), ids=lambda value: ascii(value)[:20])
+def test_odd_yaml_is_refused_with_a_reason(content, reason, tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_bytes(content)
+    with pytest.raises(Unreadable, match=reason):
+        read_yaml(path)
+    with pytest.raises(InputError, match=r"study\.yaml cannot be read"):
+        store.Study(tmp_path)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "content", ['{"a": 1e999}', '{"a": NaN}', "[" * 5000, "9" * 5000, '"\\ud800"', '"\\u0000"', ""]
+)
+def test_odd_json_is_refused(content, tmp_path):
+    (tmp_path / "status.json").write_text(content)
+    with pytest.raises(Unreadable):
+        read_json(tmp_path / "status.json")
+    assert store.read_status(tmp_path) == store.STATUS
+    with pytest.raises(InputError, match="no diagnosis"):
+        Diagnosis.from_json(content)
+
+
+def test_a_status_of_no_number_counts_as_none(tmp_path):
+    (tmp_path / "status.json").write_text('{"state": "done", "step": 1e999}')
+    assert store.read_status(tmp_path) == store.STATUS
+
+
+def test_what_never_ends_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "curves.csv")
+    with pytest.raises(InputError, match="no regular file"):
+        read_curves(tmp_path / "curves.csv")
+
+
+def test_a_file_that_may_not_be_read_is_a_mistake(tmp_path, monkeypatch):
+    (tmp_path / "curves.csv").write_text("task\n")
+
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("lcd.reading.Path.read_bytes", refused)
+    with pytest.raises(InputError, match=r"curves.csv' cannot be read \(Permission denied\)"):
+        read_curves(tmp_path / "curves.csv")
+
+
+def test_numbers_without_sums_are_refused(curves):
+    with pytest.raises(InputError, match="numbers above 1e\\+100 have no sums"):
+        diagnose_curves(curves.assign(return_mean=[(-1e308, 1e308)[row % 2] for row in range(len(curves))]))
+    with pytest.raises(InputError, match="too narrow"):
+        diagnose_curves(curves.assign(benchmark="mine", r_min=0.0, r_max=5e-324))
+
+
+def test_a_step_in_two_phases_is_refused(make_curve):
+    rows = make_curve(0.5, benchmark="mine", task="mine/a", phase="mine/a")
+    again = [row | {"phase": "mine/b"} for row in rows[-1:]]
+    with pytest.raises(InputError, match="two rows of task 'mine/a' at step 1000, in different phases"):
+        transfers(pd.DataFrame(rows + again).assign(frontend="identity", shaping="none", agent="ppo", split="eval"))

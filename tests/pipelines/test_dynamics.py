@@ -1,0 +1,77 @@
+"""What is looked at before training: whether the views of a task are one task, and whether it has them."""
+
+import json
+from io import StringIO
+
+import fake_training
+import pytest
+from rich.console import Console
+
+from lcd import cli
+from lcd.config import compose
+from lcd.envs.errors import InputError
+from lcd.pipelines import dynamics, runs, store
+
+WORLDS = "benchmark=flawed_worlds:Clocks"
+
+
+@pytest.fixture
+def study(tmp_path):
+    made = store.Study(tmp_path / "study", create=True)
+    configs = runs.expand(compose("diagnose", [WORLDS, "study.seeds=2", "study.steps=400"]))
+    made.ask({"benchmark": "clocks"}, configs)
+    return made
+
+
+def compared(study):
+    stream = StringIO()
+    dynamics.compare(study, study.runs(), Console(file=stream, width=200))
+    return stream.getvalue()
+
+
+def test_views_that_are_another_task_are_told_before_training_and_withhold_a_class(study, capsys):
+    assert "Warning: clocks/a: under the view 'semantic'" in (told := compared(study))
+    assert "clocks/b" not in told
+    for run in study.runs():
+        fake_training.train(run.config, run.path, {"name": "none"}, {})
+    capsys.readouterr()
+    assert cli.main(["report", str(study.path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(
+        "Class withheld: clocks/a: under the view 'semantic' the same seed and actions give other term"
+    )
+    findings = json.loads((study.path / "diagnosis" / "diagnosis.json").read_text())["findings"]
+    assert ("dynamics_differ", ["clocks/a"]) in [(found["key"], found["tasks"]) for found in findings]
+
+
+def test_what_was_compared_is_not_compared_again(study):
+    compared(study)
+    before = (study.path / "study.yaml").read_bytes()
+    assert compared(store.Study(study.path)) == ""
+    assert (study.path / "study.yaml").read_bytes() == before
+    study.note(dynamics=["nonsense"])
+    assert dynamics.noted(study) == {}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["diagnose", "benchmark=hardness", "study.tasks=[hardness/atari/Breakout]"],
+        ["train", "benchmark=hardness", "task=hardness/atari/Breakout", "view=semantic"],
+    ],
+)
+def test_a_view_that_a_task_has_not_is_refused_before_anything_is_made(command, tmp_path, capsys):
+    out = tmp_path / "study"
+    assert cli.main([*command, f"out={out}"]) == 2
+    assert "'hardness/atari/Breakout' has no such view; choose from: pixels." in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_an_adaptive_study_does_not_build_on_what_cannot_be_trusted(study, tmp_path):
+    compared(study)
+    for run in study.runs():
+        config = run.config | {"seeds": run.config["seeds"][:1]}
+        fake_training.train(config, run.path, {"name": "none"}, {})
+    asked = ["study=adaptive", f"study.source={study.path}", WORLDS]
+    with pytest.raises(InputError, match=r"recommends nothing\. All 2 tasks: one seed cannot tell"):
+        runs.expand(compose("diagnose", asked))
