@@ -197,8 +197,8 @@ def views_identical(found: Evidence) -> Iterator[Concern]:
     if alike:
         yield (
             found.rows[found.rows["task"].isin(alike)],
-            f"the curves of {' and '.join(views)} are equal to the last digit, as if the environment ignored which view "
-            "is asked for: mend that, and train again.",
+            f"the curves of {' and '.join(views)} are equal to the last digit, as if the environment ignored which "
+            "view is asked for: mend that, and train again.",
         )
 
 

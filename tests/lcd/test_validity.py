@@ -7,7 +7,7 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import TASKS
+from curve_sets import TASKS
 from rich.console import Console
 
 from lcd.analyses.taxonomy import recommendations, taxonomy

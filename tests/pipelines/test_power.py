@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lcd"))
-from conftest import TASKS, study
+from curve_sets import TASKS, study
 
 from lcd import cli
 
