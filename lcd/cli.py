@@ -85,8 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line.
 
     argv: the arguments without the program's name; None takes the process's own.
-    Returns the exit code: 0 fine, 1 something failed, 2 a user's mistake, 75 stopped by SIGTERM or SIGUSR1, 130 stopped
-    by Ctrl-C.
+    Returns the exit code: 0 fine, 1 something failed, diverged or is not finished, 2 a user's mistake, 75 stopped by
+    SIGTERM or SIGUSR1, 130 stopped by Ctrl-C.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(name: str, overrides: list[str]) -> int:
-    from lcd.envs.errors import InputError, nearest
+    from lcd.envs.errors import InputError, Unfinished, nearest
 
     try:
         if name not in COMMANDS:
@@ -132,6 +132,9 @@ def _run(name: str, overrides: list[str]) -> int:
     except InputError as mistake:
         print(f"lcd: {mistake}", file=sys.stderr)
         return MISTAKE
+    except Unfinished as lack:
+        print(f"lcd: {lack}", file=sys.stderr)
+        return FAILED
     except OSError as trouble:
         if trouble.errno not in DISK:
             raise

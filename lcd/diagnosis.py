@@ -15,6 +15,7 @@ from lcd.curves import attach_ranges, check_curves
 from lcd.definitions import DEFINITIONS, REWARDS, Definition, get_definition
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
+from lcd.left_out import STATES, LeftOut
 from lcd.ranks import add_ranks
 from lcd.scoring import CONDITIONS, SCORES, TaskSamples, curves_by_condition, samples_between, span
 from lcd.statistics import LEVEL, METHOD, RESAMPLES, bootstrap, iqm
@@ -31,6 +32,7 @@ STATUSES = {
     "no_spread": "all tasks score the same: there is nothing to scale by",
     "missing_view": "not trained on all three views: φ needs pixels, figure_ground and semantic",
     "missing_p": "not trained at every reward p: ψ needs 1, 0.75, 0.5 and 0.25 on the semantic view",
+    **STATES,
 }
 
 
@@ -78,6 +80,8 @@ class Diagnosis:
         the tasks' true hardness is not known. See `lcd.calibration.calibrate`.
     cost
         What the curves took, as `lcd.pipelines.cost.spent` tells it; empty where nobody knows.
+    left_out
+        The study's runs that have no part in it; see `lcd.marking.mark`.
     """
 
     table: pd.DataFrame
@@ -87,6 +91,7 @@ class Diagnosis:
     definition: str = "paper"
     calibration: dict[str, Any] = field(default_factory=dict)
     cost: dict[str, Any] = field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
 
     @classmethod
     def empty(cls) -> "Diagnosis":
@@ -103,6 +108,7 @@ class Diagnosis:
             "notes": list(self.notes),
             "calibration": self.calibration,
             "cost": self.cost,
+            "left_out": [asdict(each) for each in self.left_out],
             "tasks": [{key: _plain(value) for key, value in row.items()} for row in self.table.to_dict("records")],
         }
         return json.dumps(_strict(content), indent=2, allow_nan=False, ensure_ascii=False)
@@ -114,6 +120,7 @@ class Diagnosis:
         table = pd.DataFrame(content["tasks"], columns=list(table_columns()))
         table = table.astype(dict.fromkeys(numeric_columns(), float) | {"seeds": int})
         told = {key: content.get(key, {}) for key in ("calibration", "cost")}
+        told["left_out"] = tuple(LeftOut(**each) for each in content.get("left_out", []))
         thresholds = Thresholds(**content["thresholds"])
         return cls(table, pd.DataFrame(), thresholds, tuple(content["notes"]), content["definition"], **told)
 

@@ -86,7 +86,9 @@ def all_figures(diagnosis: Diagnosis, narrow: bool = False, threshold: float = 0
     if diagnosis.curves.empty:
         return
     for index, row in diagnosis.table.iterrows():
-        yield f"curves-{index}", learning_curves(curves_of(diagnosis, row), str(row["task"]), narrow)
+        # Of a task whose runs are all left out there is none.
+        if len(curves := curves_of(diagnosis, row)):
+            yield f"curves-{index}", learning_curves(curves, str(row["task"]), narrow)
 
 
 def curves_of(diagnosis: Diagnosis, row: pd.Series) -> pd.DataFrame:

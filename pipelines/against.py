@@ -14,15 +14,15 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
     from lcd.analyses.against import against
     from lcd.comparison import write_comparison
     from lcd.diagnosis import diagnose_curves
-    from lcd.pipelines.report import finished_curves
+    from lcd.pipelines.quarantine import read_finished
     from lcd.tables import save_tables
 
     names = _names(source, other)
     studies = [store.Study(path) if (path / "study.yaml").is_file() else None for path in (source, other)]
-    first, second = (
-        diagnose_curves(finished_curves(path, study, console), definition=cfg.definition)
-        for path, study in zip((source, other), studies, strict=True)
-    )
+    both = [read_finished(path, study) for path, study in zip((source, other), studies, strict=True)]
+    for finished in both:
+        finished.tell(console)
+    first, second = (diagnose_curves(finished.curves, definition=cfg.definition) for finished in both)
     found = against(first, second, names)
     folder = _folder(cfg, source, names)
     try:

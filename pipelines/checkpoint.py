@@ -11,6 +11,7 @@ import torch
 from lightning.fabric.plugins import TorchCheckpointIO
 
 from lcd.envs.errors import InputError
+from lcd.pipelines.store import Run
 
 STEP = "lcd_step"
 """The checkpoint's key for the environment steps of a seed; Lightning's own count is of optimiser steps."""
@@ -71,6 +72,14 @@ def reached_step(checkpoint: Path, world: int) -> int | None:
     warnings.warn(f"{checkpoint.name} of run {checkpoint.parts[-3]} is unreadable: training it anew.", stacklevel=2)
     logger.debug("unreadable checkpoint", exc_info=error)
     return None
+
+
+def drop_without_curve(checkpoint: Path, run: Run, world: int) -> None:
+    """Delete the checkpoint of a run whose curve has lost rows: going on would never bring them back."""
+    reached = reached_step(checkpoint, world)
+    if reached is not None and (wrong := run.broken_promise(reached)):
+        warnings.warn(f"The curve of run {run.path.name} {wrong}: training it anew.", stacklevel=2)
+        checkpoint.unlink(missing_ok=True)
 
 
 def _refuse_other_number(checkpoint: Path, before: int, now: int) -> None:

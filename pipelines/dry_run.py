@@ -72,7 +72,7 @@ def tell(
     run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainConfig, out: Path, console: Console
 ) -> int:
     """Print what training these runs into `out` would cost; returns the exit code."""
-    missing = [config for config in run_configs if not _done(out, config)]
+    missing = [config for config in run_configs if not _settled(out, config, cfg.retry)]
     table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
     steps = sum(config["steps"] * len(config["seeds"]) for config in missing)
     seeds = sorted({len(config["seeds"]) for config in missing})
@@ -244,9 +244,10 @@ def _scaled_down(run_config: dict[str, Any]) -> tuple[dict[str, Any], float]:
     return run_config | {"agent": agent, "seeds": seeds[:1], "evaluation": evaluation}, share
 
 
-def _done(out: Path, run_config: Mapping[str, Any]) -> bool:
+def _settled(out: Path, run_config: Mapping[str, Any], retry: bool) -> bool:
+    """Whether the command would not train the run."""
     path = out / "runs" / store.run_id(run_config)
-    return path.is_dir() and store.Run(path, run_config).done
+    return path.is_dir() and not store.Run(path, run_config).wanting(retry)
 
 
 def _time(missing: Sequence[Mapping[str, Any]], paces: Mapping[str, Pace], cfg: Any) -> str:

@@ -14,8 +14,9 @@ from gymnasium.vector import VectorEnv
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.learner import Learner, spaces_for
 from lcd.envs.errors import InputError
-from lcd.pipelines.record import CurveFile
-from lcd.pipelines.store import DONE, RUNNING, read_status, update_status
+from lcd.pipelines.promise import wrong_in
+from lcd.pipelines.record import CurveFile, require_finite_returns
+from lcd.pipelines.store import DONE, RUNNING, condition, read_status, update_status
 from lcd.pipelines.track import open_tracker
 
 REPORT_EVERY_S = 0.5
@@ -70,13 +71,19 @@ def learn_run(
 
 
 def _finished(curve: CurveFile, run_config: dict[str, Any]) -> list[dict[str, str]]:
-    """The rows of the seeds whose curves reach the end; all others are cut off."""
+    """The rows of the seeds whose curves are whole; all others are cut off."""
     rows = curve.cut(1 << 62)
-    ends = {row["seed"] for row in rows if row["split"] == "eval" and int(row["step"]) >= run_config["steps"]}
-    rows = [row for row in rows if row["seed"] in ends]
+    by_seed = {seed: [row for row in rows if row["seed"] == str(seed)] for seed in run_config["seeds"]}
+    shared = condition(run_config)
+    whole = [
+        row
+        for seed, of_seed in by_seed.items()
+        if not wrong_in(of_seed, run_config | {"seeds": [seed]}, shared)
+        for row in of_seed
+    ]
     curve.cut(-1)
-    curve.append(rows)
-    return rows
+    curve.append(whole)
+    return whole
 
 
 class _Session:
@@ -118,6 +125,7 @@ class _Session:
         return self.last
 
     def _record(self, learner: Learner, evaluators: dict[str, Evaluator], step: int) -> None:
+        learner.require_finite(step)
         found = {split: evaluator(learner, step) for split, evaluator in evaluators.items()}
         found["train"] = learner.log.pop()
         wall = time.perf_counter() - self.started
@@ -127,6 +135,7 @@ class _Session:
             for row, statistics in zip(self.shared, columns, strict=True)
             if statistics is not None
         ]
+        require_finite_returns(rows)
         self.curve.append(rows)
         self.mirror(rows)
         self.last = step

@@ -12,7 +12,7 @@ from rich.text import Text
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
 from lcd.pipelines import store
-from lcd.pipelines.report import finished_curves
+from lcd.pipelines.quarantine import read_finished
 from lcd.schemas import PowerConfig
 
 SIGNS = {"phi": "φ", "psi": "ψ"}
@@ -32,7 +32,9 @@ def run(cfg: PowerConfig) -> int:
             raise InputError(f"{key}={value} must lie between 0 and 1.")
     source, console = Path(cfg.path).expanduser(), Console()
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
-    curves, _ = split_phases(finished_curves(source, study, console))
+    finished = read_finished(source, study)
+    finished.tell(console)
+    curves, _ = split_phases(finished.curves)
     found = tell_apart(curves, cfg.definition, cfg.power, cfg.alpha)
     if found.empty:
         raise InputError(f"{source} has no two tasks with scores and two seeds each: there is nothing to tell apart.")

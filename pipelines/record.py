@@ -2,7 +2,8 @@
 
 At an evaluation the rows are appended and flushed first, then the checkpoint replaces the last one, then the tracker
 gets the rows. A run killed in between continues from its checkpoint; rows beyond that are cut off and come again,
-the same to the last bit. A run that is told to stop finishes its iteration, keeps a checkpoint of it and stops.
+the same to the last bit. A run that is told to stop finishes its iteration, keeps a checkpoint of it and stops. What is
+not finite gets into neither: the run ends with what it has had before.
 
 Where several processes train the run, all of them bring their part of a checkpoint and the first one writes.
 """
@@ -15,10 +16,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from lcd import signals
 from lcd.agents.evaluate import Evaluator
+from lcd.agents.finite import require_finite, require_finite_agent
 from lcd.agents.rollout import Rollouts
 from lcd.curves import COLUMNS
 from lcd.files import write_atomic
@@ -60,6 +63,17 @@ class CurveFile:
         writer.writerows(rows)
         write_atomic(self.path, kept.getvalue())
         return rows
+
+
+def require_finite_returns(rows: list[dict[str, Any]]) -> None:
+    """Refuse an evaluation's rows of which a mean return is not finite."""
+    for split in dict.fromkeys(row["split"] for row in rows):
+        for_seed: dict[int, list[float]] = {}
+        for row in rows:
+            if row["split"] == split:
+                for_seed.setdefault(row["seed"], []).append(row["return_mean"])
+        means = np.array([np.mean(returns) for returns in for_seed.values()])
+        require_finite(f"the mean return ({split})", means, list(for_seed), rows[0]["step"])
 
 
 class Timekeeper(Callback):
@@ -153,6 +167,7 @@ class Recorder(Timekeeper):
 
     def on_train_batch_end(self, trainer: Trainer, agent: LightningModule, *_: Any) -> None:
         rollouts = self.rollouts
+        require_finite_agent(agent, rollouts.seeds, rollouts.step)
         last = rollouts.iteration >= rollouts.total
         before = rollouts.step - rollouts.steps_each
         if last or rollouts.stage_ended or rollouts.step // self.every > before // self.every:
@@ -193,6 +208,7 @@ class Recorder(Timekeeper):
             for row, statistics in zip(trained if split == "train" else self.row, columns, strict=True)
             if statistics is not None
         ]
+        require_finite_returns(rows)
         self.curve.append(rows)
         self.pending += rows
 

@@ -14,7 +14,7 @@ import yaml
 
 from lcd.config import seed_list, show
 from lcd.envs.benchmarks import Benchmark
-from lcd.envs.errors import InputError, nearest
+from lcd.envs.errors import Diverged, InputError, nearest
 from lcd.files import write_atomic
 from lcd.pipelines import adaptive, store
 from lcd.pipelines.parts import known, parts_of, steps_for
@@ -230,6 +230,9 @@ def perform(
             with contextlib.suppress(OSError):
                 store.update_status(run_dir, state=store.QUEUED)
             raise
+        except Diverged as trouble:
+            store.update_status(run_dir, state=store.DIVERGED, error=describe(trouble))
+            raise
         except Exception as error:
             # On a full disk neither may fit; what went wrong is told all the same.
             with contextlib.suppress(OSError):
@@ -237,7 +240,7 @@ def perform(
                 write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
             raise
         if not store.Run(run_dir, run_config).done:
-            _refuse_unfinished(train, run_dir)
+            _refuse_unfinished(train, run_config, run_dir)
         (Path(run_dir) / ERROR_FILE).unlink(missing_ok=True)
 
 
@@ -250,8 +253,8 @@ def _device(accelerator: str) -> str:
     return next((name for name in ("cuda", "mps") if getattr(torch, name).is_available()), "cpu")
 
 
-def _refuse_unfinished(train: str, run_dir: str) -> None:
-    sentence = f"{train} returned before the run was done: its curve does not reach the last step for every seed"
+def _refuse_unfinished(train: str, run_config: dict[str, Any], run_dir: str) -> None:
+    sentence = f"{train} returned before the run was done: its curve {store.Run(run_dir, run_config).broken_promise()}"
     store.update_status(run_dir, state=store.FAILED, error=sentence)
     raise RuntimeError(sentence)
 
@@ -261,4 +264,4 @@ def describe(error: BaseException) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, OSError) and error.errno in FULL:
         return f"{text}. What was written before is whole: make room, and the same command continues."
-    return text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"[:500]
+    return text if isinstance(error, InputError | Diverged) else f"{type(error).__name__}: {text}"[:500]
