@@ -44,4 +44,5 @@ def _set_status(table: pd.DataFrame, mine: pd.Series, left_out: LeftOut) -> None
     """Say in a task's row, in place, that a run of it is left out."""
     table.loc[mine, "status"] = left_out.state
     for score, lack in (("phi_status", "missing_view"), ("psi_status", "missing_p")):
-        table.loc[mine & (table[score].isin([lack, *STATES])), score] = left_out.state
+        # Nobody knows whether a condition that is left out would have been unsolved, too.
+        table.loc[mine & table[score].isin([lack, "floor", *STATES]), score] = left_out.state
