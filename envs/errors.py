@@ -1,4 +1,4 @@
-"""The one kind of error that a user's mistake raises."""
+"""Errors whose message is all that a user needs: one sentence."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -6,6 +6,14 @@ from difflib import get_close_matches
 
 class InputError(ValueError):
     """A user's mistake, told in one sentence that names the key, the value and what would be right."""
+
+
+class Diverged(ArithmeticError):
+    """A run's numbers are not finite any more; the message says which, of which seed, and at which step."""
+
+
+class Unfinished(RuntimeError):
+    """Nothing is finished of what a command was to tell about, which is nobody's mistake: it ends with status 1."""
 
 
 def nearest(name: str, options: Iterable[str]) -> str:

@@ -137,7 +137,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _run(name: str, overrides: list[str]) -> int:
-    from lcd.envs.errors import InputError, nearest
+    from lcd.envs.errors import InputError, Unfinished, nearest
 
     try:
         if name not in COMMANDS:
@@ -160,6 +160,8 @@ def _run(name: str, overrides: list[str]) -> int:
             return int(_resolve(COMMANDS[name].target)(config) or OK)
     except InputError as mistake:
         return say(str(mistake), MISTAKE)
+    except Unfinished as lack:
+        return say(str(lack), FAILED)
 
 
 def _resolve(target: str) -> Callable[[Any], int]:

@@ -30,6 +30,7 @@ from lcd.curves import attach_ranges, check_curves, normalised, varied_task
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
 from lcd.judging import ENDS, ROUNDING, TaskNumbers, Thresholds, judge
+from lcd.left_out import LeftOut
 from lcd.ranks import add_ranks
 from lcd.reading import Unreadable, parse_json
 from lcd.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, span
@@ -65,6 +66,8 @@ class Diagnosis:
         What the curves took, as `lcd.pipelines.cost.spent` tells it; empty where nobody knows.
     findings
         What keeps scores from being trusted; see `lcd.validity`.
+    left_out
+        The study's runs that have no part in it; see `lcd.marking.mark`.
     index
         The held-out curves, by condition and seed.
     contrasts
@@ -103,6 +106,8 @@ class Diagnosis:
         """Seed → held-out curve of a row of the table under a condition."""
         return self.index.under({name: row[name] for name in KEYS}, condition)
 
+    left_out: tuple[LeftOut, ...] = ()
+
     @classmethod
     def empty(cls) -> "Diagnosis":
         """No task at all: what is left when all curves are of curricula."""
@@ -121,6 +126,7 @@ class Diagnosis:
             "notes": list(self.notes),
             "calibration": self.calibration,
             "cost": self.cost,
+            "left_out": [asdict(each) for each in self.left_out],
             "tasks": [{key: _plain(value) for key, value in row.items()} for row in self.table.to_dict("records")],
         }
         return json.dumps(_strict(content), indent=2, allow_nan=False, ensure_ascii=False)
@@ -141,13 +147,12 @@ class Diagnosis:
         solved = {str(name): str(view) for name, view in content["solved_views"].items()}
         names = list(table_columns(contrasts, solved.values()))
         table = pd.DataFrame(content["tasks"], columns=names)
-        words = (*KEYS, "validity")
-        numeric = [name for name in names if name not in words and not name.endswith("status")]
-        table = table.astype(dict.fromkeys(numeric, float) | {"seeds": int})
+        table = table.astype(dict.fromkeys(numeric(names), float) | {"seeds": int})
         told = {key: content.get(key, {}) for key in ("calibration", "cost")}
         told["findings"] = tuple(
             Finding(**found | {key: tuple(found[key]) for key in ("tasks", "group")}) for found in content["findings"]
         )
+        told["left_out"] = tuple(LeftOut(**each) for each in content["left_out"])
         thresholds, notes = Thresholds(**content["thresholds"]), tuple(content["notes"])
         asked = {"contrasts": contrasts, "solved": solved}
         return cls(table, pd.DataFrame(), thresholds, notes, content["definition"], **told, **asked)
@@ -319,6 +324,11 @@ def _held_out(
     if held_out.empty:
         raise InputError("The curves have no row with split 'eval': scores need held-out returns.")
     return held_out, curves, notes
+
+
+def numeric(columns: Iterable[str]) -> list[str]:
+    """Those of a table's columns that hold numbers."""
+    return [name for name in columns if name not in (*KEYS, "validity") and not name.endswith("status")]
 
 
 def statuses_told(row: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -93,7 +93,9 @@ def all_figures(diagnosis: Diagnosis, narrow: bool = False, threshold: float = 0
     if diagnosis.curves.empty:
         return
     for index, row in diagnosis.table.iterrows():
-        yield f"curves-{index}", learning_curves(diagnosis, row, narrow)
+        # Of a task whose runs are all left out there is none.
+        if any(diagnosis.curves_under(row, each) for each in diagnosis.conditions(row["benchmark"]).values()):
+            yield f"curves-{index}", learning_curves(diagnosis, row, narrow)
 
 
 def styles(contrast: Contrast) -> list[tuple]:

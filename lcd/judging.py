@@ -9,6 +9,7 @@ import numpy as np
 
 from lcd.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD, Contrast, all_conditions
 from lcd.curve_index import CurveIndex
+from lcd.left_out import STATES
 from lcd.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, span
 from lcd.statistics import bootstrap, iqm
 
@@ -27,6 +28,7 @@ STATUSES = {
     REWARD.lacks: (
         f"not trained at every reward p: ψ needs {', '.join(f'{p:g}' for p in REWARD.values)} on the most solved view"
     ),
+    **STATES,
     "missing_values": "not trained at every value of the contrast",
     "no_baseline_signal": "nothing learned in the baseline, which the score divides by",
 }

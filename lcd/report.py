@@ -24,6 +24,7 @@ from lcd.diagnosis import GROUP, Diagnosis, statuses_told
 from lcd.figures import all_figures, data_uri, draw_svg, save_figure, styles
 from lcd.files import write_atomic
 from lcd.judging import STATUSES
+from lcd.left_out import STATES, LeftOut
 from lcd.pages import duration, score
 from lcd.statistics import METHOD
 from lcd.transfer import MEASURES, Transfer
@@ -211,11 +212,11 @@ def _told_groups(diagnosis: Diagnosis, pictures: Pictures, threshold: float) -> 
     found = taxonomy(diagnosis, threshold)
     advice = recommendations(diagnosis, found) if len(diagnosis.table) else pd.DataFrame()
     every = list(enumerate(diagnosis.table.groupby(list(GROUP), sort=False)))
-    compared = [(place, each) for place, each in every if _compared(each[1])]
+    compared = [(place, each) for place, each in every if _compared(each[1]) or each[1]["status"].isin(STATES).all()]
     # The paper's own agent first; a sort keeps the order of the rest.
     ordered = sorted(compared or every, key=lambda each: (each[1][0][1] != "ppo", each[0]))
     return [
-        {"order": order} | _group(place, key, rows, found.table, advice, pictures)
+        {"order": order} | _group(place, key, rows, found.table, advice, pictures, diagnosis.left_out)
         for order, (place, (key, rows)) in enumerate(ordered, 1)
     ]
 
@@ -226,11 +227,18 @@ def _compared(rows: pd.DataFrame) -> bool:
 
 
 def _group(
-    place: int, key: tuple, rows: pd.DataFrame, classes: pd.DataFrame, advice: pd.DataFrame, pictures: Pictures
+    place: int,
+    key: tuple,
+    rows: pd.DataFrame,
+    classes: pd.DataFrame,
+    advice: pd.DataFrame,
+    pictures: Pictures,
+    left_out: Sequence[LeftOut],
 ) -> dict[str, Any]:
     mine = classes[(classes[list(GROUP)] == list(key)).all(axis=1)] if len(classes) else classes
     kinds = {row["task"]: row for _, row in mine.iterrows()}
     untold = rows[rows["phi"].notna() & rows["psi"].notna() & rows["validity"].map(withheld)]
+    lost = [each for each in left_out if tuple(getattr(each, name) for name in GROUP) == key]
     return {
         "figure": f"challenge-{place}",
         "name": dict(zip(GROUP, key, strict=True)),
@@ -248,6 +256,7 @@ def _group(
             | {"sure": kinds[row["task"]]["sure"] if row["task"] in kinds else np.nan}
             | {"advice": advice.loc[index].to_dict(), "pictures": _pictures(pictures.get(row["task"], {}))}
             | {"place": f"task-{index}", "withheld": withheld(row["validity"]), "statuses": statuses_told(row)}
+            | {"left_out": [each for each in lost if each.task == row["task"]]}
             | row
             for index, row in rows.to_dict("index").items()
         ],

@@ -116,6 +116,7 @@ class StudyConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
 
+RETRY = _doc("train runs that diverged anew, from the start; runs that failed are always tried again")
 BUDGET = _doc("how much is trained, and what an agent's name means there; else the benchmark's own")
 
 
@@ -155,6 +156,7 @@ class DiagnoseConfig:
     deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
+    retry: bool = field(default=False, metadata=RETRY)
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
     devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
     dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
@@ -187,6 +189,7 @@ class TrainConfig:
     steps: int = field(default=10000, metadata=_doc("environment steps each seed is trained for", least=1))
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     out: str | None = field(default=None, metadata=_doc("the folder of the run's study; null: below studies/"))
+    retry: bool = field(default=False, metadata=RETRY)
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
     devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
     num_nodes: int = field(default=1, metadata=_doc("machines that train the run, each with `devices`", least=1))
@@ -339,6 +342,7 @@ class PretrainConfig:
     policy: str = field(default="random", metadata=_doc("who plays: random, or the folder of a run or of a study"))
     seed: int = field(default=0, metadata=_doc("of the videos, the networks and the order of learning", least=0))
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
+    retry: bool = field(default=False, metadata=RETRY)
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
 
 
@@ -392,6 +396,7 @@ class SweepConfig:
     deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
+    retry: bool = field(default=False, metadata=RETRY)
     device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
     devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
 

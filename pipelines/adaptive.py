@@ -10,6 +10,7 @@ from lcd.envs.errors import InputError
 from lcd.pipelines import store
 from lcd.pipelines.parts import Part
 from lcd.pipelines.parts import parts_of as usual_parts
+from lcd.pipelines.quarantine import read_finished
 from lcd.schemas import DiagnoseConfig
 
 NAME = "adaptive"
@@ -26,14 +27,15 @@ def recommend(cfg: DiagnoseConfig) -> dict[str, Any] | None:
             raise InputError("study.source is missing: give the folder of a study that was diagnosed.")
         return None
     from lcd.analyses.taxonomy import recommendations, taxonomy
-    from lcd.curves import read_curves
     from lcd.diagnosis import diagnose_curves
     from lcd.validity import ERROR
 
     for key, names in (("agents", study.agents), ("frontends", study.frontends)):
         if not names:
             raise InputError(f"study.{key}={show(names)} must name what is for easy tasks, then what is for hard ones.")
-    curves = read_curves(Path(study.source).expanduser())
+    source = Path(study.source).expanduser()
+    made = store.Study(source) if (source / "study.yaml").is_file() else None
+    curves = read_finished(source, made).curves
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]
     agents = sorted(set(plain["agent"]), key=lambda name: (name != study.agents[0], name))
     diagnosis = diagnose_curves(plain[plain["agent"] == agents[0]]) if agents else diagnose_curves(curves)

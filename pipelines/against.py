@@ -16,7 +16,7 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
     from lcd.analyses.against import against
     from lcd.comparison import write_comparison
     from lcd.diagnosis import diagnose_curves
-    from lcd.pipelines.report import finished_curves
+    from lcd.pipelines.quarantine import read_finished
     from lcd.ranges import ranges_from
     from lcd.tables import save_tables
 
@@ -24,9 +24,11 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
     folder = _folder(cfg, source, names)
     outputs.check(folder, PRODUCT, inputs=[source, other])
     studies = [store.Study(path) if (path / "study.yaml").is_file() else None for path in (source, other)]
-    curves = [finished_curves(path, study, console) for path, study in zip((source, other), studies, strict=True)]
-    ranges = ranges_from(cfg.ranges, {task for of_one in curves for task in of_one["task"]})
-    first, second = (diagnose_curves(of_one, ranges, definition=cfg.definition) for of_one in curves)
+    both = [read_finished(path, study) for path, study in zip((source, other), studies, strict=True)]
+    for finished in both:
+        finished.tell(console)
+    ranges = ranges_from(cfg.ranges, {task for finished in both for task in finished.curves["task"]})
+    first, second = (diagnose_curves(finished.curves, ranges, definition=cfg.definition) for finished in both)
     found = against(first, second, names)
     with outputs.drafted(folder, PRODUCT, [source, other]) as draft:
         save_tables(draft / "tables", first, [found], formats)

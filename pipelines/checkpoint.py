@@ -10,6 +10,7 @@ from lightning.fabric.plugins import TorchCheckpointIO
 
 from lcd.envs.errors import InputError
 from lcd.files import full_disk, replacing
+from lcd.pipelines.store import Run
 
 STEP = "lcd_step"
 """The checkpoint's key for the environment steps of a seed; Lightning's own count is of optimiser steps."""
@@ -73,6 +74,15 @@ def kept_curve(checkpoint: Path) -> str | None:
         return torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True).get(CURVE)
     except Exception:  # whatever is wrong with a file, torch says it in its own way
         return None
+
+
+def drop_without_curve(checkpoint: Path, run: Run, world: int) -> None:
+    """Delete the checkpoint of a run whose curve has lost rows: going on would never bring them back."""
+    reached = reached_step(checkpoint, world)
+    # The evaluation at the step itself may be owed: the next start makes it first.
+    if reached is not None and (wrong := run.broken_promise(reached - 1)):
+        warnings.warn(f"The curve of run {run.path.name} {wrong}: training it anew.", stacklevel=2)
+        checkpoint.unlink(missing_ok=True)
 
 
 def _refuse_other_number(checkpoint: Path, before: int, now: int) -> None:

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from lcd import budgets, outputs
 from lcd.config import choices, compose
-from lcd.envs.errors import InputError
+from lcd.envs.errors import InputError, Unfinished
 from lcd.pipelines import adaptive, determinism, dry_run, dynamics, runs, sources, stopping, store
-from lcd.pipelines.launch import Call, Outcome, at_once, launch, launchers
+from lcd.pipelines.launch import Call, at_once, launch, launchers
 from lcd.pipelines.parts import asked_for
 from lcd.pipelines.pictures import take_pictures
 from lcd.pipelines.progress import Progress, label
@@ -53,25 +53,29 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
             trained = stopping.rounds(cfg, study, tasks, lambda part: _trained(part, cfg, study, console), console)
         else:
             trained = _trained(cfg, cfg, study, console)
-        if not trained:
-            return 1
-        finish(cfg, study, console, first)
-    return 0
+        finish(cfg, study, console, first, trained)
+    return 0 if trained else 1
 
 
-def finish(cfg: DiagnoseConfig, study: store.Study, console: Console, first: str | None = None) -> None:
-    """What comes after training: pictures of the tasks, diagnosis and report."""
+def finish(
+    cfg: DiagnoseConfig, study: store.Study, console: Console, first: str | None = None, whole: bool = True
+) -> None:
+    """What comes after training: pictures of the tasks, diagnosis and report.
+
+    first: the key of the analysis that is told before all else.
+    whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
+    """
     take_pictures(study, runs.expand(cfg))
     if (chosen := adaptive.recommend(cfg)) is not None:
         study.note(recommended=chosen)
-    publish(
-        study.path,
-        study.diagnosis_dir,
-        console,
-        study=study,
-        tracker=usable(asdict(cfg.tracker))[0],
-        how=Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first),
-    )
+    how = Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first)
+    tracker = usable(asdict(cfg.tracker))[0]
+    try:
+        publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)
+    except InputError as impossible:
+        if whole:
+            raise
+        raise Unfinished(f"What is trained of {study.path} cannot be diagnosed: {impossible}") from None
 
 
 def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
@@ -83,7 +87,7 @@ def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, cons
     wanted = study.ask(request(cfg), runs.expand(part))
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
     dynamics.compare(study, wanted, console)
-    return not any(outcome.error for outcome in train_missing(cfg, study, wanted, console))
+    return train_missing(cfg, study, wanted, console)
 
 
 def request(cfg: DiagnoseConfig) -> dict[str, Any]:
@@ -136,14 +140,15 @@ def train_missing(
     wanted: list[store.Run],
     console: Console,
     train: str | None = None,
-) -> list[Outcome]:
-    """Train the wanted runs that are not done, those that need most steps first, and tell which failed.
+) -> bool:
+    """Train the wanted runs that are not done, those that need most steps first; whether all of them are now.
 
-    A stopped command leaves them queued, and so does a worker that somebody else stopped.
+    It tells which failed and which diverged. A stopped command leaves them queued, and so does a worker that somebody
+    else stopped.
 
     train: `module:function` with the arguments of `lcd.pipelines.train.train_run`; None is that one.
     """
-    missing = [each for each in wanted if not each.done]
+    missing = [each for each in wanted if each.wanting(cfg.retry)]
     device = device_of(cfg)
     tracker, of_tracker = usable(asdict(cfg.tracker))
     if missing and of_tracker is not None:
@@ -151,7 +156,7 @@ def train_missing(
     name = cfg.launcher.name
     launcher = {name: sources.hashes_of(name)} if launchers.names_code(name) else {}
     for each in missing:
-        each.update(state=store.QUEUED, error=None, launcher=launcher)
+        _queue(each, launcher)
     if sentence := _told(cfg, missing):
         console.print(sentence, highlight=False, soft_wrap=True)
     order = sorted(missing, key=lambda each: store.longest_first(each.config))
@@ -171,16 +176,25 @@ def train_missing(
             **({"processes": device["devices"]} if device["devices"] > 1 else {}),
         )
     for each, outcome in zip(order, outcomes, strict=True):
-        if outcome.error is not None:
+        if outcome.error is not None and each.status["state"] != store.DIVERGED:
             # A worker that was killed could not say so itself; neither can this on a full disk.
             with contextlib.suppress(OSError):
                 each.update(state=store.FAILED, error=outcome.error)
-    if failed := [outcome for outcome in outcomes if outcome.error]:
-        console.print(failure(study, failed, len(wanted)), highlight=False, soft_wrap=True, markup=False)
+    for sentence in (failure(wanted), divergence(wanted)):
+        if sentence:
+            console.print(sentence, highlight=False, soft_wrap=True, markup=False)
     if stopped := sum(outcome.stopped for outcome in outcomes):
         console.print(f"{stopped} of {len(wanted)} runs were stopped by a signal.", highlight=False)
         raise Stopped
-    return outcomes
+    return all(each.done for each in wanted)
+
+
+def _queue(run: store.Run, launcher: dict[str, Any]) -> None:
+    """Make a run wait for a worker; one that diverged begins anew."""
+    if run.status["state"] == store.DIVERGED:
+        with store.run_lock(run.path):
+            run.forget()
+    run.update(state=store.QUEUED, error=None, launcher=launcher)
 
 
 def _told(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, missing: list[store.Run]) -> str | None:
@@ -223,11 +237,19 @@ def opening(study: store.Study, wanted: list[store.Run]) -> str:
     return f"{training}. Ctrl-C stops; the same command continues."
 
 
-def failure(study: store.Study, failed: list[Outcome], total: int) -> str:
-    """What failed, why, and what to do."""
-    lines = [f"{len(failed)} of {total} runs failed:"]
-    for outcome in failed:
-        _, config, folder, *_ = outcome.call.arguments
-        lines.append(f"  {label(config)}: {outcome.error} (see {Path(folder) / LOG_FILE})")
-    lines.append(f"The same command tries them again; 'lcd report {study.path}' diagnoses the runs that are done.")
-    return "\n".join(lines)
+def failure(runs: list[store.Run]) -> str:
+    """Which runs failed, why, and what to do; nothing if none did."""
+    failed = [each for each in runs if each.status["state"] == store.FAILED]
+    lines = [f"{len(failed)} of {len(runs)} runs failed:"]
+    lines += [f"  {label(each.config)}: {each.status['error']} (see {each.path / LOG_FILE})" for each in failed]
+    lines.append("The same command tries them again.")
+    return "\n".join(lines) if failed else ""
+
+
+def divergence(runs: list[store.Run]) -> str:
+    """Which runs diverged, in what, and what to do; nothing if none did."""
+    lost = [each for each in runs if each.status["state"] == store.DIVERGED]
+    lines = [f"{len(lost)} of {len(runs)} runs diverged and are left out:"]
+    lines += [f"  {label(each.config)}: {each.status['error']} (run {each.path.name})" for each in lost]
+    lines.append("The same command would end the same way and does not try them again; retry=true trains them anew.")
+    return "\n".join(lines) if lost else ""

@@ -34,7 +34,7 @@ def tell(
     run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainConfig, out: Path, console: Console
 ) -> int:
     """Print what training these runs into `out` would cost; returns the exit code."""
-    missing = store.missing(out, run_configs)
+    missing = store.missing(out, run_configs, cfg.retry)
     table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
     steps = sum(config["steps"] * len(config["seeds"]) for config in missing)
     seeds = sorted({len(config["seeds"]) for config in missing})

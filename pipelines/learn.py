@@ -14,8 +14,9 @@ from lcd.agents.learner import Learner, spaces_for
 from lcd.envs.errors import InputError
 from lcd.files import make_folder
 from lcd.pipelines.checkpoint import CURVE, kept_curve, save
-from lcd.pipelines.record import CurveFile
-from lcd.pipelines.store import RUNNING, finish, read_status, update_status
+from lcd.pipelines.promise import wrong_in
+from lcd.pipelines.record import CurveFile, require_finite_returns
+from lcd.pipelines.store import RUNNING, condition, finish, read_status, update_status
 from lcd.pipelines.track import open_tracker
 
 REPORT_EVERY_S = 0.5
@@ -71,17 +72,18 @@ def learn_run(
 
 
 def _finished(curve: CurveFile, run_config: dict[str, Any]) -> list[dict[str, str]]:
-    """The rows of the seeds whose curves reach the end and whose checkpoints are there; all others are cut off."""
-    rows = curve.cut(1 << 62)
-    ends = {row["seed"] for row in rows if row["split"] == "eval" and int(row["step"]) >= run_config["steps"]}
-    kept = {seed for seed in ends if (curve.path.parent / "checkpoints" / f"seed-{seed}.ckpt").is_file()}
-    for seed in kept & set(map(str, run_config["seeds"])):
+    """The rows of the seeds whose curves are whole and whose checkpoints are there; all others are cut off."""
+    rows, shared = curve.cut(1 << 62), condition(run_config)
+    whole = []
+    for seed in run_config["seeds"]:
+        of_seed = [row for row in rows if row["seed"] == str(seed)]
         checkpoint = curve.path.parent / "checkpoints" / f"seed-{seed}.ckpt"
-        curve.refuse_others([row for row in rows if row["seed"] == seed], kept_curve(checkpoint))
-    rows = [row for row in rows if row["seed"] in kept]
+        if checkpoint.is_file() and not wrong_in(of_seed, run_config | {"seeds": [seed]}, shared):
+            curve.refuse_others(of_seed, kept_curve(checkpoint))
+            whole += of_seed
     curve.cut(-1)
-    curve.append(rows)
-    return rows
+    curve.append(whole)
+    return whole
 
 
 class _Session:
@@ -123,6 +125,7 @@ class _Session:
         return self.last
 
     def _record(self, learner: Learner, evaluators: dict[str, Evaluator], step: int) -> None:
+        learner.require_finite(step)
         found = {split: evaluator(learner, step) for split, evaluator in evaluators.items()}
         found["train"] = learner.log.pop()
         wall = time.perf_counter() - self.started
@@ -132,6 +135,7 @@ class _Session:
             for row, statistics in zip(self.shared, columns, strict=True)
             if statistics is not None
         ]
+        require_finite_returns(rows)
         self.curve.append(rows)
         self.rows += rows
         self.mirror(rows)

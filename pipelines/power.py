@@ -13,7 +13,7 @@ from lcd import outputs
 from lcd.envs.errors import InputError
 from lcd.files import write_atomic
 from lcd.pipelines import store
-from lcd.pipelines.report import finished_curves
+from lcd.pipelines.quarantine import read_finished
 from lcd.schemas import PowerConfig
 from lcd.spreadsheets import csv_text
 
@@ -38,7 +38,9 @@ def run(cfg: PowerConfig) -> int:
     if out is not None:
         outputs.check_file(out, [source])
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
-    curves, _ = split_phases(finished_curves(source, study, console))
+    finished = read_finished(source, study)
+    finished.tell(console)
+    curves, _ = split_phases(finished.curves)
     ranges = ranges_from(cfg.ranges, set(curves["task"]))
     found = tell_apart(curves, cfg.definition, cfg.power, cfg.alpha, ranges=ranges)
     if found.empty:

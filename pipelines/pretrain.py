@@ -51,7 +51,7 @@ def run(cfg: PretrainConfig) -> int:
             made.update(state=QUEUED)
         if not made.done:
             film(study, benchmark, run_config, players, console)
-            if any(outcome.error for outcome in train_missing(cfg, study, [made], console, train=PRETRAIN)):
+            if not train_missing(cfg, study, [made], console, train=PRETRAIN):
                 return 1
         remove_unfinished(made.path)
         publish(made, console)

@@ -26,10 +26,10 @@ from lcd.frontends.flow.loss import LossConfig, flow_loss
 from lcd.frontends.flow.networks import FlowModel
 from lcd.frontends.flow.warp import inside
 from lcd.pipelines import videos
-from lcd.pipelines.checkpoint import CURVE, STEP, AtomicCheckpoints
+from lcd.pipelines.checkpoint import CURVE, STEP, AtomicCheckpoints, drop_without_curve
 from lcd.pipelines.objectness import Objectness
 from lcd.pipelines.pretraining_record import PretrainRecorder, Table, mirror, picture
-from lcd.pipelines.store import RUNNING, finish, read_status, update_status
+from lcd.pipelines.store import RUNNING, Run, finish, read_status, update_status
 from lcd.pipelines.track import open_tracker
 
 WEIGHTS_FILE = "flow.pt"
@@ -150,6 +150,7 @@ def _fit(
     device: dict[str, Any],
 ) -> None:
     checkpoint = folder / "checkpoints" / "last.ckpt"
+    drop_without_curve(checkpoint, Run(folder, run_config), world=1)
     for place in (checkpoint, picture(folder, 0)):
         make_folder(place.parent)
     content = _readable(checkpoint)

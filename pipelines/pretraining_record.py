@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from torch import Tensor, nn
 
 from lcd import signals
+from lcd.agents.finite import require_finite, require_finite_agent
 from lcd.curves import PHASE
 from lcd.deadlines import beat
 from lcd.files import write_atomic
@@ -75,9 +77,12 @@ class PretrainRecorder(Timekeeper):
         step = self.pairs.iteration
         last = step >= self.pairs.total
         stop = signals.asked()
-        if last or step % self.every == 0:
+        measured, kept = last or step % self.every == 0, last or stop or self.save_due
+        if measured or kept:
+            require_finite_agent(module, [self.row["seed"]], step)
+        if measured:
             self._record(module)
-        if last or stop or self.save_due:
+        if kept:
             self.save(trainer, self.folder / "checkpoints" / "last.ckpt")
             mirror(self.tracker, self.pending, self.folder, self.tables)
             self.pending = []
@@ -98,6 +103,7 @@ class PretrainRecorder(Timekeeper):
         try:
             found = {task: module.measure(pairs) for task, pairs in self.held_out.items()}
             rows += [moment | {"task": task, "split": "eval"} | columns for task, columns in found.items()]
+            require_finite("a loss", np.array([row["loss"] for row in rows]), [self.row["seed"]], step)
             with torch.no_grad():
                 shown = torch.cat([pairs[:, :1] for pairs in self.held_out.values()], 1)
                 seen = module.see(shown.to(module.device))

@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from lcd.pipelines.store import DONE, FAILED, QUEUED, RUNNING, Run, task_name
+from lcd.pipelines.store import DIVERGED, DONE, FAILED, QUEUED, RUNNING, Run, task_name
 
 READ_EVERY_S = 0.5
 LINE_EVERY_S = 15.0
@@ -64,8 +64,7 @@ class Progress:
             f"{clock(time.monotonic() - self.started)} elapsed",
             f"{clock(left)} left" if left is not None else "time left unknown",
         ]
-        if failed := self.count(FAILED):
-            parts.insert(1, f"{failed} failed")
+        parts[1:1] = [f"{count} {state}" for state in (FAILED, DIVERGED) if (count := self.count(state))]
         return ", ".join(parts)
 
     def count(self, state: str) -> int:

@@ -30,7 +30,7 @@ from lightning.pytorch.strategies import DDPStrategy
 
 from lcd import signals
 from lcd.agents.ranks import ALONE, Ranks
-from lcd.envs.errors import InputError
+from lcd.envs.errors import Diverged, InputError
 from lcd.envs.registry import named, naming
 from lcd.pipelines.runs import describe, resolve
 
@@ -91,8 +91,10 @@ def together(train: str, arguments: tuple[Any, ...], device: dict[str, Any]) -> 
     except Exception as error:
         # What breaks off an exchange is a RuntimeError, and the rank that did it may take a while to be gone.
         reason = _reason(crew, NOTICE_S if isinstance(error, RuntimeError) else 2.0)
-        if reason is None or isinstance(error, InputError):
+        if reason is None or isinstance(error, InputError | Diverged):
             raise
+        if isinstance(reason, Diverged):
+            raise reason from error
         raise RuntimeError(reason) from error
     finally:
         for other in crew:
@@ -144,7 +146,8 @@ class _Other:
 
     def __init__(self, train: str, arguments: tuple[Any, ...], first: Place, local: int) -> None:
         self.pipe, far_end = Pipe()
-        self.rank, self.world, self.failure = first.rank + local, first.world, ""
+        self.rank, self.world = first.rank + local, first.world
+        self.failure: str | Diverged | None = None
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-c", f"from lcd.pipelines.ranks import serve; serve({far_end.fileno()})"],
             pass_fds=[far_end.fileno()],
@@ -159,18 +162,20 @@ class _Other:
         """Wait until the rank says a word; it says another one, or nothing, when it fails."""
         said = self.hear(None)
         if said != word:
-            raise RuntimeError(said)
+            raise said if isinstance(said, Diverged) else RuntimeError(said)
 
-    def hear(self, timeout: float | None) -> str | None:
+    def hear(self, timeout: float | None) -> str | Diverged | None:
         """What the rank says next: a word, or how it failed."""
         if self.failure or not wait([self.pipe], timeout):
-            return self.failure or None
+            return self.failure
         try:
             said = self.pipe.recv()
         except (EOFError, OSError):
             code = self.process.wait()
             said = f"it died with {'signal' if code < 0 else 'exit code'} {abs(code)}"
-        if said not in ("ready", "done"):
+        if isinstance(said, Diverged):
+            self.failure = said
+        elif said not in ("ready", "done"):
             self.failure = said = f"process {self.rank + 1} of {self.world}: {said}"
         return said
 
@@ -183,7 +188,7 @@ class _Other:
         self.process.wait()
 
 
-def _reason(crew: list[_Other], patience: float = 0.0) -> str | None:
+def _reason(crew: list[_Other], patience: float = 0.0) -> str | Diverged | None:
     """Why another rank failed, where one did before this one noticed."""
     end = time.monotonic() + patience
     while True:
@@ -238,7 +243,7 @@ def serve(descriptor: int) -> None:
     except Exception as error:
         traceback.print_exc()
         with contextlib.suppress(OSError):
-            pipe.send(describe(error))
+            pipe.send(error if isinstance(error, Diverged) else describe(error))
         code = 1
     else:
         code = 0

@@ -4,7 +4,8 @@ At an evaluation the rows are appended and flushed first, then the checkpoint re
 gets the rows. A run killed in between continues from its checkpoint; rows beyond that are cut off and come again,
 the same to the last bit. The checkpoint holds a digest of the rows before it, so that a run does not go on from
 rows that it did not write. A run that is told to stop finishes its iteration, keeps a checkpoint of it and stops. An
-evaluation is not finished: the checkpoint says that it is owed, and the next start makes it first.
+evaluation is not finished: the checkpoint says that it is owed, and the next start makes it first. What is not finite
+gets into neither: the run ends with what it has had before.
 
 Where several processes train the run, all of them bring their part of a checkpoint and the first one writes.
 """
@@ -18,10 +19,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from lcd import signals
 from lcd.agents.evaluate import Evaluator
+from lcd.agents.finite import require_finite, require_finite_agent
 from lcd.agents.rollout import Rollouts
 from lcd.curves import COLUMNS
 from lcd.envs.errors import InputError
@@ -94,6 +97,17 @@ class CurveFile:
             writer.writeheader()
         writer.writerows(rows)
         return text.getvalue()
+
+
+def require_finite_returns(rows: list[dict[str, Any]]) -> None:
+    """Refuse an evaluation's rows of which a mean return is not finite."""
+    for split in dict.fromkeys(row["split"] for row in rows):
+        for_seed: dict[int, list[float]] = {}
+        for row in rows:
+            if row["split"] == split:
+                for_seed.setdefault(row["seed"], []).append(row["return_mean"])
+        means = np.array([np.mean(returns) for returns in for_seed.values()])
+        require_finite(f"the mean return ({split})", means, list(for_seed), rows[0]["step"])
 
 
 class Timekeeper(Callback):
@@ -195,6 +209,7 @@ class Recorder(Timekeeper):
 
     def on_train_batch_end(self, trainer: Trainer, agent: LightningModule, *_: Any) -> None:
         rollouts = self.rollouts
+        require_finite_agent(agent, rollouts.seeds, rollouts.step)
         last = rollouts.iteration >= rollouts.total
         before = rollouts.step - rollouts.steps_each
         if last or rollouts.stage_ended or rollouts.step // self.every > before // self.every:
@@ -245,6 +260,7 @@ class Recorder(Timekeeper):
             for row, statistics in zip(trained if split == "train" else self.row, columns, strict=True)
             if statistics is not None
         ]
+        require_finite_returns(rows)
         self.curve.append(rows)
         self.pending += rows
 

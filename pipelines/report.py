@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from lcd import outputs
-from lcd.envs.errors import InputError, nearest
+from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.pipelines import cost, dynamics, stopping, store, track
 from lcd.pipelines.adaptive import recommended
 from lcd.pipelines.pictures import read_pictures
+from lcd.pipelines.quarantine import Finished, read_finished
 from lcd.schemas import ReportConfig
 
 if TYPE_CHECKING:
@@ -101,11 +102,12 @@ def publish(
     from lcd.transfer import split_phases, transfers
 
     how = how or Telling()
-    curves = finished_curves(source, study, console)
-    ranges = ranges_from(how.ranges, set(curves["task"]))
-    plain, phased = split_phases(curves)
+    finished = read_finished(source, study)
+    finished.tell(console, each=False)
+    ranges = ranges_from(how.ranges, set(finished.curves["task"]))
+    plain, phased = split_phases(finished.curves)
     curricula = transfers(phased, ranges) if len(phased) else []
-    diagnosis = diagnosed(plain, bool(curricula), study, how, ranges)
+    diagnosis = diagnosed(plain, bool(curricula), finished, study, how, ranges)
     analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else recommended(study)))
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
     with outputs.drafted(folder, PRODUCT, [source]) as draft:
@@ -121,15 +123,23 @@ def publish(
 
 
 def diagnosed(
-    plain: Any, curricula: bool, study: store.Study | None, how: Telling, ranges: Mapping[str, Any] | None = None
+    plain: Any,
+    curricula: bool,
+    finished: Finished,
+    study: store.Study | None,
+    how: Telling,
+    ranges: Mapping[str, Any] | None = None,
 ) -> "Diagnosis":
     """The diagnosis of curves without those of curricula, and of the study that they belong to what it has cost."""
     from lcd.diagnosis import Diagnosis, diagnose_curves
+    from lcd.marking import mark
 
     diagnosis = Diagnosis.empty()
     if len(plain) or not curricula:
         known = {} if study is None else _known(study)
         diagnosis = diagnose_curves(plain, ranges, definition=how.definition, **known)
+    if finished.left_out:
+        diagnosis = mark(diagnosis, finished.left_out)
     return diagnosis if study is None else replace(diagnosis, cost=cost.spent(study.runs()))
 
 
@@ -224,42 +234,19 @@ def _tell(
         console.print(f"Note: {note}", highlight=False, soft_wrap=True, markup=False)
 
 
-def finished_curves(source: Path, study: store.Study | None, console: Console) -> Any:
-    """The curves at `source`; of a study those of its finished runs, because half a curve has another area."""
-    import pandas as pd
-
-    from lcd.curves import read_curves
-
-    made = study.runs() if study is not None else []
-    faults = {run.path.name: fault for run in made if (fault := store.fault_of(run))}
-    for name, fault in faults.items():
-        console.print(f"Run {name} is left out: {fault}.", highlight=False, soft_wrap=True, markup=False)
-    done = [run for run in made if run.done and run.path.name not in faults]
-    if not done and faults:
-        raise InputError(
-            f"{source} has no finished run that can be believed: 'lcd verify {source}' says what is wrong."
-        )
-    if not done:
-        return read_curves(source)
-    if unsealed := sum(not run.status["seal"] for run in done):
-        console.print(
-            f"{unsealed} of {len(done)} runs are not sealed (trained by an earlier LCD): taken as they are.",
-            highlight=False,
-            soft_wrap=True,
-        )
-    if len(done) < len(made):
-        console.print(f"{len(made) - len(done)} of {len(made)} runs are not done and left out.", highlight=False)
-    return pd.concat([read_curves(run.path / "curve.csv") for run in done], ignore_index=True)
-
-
 def _show_pretraining(study: store.Study, console: Console) -> bool:
     """Tell of the front-ends that a study pretrained; whether there is nothing else to report."""
     from lcd.pipelines.pretrain import publish as publish_pretraining
 
     pretrained = [run for run in study.runs() if "videos" in run.config]
-    for run in (run for run in pretrained if run.done):
+    done = [run for run in pretrained if run.done]
+    for run in done:
         publish_pretraining(run, console)
-    return bool(pretrained) and len(pretrained) == len(study.runs())
+    alone = bool(pretrained) and len(pretrained) == len(study.runs())
+    if alone and not done:
+        states = ", ".join(run.status["error"] or run.status["state"] for run in pretrained)
+        raise Unfinished(f"No front-end of {study.path} is pretrained yet ({states}): there is nothing to tell yet.")
+    return alone
 
 
 def _asked(study: store.Study) -> Any:

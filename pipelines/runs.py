@@ -11,7 +11,7 @@ from typing import Any
 
 from lcd.config import check_knob, seed_list, show
 from lcd.envs.benchmarks import Benchmark
-from lcd.envs.errors import InputError, nearest
+from lcd.envs.errors import Diverged, InputError, nearest
 from lcd.files import full_disk, remove_unfinished, write_atomic
 from lcd.pipelines import adaptive, needs, sources, store
 from lcd.pipelines.parts import known, parts_of, steps_for
@@ -255,6 +255,9 @@ def perform(
             with contextlib.suppress(OSError):
                 store.update_status(run_dir, state=store.QUEUED)
             raise
+        except Diverged as trouble:
+            store.update_status(run_dir, state=store.DIVERGED, error=describe(trouble))
+            raise
         except Exception as error:
             # On a full disk neither may fit; what went wrong is told all the same.
             with contextlib.suppress(OSError):
@@ -262,12 +265,12 @@ def perform(
                 write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
             raise
         if not store.Run(run_dir, run_config).done:
-            _refuse_unfinished(train, run_dir)
+            _refuse_unfinished(train, run_config, run_dir)
         (Path(run_dir) / ERROR_FILE).unlink(missing_ok=True)
 
 
-def _refuse_unfinished(train: str, run_dir: str) -> None:
-    sentence = f"{train} returned before the run was done: its curve does not reach the last step for every seed"
+def _refuse_unfinished(train: str, run_config: dict[str, Any], run_dir: str) -> None:
+    sentence = f"{train} returned before the run was done: its curve {store.Run(run_dir, run_config).broken_promise()}"
     store.update_status(run_dir, state=store.FAILED, error=sentence)
     raise RuntimeError(sentence)
 
@@ -278,4 +281,4 @@ def describe(error: BaseException) -> str:
     text = " ".join(str(full or error).split())
     if full is not None:
         return f"{text}. What was written before is whole: make room, and the same command continues."
-    return text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"[:500]
+    return text if isinstance(error, InputError | Diverged) else f"{type(error).__name__}: {text}"[:500]

@@ -47,7 +47,8 @@ def rounds(
 ) -> bool:
     """Train the study's seeds in rounds until every task has stopped; whether all went well.
 
-    Every decision follows from the curves alone, so that a study that was interrupted decides the same again.
+    Every decision follows from the curves alone, so that a study that was interrupted decides the same again. A task
+    that lost a run stops there: more seeds would not bring the condition back.
 
     tasks: those of the study.
     train: trains a config's runs that are not done yet and says whether they are.
@@ -55,20 +56,23 @@ def rounds(
     seeds = seed_list("study.seeds", cfg.study.seeds)
     counts = looks(cfg.stopping.first, cfg.stopping.every, len(seeds))
     levels = nominal_levels(counts, len(seeds), cfg.stopping.alpha, cfg.stopping.spending)
-    active, stopped, begun = list(tasks), {}, 0
+    active, stopped, begun, whole = list(tasks), {}, 0, True
     for count, level in zip(counts, levels, strict=True):
         part = replace(cfg.study, seeds=seeds[begun:count], tasks=active)
-        if not train(replace(cfg, study=part)):
-            return False
-        certain = decide(_curves(study, active, seeds[:count]), cfg.stopping, cfg.definition, float(level))
-        ended = [task for task in active if certain[task] or count == len(seeds)]
+        whole = train(replace(cfg, study=part)) and whole
+        lost = _lost(study, active, seeds[:count])
+        known = [task for task in active if task not in lost]
+        curves = _curves(study, known, seeds[:count]) if known else None
+        certain = {} if curves is None else decide(curves, cfg.stopping, cfg.definition, float(level))
+        ended = [task for task in active if task in lost or certain[task] or count == len(seeds)]
         stopped |= {task: {"seeds": count, "level": round(float(level), 6)} for task in ended}
         active, begun = [task for task in active if task not in ended], count
-        console.print(_told(count, len(seeds), ended, active), highlight=False, soft_wrap=True, markup=False)
+        told = _told(count, len(seeds), [task for task in ended if task not in lost], lost, active)
+        console.print(told, highlight=False, soft_wrap=True, markup=False)
         if not active:
             break
     study.note(**{RECORD: {"most": len(seeds), "tasks": stopped}})
-    return True
+    return whole
 
 
 def decide(curves: pd.DataFrame, rule: StoppingConfig, definition: str, level: float) -> dict[str, bool]:
@@ -97,17 +101,22 @@ def levels(study: store.Study) -> dict[str, float]:
     return {task: float(level) for task, level in found.items() if isinstance(level, float) and 0 < level < 1}
 
 
+def _lost(study: store.Study, tasks: list[str], seeds: list[int]) -> list[str]:
+    """The tasks of which a run failed or diverged, or cannot be believed."""
+    mine = [run for run in study.runs() if set(run.config["seeds"]) <= set(seeds)]
+    bad = {run.config["task"] for run in mine if not run.done or store.fault_of(run)}
+    return [task for task in tasks if task in bad]
+
+
 def _curves(study: store.Study, tasks: list[str], seeds: list[int]) -> pd.DataFrame:
     from lcd.curves import read_curves
 
     wanted = [run for run in study.runs() if run.config["task"] in tasks and set(run.config["seeds"]) <= set(seeds)]
-    for run in wanted:
-        if fault := store.fault_of(run):
-            raise InputError(f"Run {run.path.name} cannot be believed: {fault}.")
     return pd.concat([read_curves(run.path / "curve.csv") for run in wanted if run.done], ignore_index=True)
 
 
-def _told(count: int, most: int, ended: list[str], active: list[str]) -> str:
+def _told(count: int, most: int, ended: list[str], lost: list[str], active: list[str]) -> str:
     certain = f"certain enough: {', '.join(ended)}" if ended else "none is certain enough"
+    gone = f"; stopped, because runs are left out: {', '.join(lost)}" if lost else ""
     left = f"; {len(active)} go on" if active else ""
-    return f"After {count} of at most {most} seeds {certain}{left}."
+    return f"After {count} of at most {most} seeds {certain}{gone}{left}."

@@ -11,9 +11,9 @@ lies in the folder now is what the run left there.
 """
 
 import contextlib
-import csv
 import hashlib
 import json
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -25,9 +25,11 @@ from lcd.curves import varied_task
 from lcd.envs.errors import InputError
 from lcd.files import UNFINISHED, locked, make_folder, remove_unfinished, sha256_of, write_atomic
 from lcd.pipelines import sources
+from lcd.pipelines.promise import broken_promise
 from lcd.reading import Unreadable, read_json, read_yaml
 
-QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
+QUEUED, RUNNING, DONE, FAILED, DIVERGED = STATES = ("queued", "running", "done", "failed", "diverged")
+"""What a run can be; of one that diverged (its numbers are not finite any more) `error` says which, where and when."""
 STATUS = {
     "state": QUEUED,
     "step": 0,
@@ -121,7 +123,7 @@ def read_status(run_dir: str | Path) -> dict[str, Any]:
     """A run's status; that of a new run when the file is missing, cut off or not a status."""
     try:
         found = read_json(Path(run_dir) / "status.json")
-        good = isinstance(found, dict) and found.get("state") in (QUEUED, RUNNING, DONE, FAILED)
+        good = isinstance(found, dict) and found.get("state") in STATES
         good = good and all(_same_kind(found[key], value) for key, value in STATUS.items() if key in found)
     except Unreadable:
         good = False
@@ -158,19 +160,8 @@ def seal_of(run_dir: str | Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files}
 
 
-def curve_complete(run_dir: str | Path, seeds: list[int], step: int) -> bool:
-    """Whether a run's curve has held-out rows of every seed at both ends, step 0 and at least `step`."""
-    ends: dict[int, tuple[int, int]] = {}
-    try:
-        with open(Path(run_dir) / "curve.csv", newline="", encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                if row["split"] == "eval":
-                    at = int(float(row["step"]))
-                    low, high = ends.get(int(row["seed"]), (at, at))
-                    ends[int(row["seed"])] = (min(low, at), max(high, at))
-    except (OSError, KeyError, ValueError, TypeError):
-        return False
-    return all(seed in ends and ends[seed][0] == 0 and ends[seed][1] >= step for seed in seeds)
+_judged: dict[tuple[Any, ...], str] = {}
+"""What is wrong with which curve: a study asks this of all its runs again and again, and long ones take a while."""
 
 
 class Run:
@@ -187,11 +178,32 @@ class Run:
     @property
     def done(self) -> bool:
         """Whether there is nothing left to train."""
-        steps = int(self.config["steps"])
-        return self.status["state"] == DONE and curve_complete(self.path, self.config["seeds"], steps)
+        return self.status["state"] == DONE and not self.broken_promise()
+
+    def wanting(self, retry: bool) -> bool:
+        """Whether it is to be trained; one that diverged would do so again, unless somebody wants it to be tried."""
+        return not self.done and (retry or self.status["state"] != DIVERGED)
+
+    def broken_promise(self, upto: float = math.inf) -> str:
+        """What is wrong with the curve of a run that has come to a step, in words that follow "its curve"."""
+        path = self.path / "curve.csv"
+        try:
+            found = path.stat()
+        except OSError:
+            return "is missing"
+        judged = (path, repr(self.config), upto, found.st_ino, found.st_mtime_ns, found.st_size)
+        if judged not in _judged:
+            _judged[judged] = broken_promise(path, self.config, condition(self.config), upto)
+        return _judged[judged]
 
     def update(self, **changes: Any) -> None:
         update_status(self.path, **changes)
+
+    def forget(self) -> None:
+        """Drop what was trained, so that the run begins anew, also in its mirror. The caller holds the study's lock."""
+        for trained in (self.path / "curve.csv", *(self.path / "checkpoints").glob("*.ckpt")):
+            trained.unlink(missing_ok=True)
+        self.update(state=QUEUED, step=0, wall_s=0.0, error=None, wandb_id=None, mirrored_step=-1)
 
 
 def fault_of(run: Run) -> str | None:
@@ -219,10 +231,12 @@ def fault_of(run: Run) -> str | None:
     return f"its {CURVE_FILE} has been changed since the run was done: {anew}"
 
 
-def missing(study: str | Path, run_configs: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The runs that are not done in a study's folder, which need not be there."""
+def missing(
+    study: str | Path, run_configs: Iterable[Mapping[str, Any]], retry: bool = False
+) -> list[Mapping[str, Any]]:
+    """The runs that are still to be trained in a study's folder, which need not be there."""
     runs = Path(study) / "runs"
-    return [config for config in run_configs if not Run(runs / run_id(config), config).done]
+    return [config for config in run_configs if Run(runs / run_id(config), config).wanting(retry)]
 
 
 class Study:

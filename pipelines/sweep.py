@@ -18,6 +18,7 @@ from lcd.config import seed_list, show
 from lcd.envs.errors import InputError, nearest
 from lcd.files import write_atomic
 from lcd.pipelines import needs, store
+from lcd.pipelines.quarantine import Finished, sort_out
 from lcd.pipelines.sources import with_source
 from lcd.schemas import ExperimentConfig, SweepConfig
 from lcd.spreadsheets import csv_text
@@ -38,10 +39,9 @@ def run(cfg: SweepConfig) -> int:
         outputs.check(study.path / RESULTS, RESULTS)
         wanted = study.ask({"experiment": asdict(experiment)}, run_configs)
         console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
-        if not all(each.done for each in wanted) and any(o.error for o in train_missing(cfg, study, wanted, console)):
-            return 1
-        publish(experiment, wanted, study.path / RESULTS, console)
-    return 0
+        trained = all(each.done for each in wanted) or train_missing(cfg, study, wanted, console)
+        publish(experiment, sort_out(wanted, str(study.path)), study.path / RESULTS, console)
+    return 0 if trained else 1
 
 
 def default_out(experiment: ExperimentConfig, quick: bool) -> Path:
@@ -156,25 +156,23 @@ def _agent(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": name} | asdict(agents.validate(name, own))
 
 
-def publish(experiment: ExperimentConfig, wanted: list[store.Run], folder: Path, console: Console) -> None:
+def publish(experiment: ExperimentConfig, finished: Finished, folder: Path, console: Console) -> None:
     """Write tables and figures of the finished runs, and print what they say."""
     from lcd import sweep
-    from lcd.curves import read_curves
     from lcd.sweep_figures import draw
 
-    dimensions = list(experiment.grid)
-    for each in wanted:
-        if fault := store.fault_of(each):
-            raise InputError(f"Run {each.path.name} cannot be drawn: {fault}.")
-    curves = pd.concat([read_curves(each.path / "curve.csv") for each in wanted], ignore_index=True)
+    dimensions, curves = list(experiment.grid), finished.curves
     table = sweep.areas(curves, dimensions, experiment.knobs, experiment.normalise)
     summary = sweep.summarise(table, dimensions)
     tables = {"areas": table, "summary": summary}
     console.print(_printed(summary, dimensions))
-    if len(set(summary["base"])) > 1 and len(dimensions) == 1:
+    finished.tell(console)
+    if finished.left_out:
+        console.print("Correlations and tests compare all runs, and are left out.", highlight=False)
+    elif len(set(summary["base"])) > 1 and len(dimensions) == 1:
         tables["correlations"] = sweep.correlations(summary, dimensions)
         console.print(_frame(tables["correlations"], "Spearman's rank correlation of toy and complex environments"))
-    if experiment.tests:
+    if experiment.tests and not finished.left_out:
         tables["tests"] = sweep.run_tests(table, experiment.tests, dimensions)
         console.print(_frame(tables["tests"], "One-sided Wilcoxon tests over seeds"))
     with outputs.drafted(folder, RESULTS) as draft:

@@ -35,12 +35,12 @@ from lcd.envs.population import make_population
 from lcd.files import make_folder
 from lcd.frontends import record
 from lcd.pipelines import determinism, dry_run
-from lcd.pipelines.checkpoint import AtomicCheckpoints, kept_curve, reached_step
+from lcd.pipelines.checkpoint import AtomicCheckpoints, drop_without_curve, kept_curve, reached_step
 from lcd.pipelines.diagnose import check_trainable, device_of, opening, train_missing
 from lcd.pipelines.launch import Call, launch
 from lcd.pipelines.learn import learn_run
 from lcd.pipelines.progress import label
-from lcd.pipelines.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, node_rank, together
+from lcd.pipelines.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, count, node_rank, together
 from lcd.pipelines.record import CurveFile, Recorder
 from lcd.pipelines.runs import agent_of, check_share, run_config_from
 from lcd.pipelines.store import (
@@ -74,7 +74,7 @@ def run(cfg: TrainConfig) -> int:
     with study.lock():
         (made,) = study.ask({"train": run_config}, [run_config])
         console.print(opening(study, [made]), highlight=False, soft_wrap=True, markup=False)
-        if not made.done and any(outcome.error for outcome in train_missing(cfg, study, [made], console)):
+        if not made.done and not train_missing(cfg, study, [made], console):
             return 1
     console.print(_summary(run_config, made.path), highlight=False)
     for name, file in {"curve": "curve.csv", "checkpoint": "checkpoints/last.ckpt"}.items():
@@ -146,6 +146,8 @@ def train_run(run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str
     if isinstance(kind, type) and issubclass(kind, Learner):
         _learn(run_config, Path(run_dir), kind, validate(name, params), tracker)
         return
+    run = Run(run_dir, run_config)
+    drop_without_curve(run.path / "checkpoints" / "last.ckpt", run, count(device))
     arguments = (run_config, run_dir, tracker, device)
     with together(f"{__name__}:train_rank", arguments, device) as (ranks, place):
         train_rank(*arguments, ranks, place)

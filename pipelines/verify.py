@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from lcd.envs.errors import InputError
+from lcd.envs.errors import InputError, Unfinished
 from lcd.files import sha256_of
 from lcd.pipelines import sources, store
 from lcd.pipelines.checkpoint import CURVE, STEP
@@ -191,7 +191,7 @@ def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str
         return [(NOTE, "diagnosis: there is none")] if made else []
     try:
         now = _rediagnosed(study, folder)
-    except InputError as mistake:
+    except (InputError, Unfinished) as mistake:
         return [(FAULT, f"diagnosis: the curves give none now ({mistake})")]
     stale = [name for name in SCORES if _scores(folder / name) != now[name]]
     return [(FAULT, f"diagnosis/{name} is not what the curves give now: 'lcd report' makes it anew") for name in stale]
@@ -199,15 +199,17 @@ def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str
 
 def _rediagnosed(study: store.Study, folder: Path) -> dict[str, Any]:
     """What the files of scores would say now, under the definition that they were made with."""
-    from lcd.definitions import DEFINITIONS
-    from lcd.pipelines.report import Telling, diagnosed, finished_curves
+    from lcd.contrasts import DEFINITIONS
+    from lcd.pipelines.quarantine import read_finished
+    from lcd.pipelines.report import Telling, diagnosed
     from lcd.transfer import split_phases
 
     told = _scores(folder / "diagnosis.json")
     definition = told.get("definition") if isinstance(told, dict) else None
     how = Telling(definition if definition in DEFINITIONS else "paper")
-    plain, phased = split_phases(finished_curves(study.path, study, Console(quiet=True)))
-    diagnosis = diagnosed(plain, len(phased) > 0, study, how)
+    finished = read_finished(study.path, study)
+    plain, phased = split_phases(finished.curves)
+    diagnosis = diagnosed(plain, len(phased) > 0, finished, study, how)
     with tempfile.TemporaryDirectory(prefix="lcd-verify-") as scratch:
         return {file.name: _scores(file) for file in diagnosis.save(scratch).values()}
 

@@ -4,6 +4,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from lcd import deadlines, signals
+from lcd.agents.finite import require_finite
 from lcd.agents.memory import begin_episodes, forget, recall, restore
 from lcd.agents.rollout import commands, uniforms
 from lcd.agents.stepping import EpisodeLog, Stepper
@@ -52,7 +53,11 @@ class Evaluator:
                 stream = ("evaluation", step, 1 + elapsed // BLOCK)
                 each = (BLOCK, self.copies, *getattr(agent, "draws", ()))
                 draws = uniforms(self.seeds, *stream, shape=each).to(agent.device)
-            actions, _, _ = agent.act(agent.encode(observations), draws[:, elapsed % BLOCK])
+            require_finite("a held-out observation", observations, self.seeds, step)
+            actions, log_probs, _ = agent.act(agent.encode(observations), draws[:, elapsed % BLOCK])
+            if elapsed == 0 and log_probs is not None:
+                # Finite weights may be too large to say anything finite; one look is enough to know.
+                require_finite("the policy", log_probs.cpu().numpy(), self.seeds, step)
             outcome = self.stepper.step(commands(agent, actions))
             ended = log.add(outcome, counted=left > 0) & (left > 0)
             left -= ended

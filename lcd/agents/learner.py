@@ -16,6 +16,7 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
+from lcd.agents.finite import diverged
 from lcd.envs.hardness.flatten import FlatActions, NumberedStates
 
 Evaluate = Callable[[int], None]
@@ -63,6 +64,16 @@ class Learner:
     def state_dict(self) -> dict[str, Any]:
         """What is kept of the trained learner."""
         raise NotImplementedError
+
+    def finite(self) -> np.ndarray:
+        """Which seeds' learned numbers are finite, (seeds,); where they cannot be told apart, all or none."""
+        kept = [value for value in self.state_dict().values() if isinstance(value, Tensor)]
+        return np.full(len(self.seeds), all(bool(value.isfinite().all()) for value in kept))
+
+    def require_finite(self, step: int) -> None:
+        """Refuse to go on with learned numbers that are not finite."""
+        if not (finite := self.finite()).all():
+            raise diverged("a learned number", finite, self.seeds, step)
 
 
 def spaces_for(learner: type[Any], env: VectorEnv) -> VectorEnv:

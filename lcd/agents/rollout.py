@@ -8,6 +8,7 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
+from lcd.agents.finite import require_finite
 from lcd.agents.memory import begin_episodes, forget, recall, restore
 from lcd.agents.normalise import RewardNormaliser
 from lcd.agents.ranks import ALONE
@@ -112,7 +113,7 @@ class Rollouts(IterableDataset):
         memory = recall(self.agent)
 
         for t in range(self.length):
-            features, inputs = self.see()
+            features, inputs = self.see(t)
             actions, log_probs, values = self.agent.act(features, draws[:, t])
             step = self.stepper.step(commands(self.agent, actions))
             self.episodes.add(step)
@@ -128,19 +129,34 @@ class Rollouts(IterableDataset):
             self.observations = step.observations
             begin_episodes(self.agent, step)
 
+        self._require_finite_rewards(host["rewards"])
         rewards = self.normaliser(host["rewards"], dones) if self.normaliser else host["rewards"]
         rollout = {name: stack_in_time(values) for name, values in stored.items()} | memory
         rollout["rewards"] = torch.from_numpy(rewards + host["bootstrap"]).float()
         rollout["dones"] = torch.from_numpy(dones)
         rollout["weights"] = torch.from_numpy(valid).float()
-        rollout["last_value"] = self.agent.value(self.see()[0])
+        rollout["last_value"] = self.agent.value(self.see(self.length)[0])
         return rollout
 
-    def see(self) -> tuple[Tensor, Tensor]:
-        """What the agent sees now, and what of it is kept; the last look of a rollout is the first of the next."""
+    def see(self, t: int) -> tuple[Tensor, Tensor]:
+        """What the agent sees after `t` steps of a rollout, and what of it is kept.
+
+        The last look of a rollout is the first of the next.
+        """
         if self._seen is None or self._seen[0] is not self.observations:
+            require_finite("an observation", self.observations, self.seeds, self._step_after(t))
             self._seen = self.observations, self.agent.see(self.observations)
         return self._seen[1]
+
+    def _step_after(self, t: int) -> int:
+        """Environment steps of each seed after `t` steps of the rollout that is being collected."""
+        return self.step + t * self.copies * self.ranks.world
+
+    def _require_finite_rewards(self, rewards: np.ndarray) -> None:
+        """Refuse a rollout with a reward that is not finite: the first one is to blame, of whichever seed."""
+        if not np.isfinite(rewards).all():
+            t = int((~np.isfinite(rewards)).any(axis=(0, 2)).argmax())
+            require_finite("a reward", rewards[:, t], self.seeds, self._step_after(t + 1))
 
     def state_dict(self) -> dict:
         """Everything that the next rollout depends on, as tensors and numbers; of all ranks, on the first of them."""

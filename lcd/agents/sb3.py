@@ -15,6 +15,7 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
+from lcd.agents.finite import diverged, require_finite
 from lcd.agents.learner import Evaluate, Learner
 from lcd.agents.networks import SmallCnn
 from lcd.agents.ppo import check
@@ -68,7 +69,8 @@ class Sb3(Learner):
                 own = {"features_extractor_class": _extractor(), "features_extractor_kwargs": {"width": 64}}
                 params["policy_kwargs"] = own | params.get("policy_kwargs", {})
         try:
-            self.model = algorithm(policy, adapter(env, self.log), seed=number, device="cpu", verbose=0, **params)
+            trained_in = adapter(env, self.log, self.seeds)
+            self.model = algorithm(policy, trained_in, seed=number, device="cpu", verbose=0, **params)
         except (AssertionError, TypeError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"agent {self.algorithm.partition(':')[2]} cannot be made here: {reason}") from error
@@ -90,7 +92,14 @@ class Sb3(Learner):
 
         with undisturbed():
             evaluate(0)
-        self.model.learn(total_timesteps=steps, callback=Pause())
+        try:
+            self.model.learn(total_timesteps=steps, callback=Pause())
+        except ValueError as error:
+            # PyTorch refuses to draw from such a policy before it comes to an evaluation.
+            self.require_finite(self.model.num_timesteps)
+            if "found invalid values" in str(error):
+                raise diverged("the policy", [False], self.seeds, self.model.num_timesteps) from error
+            raise
         with undisturbed():
             evaluate(self.model.num_timesteps)
 
@@ -140,17 +149,22 @@ def _extractor() -> type[Any]:
     return Extractor
 
 
-def adapter(env: VectorEnv, log: EpisodeLog) -> Any:
+def adapter(env: VectorEnv, log: EpisodeLog, seeds: Sequence[int]) -> Any:
     """Our population of one seed as the library's `VecEnv`; `log` takes in the original rewards."""
     from stable_baselines3.common.vec_env import VecEnv
 
     class Adapter(VecEnv):
         def __init__(self) -> None:
             super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
-            self._stepper = Stepper(env)
+            self._stepper, self._steps = Stepper(env), 0
 
         def reset(self) -> np.ndarray:
-            return self._stepper.reset()
+            return self._seen(self._stepper.reset())
+
+        def _seen(self, observations: np.ndarray) -> np.ndarray:
+            # The library itself ends with an error about its own distributions.
+            require_finite("an observation", observations, seeds, self._steps)
+            return observations
 
         def step_async(self, actions: np.ndarray) -> None:
             self._actions = actions
@@ -158,6 +172,8 @@ def adapter(env: VectorEnv, log: EpisodeLog) -> Any:
         def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
             step = self._stepper.step(self._actions)
             log.add(step)
+            self._steps += self.num_envs
+            require_finite("a reward", step.rewards, seeds, self._steps)
             infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
             for copy in np.flatnonzero(step.dones):
                 last = step.observations[copy] if step.final is None else step.final[copy]
@@ -165,7 +181,7 @@ def adapter(env: VectorEnv, log: EpisodeLog) -> Any:
                     "terminal_observation": last,
                     "TimeLimit.truncated": bool(step.truncated[copy] and not step.terminated[copy]),
                 }
-            return step.observations, step.rewards.astype(np.float32), step.dones, infos
+            return self._seen(step.observations), step.rewards.astype(np.float32), step.dones, infos
 
         def close(self) -> None:
             """The population is its maker's to close."""

@@ -134,6 +134,10 @@ class Tabular(Learner):
         """The greedy actions."""
         return self._greedy(features), None, None
 
+    def finite(self) -> np.ndarray:
+        """Which seeds' tables are finite."""
+        return np.isfinite(self.values).reshape(self.tables, len(self.seeds), -1).all(axis=(0, 2))
+
     def state_dict(self) -> dict[str, Any]:
         """The tables, (tables, seeds, states, actions)."""
         shape = (self.tables, len(self.seeds), self.states, self.actions)

@@ -82,7 +82,7 @@ def test_seeds_are_trained_alone_and_finished_ones_are_kept(tmp_path):
 
 def test_the_adapter_tells_how_episodes_end():
     env = HardnessDiscreteVectorEnv(4, horizon=5, terminal_state_density=0.0)
-    vec = adapter(env, EpisodeLog(1, 4))
+    vec = adapter(env, EpisodeLog(1, 4), [0])
     vec.reset()
     for _ in range(5):
         _, rewards, dones, infos = vec.step(np.zeros(4, int))

@@ -8,7 +8,7 @@ import pytest
 from lcd.agents import agents, validate
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.learner import spaces_for
-from lcd.envs.errors import InputError
+from lcd.envs.errors import Diverged, InputError
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 
@@ -46,6 +46,15 @@ class Watched:
         self.steps.append((self.last, actions.copy(), rewards, reached, terminated, truncated))
         self.last = observations.copy()
         return outcome
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_table_that_is_not_finite_is_its_own_seeds(name):
+    agent = learner(name, [4, 6])
+    agent.require_finite(9)
+    agent.values[-1, -1, 0] = np.nan
+    with pytest.raises(Diverged, match=r"^a learned number of seed 6 is not finite at step 9$"):
+        agent.require_finite(9)
 
 
 @pytest.mark.parametrize("name", ["q_learning", "sarsa"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from lcd.curves import COLUMNS
-from lcd.envs.errors import InputError
+from lcd.envs.errors import Diverged, InputError
 from lcd.files import write_atomic
 from lcd.pipelines import store
 from lcd.pipelines.track import open_tracker
@@ -18,6 +18,7 @@ from lcd.pipelines.track import open_tracker
 PAUSE_S = "LCD_TEST_PAUSE_S"
 FAIL_ON = "LCD_TEST_FAIL_ON"
 DIE_ON = "LCD_TEST_DIE_ON"
+DIVERGE_ON = "LCD_TEST_DIVERGE_ON"
 EVALUATIONS = 5
 SOLVABILITY = {"pixels": 0.3, "figure_ground": 0.6, "semantic": 0.9}
 
@@ -41,6 +42,8 @@ def train(run_config, run_dir, tracker, device):
     for step in _steps(run_config):
         if step <= reached:
             continue
+        if f"{run_config['task']}/{run_config['view']}".startswith(os.environ.get(DIVERGE_ON, "\0")) and step > 0:
+            raise Diverged("a weight of seed 1 is not finite at step 100")
         time.sleep(float(os.environ.get(PAUSE_S, 0)))
         fresh = [row for row in rows if row["step"] == step]
         with (folder / "curve.csv").open("a", newline="") as file:
@@ -65,8 +68,9 @@ def _rows(run_config, step):
     key = "/".join(str(run_config[name]) for name in ("task", "view", "reward_p"))
     for seed in run_config["seeds"]:
         rng = np.random.default_rng([zlib.crc32(key.encode()), seed])
-        level = SOLVABILITY[run_config["view"]] * run_config["reward_p"] + rng.normal(0, 0.02)
-        shared = {name: run_config[name] for name in ("benchmark", "task", "view", "reward_p", "shaping")}
+        level = SOLVABILITY.get(run_config["view"], 0.5) * run_config["reward_p"] + rng.normal(0, 0.02)
+        shared = {name: run_config[name] for name in ("benchmark", "view", "reward_p", "shaping")}
+        shared["task"] = store.task_name(run_config)
         named = {name: run_config[name]["name"] for name in ("agent", "frontend")}
         numbers = {"episodes": 8, "return_std": 0.1, "length_mean": 20.0, "wall_s": 1.0, "r_min": 0.0, "r_max": 1.0}
         progress = step / run_config["steps"]

@@ -202,7 +202,7 @@ def test_a_failing_run_does_not_stop_the_others_and_is_tried_again(tmp_path, mon
     states = [run.status["state"] for run in store.Study(out).runs()]
     assert sorted(states) == ["done"] * 10 + ["failed"] * 2
     assert cli.main(["report", str(out)]) == 0
-    assert "2 of 12 runs are not done and left out" in capsys.readouterr().out
+    assert "2 of 12 runs left out: 2 failed" in capsys.readouterr().out
     assert scores(out)["auc_figure_ground"].isna().all()
     monkeypatch.delenv(fake_training.FAIL_ON)
     assert cli.main(arguments(out)) == 0

@@ -191,27 +191,6 @@ def test_a_lock_is_held_against_others_and_released_by_a_kill(tmp_path):
         pass
 
 
-def curve(folder, rows):
-    lines = ["seed,split,step", *(",".join(map(str, row)) for row in rows)]
-    (folder / "curve.csv").write_text("\n".join(lines))
-
-
-def test_a_curve_is_complete_only_with_both_ends_of_every_seed(tmp_path):
-    assert not store.curve_complete(tmp_path, [0], 10)
-    whole = [(0, "eval", 0), (1, "eval", 0), (0, "eval", 10), (1, "eval", 10)]
-    curve(tmp_path, whole)
-    assert store.curve_complete(tmp_path, [0, 1], 10)
-    assert not store.curve_complete(tmp_path, [0, 1, 2], 10)
-    assert not store.curve_complete(tmp_path, [0, 1], 11)
-    for missing in range(4):
-        curve(tmp_path, whole[:missing] + whole[missing + 1 :])
-        assert not store.curve_complete(tmp_path, [0, 1], 10)
-    curve(tmp_path, [*whole[:3], (1, "train", 10)])
-    assert not store.curve_complete(tmp_path, [0, 1], 10)
-    curve(tmp_path, [*whole[:3], (1, "eval")])
-    assert not store.curve_complete(tmp_path, [0, 1], 10)
-
-
 def test_done_is_believed_only_with_the_curve_that_the_config_asks_for(tmp_path):
     run = store.Study(tmp_path / "study", create=True).ask({}, [run_config()])[0]
     store.update_status(run.path, state=store.DONE)
@@ -243,7 +222,7 @@ def refuse(study, *configs, trained=False):
         with study.lock():
             for run in study.ask({"ask": len(configs)}, configs):
                 if trained:
-                    curve(run.path, [(0, "eval", 0)])
+                    (run.path / "curve.csv").write_text("seed,split,step\n0,eval,0")
             raise InputError("refused")
 
     with pytest.raises(InputError, match="refused"):
