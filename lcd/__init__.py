@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import lcd.envs  # noqa: F401
 
 if TYPE_CHECKING:
-    from lcd.diagnosis import Diagnosis, diagnose_curves
     from lcd.envs.benchmarks import get_benchmark
+    from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
 __version__ = "0.1.0"
 __all__ = ["Diagnosis", "__version__", "diagnose_curves", "get_benchmark"]
@@ -15,8 +15,8 @@ __all__ = ["Diagnosis", "__version__", "diagnose_curves", "get_benchmark"]
 # Importing any sub-package runs this file, so nothing heavy is imported here but what registers our environments:
 # Gymnasium loads no plugins, and `import lcd` is to be enough for `gymnasium.make_vec("lcd/…")`.
 _HOMES = {
-    "Diagnosis": "lcd.diagnosis",
-    "diagnose_curves": "lcd.diagnosis",
+    "Diagnosis": "lcd.scores.diagnosis",
+    "diagnose_curves": "lcd.scores.diagnosis",
     "get_benchmark": "lcd.envs.benchmarks",
 }
 

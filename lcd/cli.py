@@ -13,8 +13,9 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from lcd import __version__, exits, signals
-from lcd.exits import FAILED, MISTAKE, OK, PIPE, STOPPED, say
+from lcd import __version__
+from lcd.process import exits, signals
+from lcd.process.exits import FAILED, MISTAKE, OK, PIPE, STOPPED, say
 
 
 class Command(NamedTuple):
@@ -27,57 +28,57 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "diagnose": Command(
-        "lcd.pipelines.diagnose:run",
+        "lcd.pipelines.study.diagnose:run",
         "benchmark=toy [budget=smoke] [out=my/study] [--dry-run]",
         "train what a diagnosis needs and say what makes each task hard; continues a study that was stopped",
     ),
     "ablate": Command(
-        "lcd.pipelines.diagnose:ablate",
+        "lcd.pipelines.study.diagnose:ablate",
         "study=frontend|shaping [benchmark=procgen]",
         "train what differs in one thing alone (front-ends, or reward for sub-goals), and say what it changes",
     ),
     "train": Command(
-        "lcd.pipelines.train:run",
+        "lcd.pipelines.jobs.train:run",
         "task=toy/… [view=semantic] [reward_p=0.5] [budget=smoke] [--dry-run]",
         "train one task under one condition for several seeds",
     ),
     "pretrain": Command(
-        "lcd.pipelines.pretrain:run",
+        "lcd.pipelines.jobs.pretrain:run",
         "frontend=flow benchmark=procgen [pretraining=paper]",
         "film a benchmark and pretrain a front-end on the videos, without rewards",
     ),
     "sweep": Command(
-        "lcd.pipelines.sweep:run",
+        "lcd.pipelines.study.sweep:run",
         "experiment=delay [quick=true] [out=…]",
         "vary one or two dimensions of hardness over a grid, for some agents and seeds, and draw the result",
     ),
     "report": Command(
-        "lcd.pipelines.report:run",
+        "lcd.pipelines.publish.report:run",
         "<study folder, .csv or .parquet> [another one] [tables=[latex]]",
         "diagnose a study again, or curves that were trained elsewhere; compare two",
     ),
     "verify": Command(
-        "lcd.pipelines.verify:run",
+        "lcd.pipelines.study.verify:run",
         "<study folder>",
         "check that a study's files are what its runs left there; exits with 1 where one is not",
     ),
     "power": Command(
-        "lcd.pipelines.power:run",
+        "lcd.pipelines.publish.power:run",
         "<study folder, .csv or .parquet> [power=0.8] [definition=calibrated]",
         "say how many seeds and steps it takes to tell the scores of tasks apart",
     ),
     "view": Command(
-        "lcd.pipelines.view:run",
+        "lcd.pipelines.publish.view:run",
         "toy/… | procgen/heist | procgen [view=pixels] [out=x.png]",
         "draw a task, or all of a benchmark, under each of its views, and its graph where it has one",
     ),
     "measure": Command(
-        "lcd.pipelines.measure:run",
+        "lcd.pipelines.jobs.measure:run",
         "procgen ['tasks=[procgen/heist]'] [episodes=1000 | frontend=flow frontend.weights=…]",
         "measure a random agent's returns, beside the stated R_min; or how well a front-end's maps show objects",
     ),
     "list": Command(
-        "lcd.pipelines.listing:run", "[benchmarks|tasks|agents|…]", "list what can be chosen, yours included"
+        "lcd.pipelines.publish.listing:run", "[benchmarks|tasks|agents|…]", "list what can be chosen, yours included"
     ),
     "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
 }
@@ -87,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line.
 
     argv: the arguments without the program's name; None takes the process's own.
-    Returns the exit code, one of `lcd.exits.EXITS`.
+    Returns the exit code, one of `lcd.process.exits.EXITS`.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     line = shlex.join(["lcd", *arguments])
@@ -118,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             # Where it is the output itself that cannot be written, the interpreter would complain again.
             exits.print_nowhere()
             return say(sentence, FAILED)
-        from lcd.own_code import OWN_CODE
+        from lcd.config.own_code import OWN_CODE
 
         modules = {found.partition(":")[0] for argument in arguments for found in OWN_CODE.findall(argument)}
         return exits.unforeseen(fault, line, modules)
@@ -143,13 +144,13 @@ def _run(name: str, overrides: list[str]) -> int:
         if name not in COMMANDS:
             raise InputError(f"'{name}' is not a command of lcd: {nearest(name, COMMANDS)}")
         if {"-h", "--help"} & set(overrides):
-            from lcd.help import page_of
+            from lcd.config.help import page_of
 
             print(page_of(name, COMMANDS[name].usage))
             return OK
-        from lcd.config import compose
+        from lcd.config.compose import compose
+        from lcd.config.own_code import names_code
         from lcd.envs.registry import code_names, naming
-        from lcd.own_code import names_code
 
         config = compose(name, overrides)
         # A user's own module:object is looked for where the command is given, as `python` does.

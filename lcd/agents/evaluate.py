@@ -3,13 +3,13 @@
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from lcd import deadlines, signals
 from lcd.agents.finite import require_finite
 from lcd.agents.memory import begin_episodes, forget, recall, restore
 from lcd.agents.rollout import commands, uniforms
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
+from lcd.process import deadlines, signals
 
 BLOCK = 128  # steps whose draws are made at once
 
@@ -19,7 +19,7 @@ class Evaluator:
 
     Every evaluation restarts the environments and the exploration from streams named by the training step, so that
     it neither depends on what was evaluated before nor disturbs training. A process that is told to stop gives it up
-    between two steps (`lcd.signals.Stopped`): made again, it is the same.
+    between two steps (`lcd.process.signals.Stopped`): made again, it is the same.
 
     Args:
         env: the held-out population, ordered seed by seed.

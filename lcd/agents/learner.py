@@ -2,7 +2,8 @@
 
 A learner is a class with `Config`, `flat_actions` and `numbered` (what it needs of the spaces), made as
 `learner(config, env, seeds)`. It offers `learn` and, for evaluation, what `lcd.agents.ppo.PPO` offers under "Acting".
-It steps its environment through `lcd.agents.stepping.Stepper`, or says by `lcd.deadlines.beat` that it makes progress.
+It steps its environment through `lcd.agents.stepping.Stepper`, or says by `lcd.process.deadlines.beat` that it makes
+progress.
 """
 
 from __future__ import annotations

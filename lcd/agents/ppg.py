@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from lcd.agents.networks import ActorCritic
 from lcd.agents.ppo import PPO, PPOConfig, average, check
 from lcd.agents.store import RolloutStore, StoreSize
-from lcd.deadlines import beat
 from lcd.envs.errors import InputError
+from lcd.process.deadlines import beat
 
 VARIANTS = ("dual", "shared", "detached")
 

@@ -21,9 +21,9 @@ from lcd.agents.networks import ENCODERS, ActorCritic
 from lcd.agents.policies import policy_for
 from lcd.agents.population import EXECUTIONS, Population
 from lcd.agents.ranks import ALONE, Ranks
-from lcd.deadlines import beat
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
+from lcd.process.deadlines import beat
 
 CACHED = 256
 """Samples of IMPALA whose activations stay in a CPU's caches from layer to layer: the fastest of 32 to 2048 on two

@@ -6,8 +6,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from lcd.agents.ranks import ALONE, Ranks
-from lcd.deadlines import beat
 from lcd.envs.errors import InputError
+from lcd.process.deadlines import beat
 
 
 @dataclass

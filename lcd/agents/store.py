@@ -24,8 +24,8 @@ import torch
 from torch import Tensor
 
 from lcd.envs.errors import InputError
-from lcd.files import make_folder, replacing
-from lcd.room import in_words
+from lcd.files.atomic import make_folder, replacing
+from lcd.process.limits import in_words
 
 MEMORY_SHARE = 0.25
 """Of the memory that is free when training starts, what the stores of all runs at work may take together."""

@@ -12,9 +12,9 @@ from lcd.analyses.levels import final_performance, generalisation
 from lcd.analyses.published import compare
 from lcd.analyses.synergy import synergy
 from lcd.analyses.taxonomy import taxonomy
-from lcd.contrasts import DEFINITIONS
-from lcd.diagnosis import Diagnosis
 from lcd.envs.errors import InputError
+from lcd.scores.contrasts import DEFINITIONS
+from lcd.scores.diagnosis import Diagnosis
 
 __all__ = ["Analysis", "analyse"]
 

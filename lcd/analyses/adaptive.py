@@ -7,7 +7,7 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.areas import seed_areas, tasks_of, with_interval
-from lcd.contrasts import PERCEPTION
+from lcd.scores.contrasts import PERCEPTION
 
 Choice = Mapping[str, str]
 """agent and frontend of a task."""

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis, listed
-from lcd.diagnosis import GROUP, Diagnosis
 from lcd.envs.errors import InputError
+from lcd.scores.diagnosis import GROUP, Diagnosis
 
 MEASURES = {"phi_raw": "φ, raw", "psi_raw": "ψ, raw", "phi_gain": "gain over pixels"}
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis
-from lcd.diagnosis import GROUP, Diagnosis
-from lcd.hypotheses import adjust, correlation
-from lcd.statistics import BOOTSTRAP_SEED
+from lcd.scores.diagnosis import GROUP, Diagnosis
+from lcd.statistics.hypotheses import adjust, correlation
+from lcd.statistics.intervals import BOOTSTRAP_SEED
 
 KEPT = [name for name in GROUP if name != "agent"]
 DRAWS = 2000

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from lcd.curves import area, common_interval, split_curves
-from lcd.statistics import bootstrap, mean_over_seeds
+from lcd.curves.table import area, common_interval, split_curves
+from lcd.statistics.intervals import bootstrap, mean_over_seeds
 
 Condition = Mapping[str, object]
 Statistic = Callable[[np.ndarray], np.ndarray]

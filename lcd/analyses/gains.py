@@ -7,9 +7,9 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.areas import final_returns, pick, seed_areas, tasks_of, with_interval
-from lcd.contrasts import PERCEPTION
-from lcd.diagnosis import Diagnosis
-from lcd.hypotheses import adjust, correlation, t_test
+from lcd.scores.contrasts import PERCEPTION
+from lcd.scores.diagnosis import Diagnosis
+from lcd.statistics.hypotheses import adjust, correlation, t_test
 
 BASE = {"frontend": "identity", "shaping": "none"}
 VIEW = {"frontend": PERCEPTION.baseline, "shaping": PERCEPTION.variants[-1]}

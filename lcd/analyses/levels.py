@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from lcd.aggregates import AGGREGATES, Scores, probability_of_improvement
-from lcd.aggregates import with_interval as with_interval_over_tasks
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.areas import Condition, final_returns, pick, seed_areas, tasks_of, with_interval
-from lcd.contrasts import PERCEPTION
-from lcd.curves import CONDITION
+from lcd.curves.table import CONDITION
+from lcd.scores.contrasts import PERCEPTION
+from lcd.statistics.aggregates import AGGREGATES, Scores, probability_of_improvement
+from lcd.statistics.aggregates import with_interval as with_interval_over_tasks
 
 SETTING = [name for name in CONDITION if name != "task"]
 VIEWS = PERCEPTION.values

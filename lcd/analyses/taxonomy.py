@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis, listed
-from lcd.diagnosis import GROUP, Diagnosis
-from lcd.statistics import BOOTSTRAP_SEED
-from lcd.validity import withheld
+from lcd.scores.diagnosis import GROUP, Diagnosis
+from lcd.scores.validity import withheld
+from lcd.statistics.intervals import BOOTSTRAP_SEED
 
 CLASSES = {
     (True, True): "both",
@@ -35,7 +35,7 @@ DRAWS = 4000
 def taxonomy(diagnosis: Diagnosis, threshold: float = 0.5) -> Analysis:
     """The class of every task that has both scores, with the probability of each class over resampled seeds.
 
-    Tasks whose class is withheld (see `lcd.validity`) are left out.
+    Tasks whose class is withheld (see `lcd.scores.validity`) are left out.
 
     Parameters
     ----------

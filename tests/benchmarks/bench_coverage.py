@@ -15,8 +15,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import ndtr, ndtri, stdtrit
 
-from lcd.contrasts import HEADLINE, all_conditions
-from lcd.scoring import TaskSamples, score_columns
+from lcd.scores.contrasts import HEADLINE, all_conditions
+from lcd.scores.scoring import TaskSamples, score_columns
 
 COUNTS = (5, 10, 20)
 LEAST = 0.01
@@ -61,8 +61,8 @@ def populations() -> dict[str, tuple[np.ndarray, Draw]]:
 
 def measured(study: str) -> tuple[np.ndarray, Draw]:
     """A population like the seeds of a study: every task's deviations from its means, pooled, skewness and all."""
-    from lcd.curves import read_curves
-    from lcd.diagnosis import normalised_curves, samples_by_task
+    from lcd.curves.table import read_curves
+    from lcd.scores.diagnosis import normalised_curves, samples_by_task
 
     held_out, _ = normalised_curves(read_curves(study))
     residuals = []

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from lcd.curves import read_curves
+from lcd.curves.table import read_curves
 from lcd.envs.ctgraph.benchmark import KNOBS
 from lcd.envs.ctgraph.graph import CTGraphVectorEnv
 from lcd.envs.ctgraph.policies import policy_actions
 from lcd.envs.single import SingleCopy
-from lcd.pipelines.launch import Call, keep_freed_memory, launch
-from lcd.statistics import iqm
+from lcd.pipelines.launch.launchers import Call, keep_freed_memory, launch
+from lcd.statistics.intervals import iqm
 
 PEER_REFERENCE = {"one-hot": 120_000.0, "images": 19_000.0}
 SECONDS_A_MEASUREMENT = 1.0
@@ -169,7 +169,7 @@ def learn(seeds: int, steps: int) -> None:
                 run_dir.mkdir()
                 config = run_config(task, agent, seeds, steps)
                 call = Call((config, str(run_dir), {"name": "none"}, {"accelerator": "cpu"}), run_dir / "log.txt")
-                (outcome,) = launch("local", "lcd.pipelines.train:train_run", [call])
+                (outcome,) = launch("local", "lcd.pipelines.jobs.train:train_run", [call])
                 if outcome.error:
                     raise RuntimeError(outcome.error)
                 curve = read_curves(run_dir / "curve.csv")

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lcd.curves import read_curves
+from lcd.curves.table import read_curves
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.pipelines.launch import Call, launch
+from lcd.pipelines.launch.launchers import Call, launch
 
 DELAYS = (0, 1, 2, 4, 8)
 STEPS, EVERY, EPISODES, COPIES = 20_000, 1_000, 10, 8
@@ -66,7 +66,7 @@ def ours(folder: Path, seeds: int) -> pd.DataFrame:
         run_dir.mkdir()
         config = run_config(delay, list(range(seeds)))
         calls.append(Call((config, str(run_dir), {"name": "none"}, {"accelerator": "cpu"}), run_dir / "log.txt"))
-    for outcome in launch("local", "lcd.pipelines.train:train_run", calls):
+    for outcome in launch("local", "lcd.pipelines.jobs.train:train_run", calls):
         if outcome.error:
             raise RuntimeError(outcome.error)
     curves = pd.concat([read_curves(folder / f"delay-{delay}" / "curve.csv") for delay in DELAYS])
@@ -78,7 +78,7 @@ def throughput(folder: Path, seeds: int) -> float:
     run_dir = folder / f"speed-{seeds}"
     run_dir.mkdir()
     call = Call((run_config(0, list(range(seeds)), 10_000), str(run_dir), {"name": "none"}, {"accelerator": "cpu"}))
-    launch("local", "lcd.pipelines.train:train_run", [call], workers=1)
+    launch("local", "lcd.pipelines.jobs.train:train_run", [call], workers=1)
     return seeds * 10_000 / json.loads((run_dir / "status.json").read_text())["wall_s"]
 
 

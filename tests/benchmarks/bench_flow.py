@@ -16,9 +16,9 @@ import torch
 from lcd.envs.videos import Videos, moving_shapes
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
-from lcd.pipelines.flow_pictures import save_sheet
-from lcd.pipelines.launch import keep_freed_memory
-from lcd.pipelines.pretraining import FlowPretraining
+from lcd.pipelines.jobs.pretraining import FlowPretraining
+from lcd.pipelines.launch.launchers import keep_freed_memory
+from lcd.pipelines.publish.flow_pictures import save_sheet
 
 SIZES = {"width": 16, "stem": 2, "pyramid": 16, "hgru_kernel": 5, "motion": 16, "decoder": 32, "bound": 4.0}
 WANTED, UNTRAINED_AT_MOST = 0.7, 0.4

@@ -17,7 +17,7 @@ from lcd.agents import agents, validate
 from lcd.agents.learner import spaces_for
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.pipelines.launch import keep_freed_memory
+from lcd.pipelines.launch.launchers import keep_freed_memory
 
 ALL_TRANSFORMS = {"view": "semantic", "image_transforms": "shift,scale,rotate,flip"}
 CASES: dict[str, tuple[type[VectorEnv], dict[str, Any], float]] = {

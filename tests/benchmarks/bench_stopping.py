@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from lcd.contrasts import DEFINITIONS, HEADLINE, all_conditions
-from lcd.curves import read_curves
-from lcd.diagnosis import normalised_curves, samples_by_task
-from lcd.scoring import TaskSamples, score_columns
-from lcd.sequential import SPENDING, looks, nominal_levels
+from lcd.curves.table import read_curves
+from lcd.scores.contrasts import DEFINITIONS, HEADLINE, all_conditions
+from lcd.scores.diagnosis import normalised_curves, samples_by_task
+from lcd.scores.scoring import TaskSamples, score_columns
+from lcd.statistics.sequential import SPENDING, looks, nominal_levels
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bench_coverage import LEAST, populations

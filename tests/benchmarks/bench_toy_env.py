@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.pipelines.launch import keep_freed_memory
+from lcd.pipelines.launch.launchers import keep_freed_memory
 
 PEER_REFERENCE = {"state": 134_000.0, "images": 15_000.0}
 ALL_TRANSFORMS = "shift,scale,rotate,flip"

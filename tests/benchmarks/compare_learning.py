@@ -36,7 +36,7 @@ def train_ours(seed: int, steps: int, file: Path, precision: str) -> None:
     from lcd.envs.benchmarks import get_benchmark
     from lcd.envs.population import make_population
     from lcd.frontends import make
-    from lcd.pipelines.launch import keep_freed_memory
+    from lcd.pipelines.launch.launchers import keep_freed_memory
 
     keep_freed_memory()
     config = PPOConfig(

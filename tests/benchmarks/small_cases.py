@@ -17,7 +17,7 @@ from lcd.agents.rollout import Rollouts, loader
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.population import make_population
 from lcd.frontends import make
-from lcd.pipelines.launch import keep_freed_memory
+from lcd.pipelines.launch.launchers import keep_freed_memory
 
 ITERATIONS, WARM_UP, ROUNDS = 16, 3, 3
 TASKS = {

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lcd import cli
-from lcd.config import defaults, flatten, groups, schema_fields
-from lcd.schemas import SCHEMAS
+from lcd.config.compose import defaults, flatten, groups, schema_fields
+from lcd.config.schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[2]
 COMMAND = re.compile(r"['`]lcd ([a-z]+)")

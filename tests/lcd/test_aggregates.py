@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lcd.aggregates import (
+from lcd.envs.errors import InputError
+from lcd.statistics.aggregates import (
     AGGREGATES,
     performance_profile,
     pooled_iqm,
     probability_of_improvement,
     with_interval,
 )
-from lcd.envs.errors import InputError
 
 SEEDS, TASKS = 6, 5
 

@@ -14,9 +14,9 @@ from lcd.analyses.gains import gains
 from lcd.analyses.levels import final_performance, generalisation
 from lcd.analyses.synergy import synergy
 from lcd.analyses.taxonomy import recommendations, taxonomy
-from lcd.diagnosis import diagnose_curves
 from lcd.envs.errors import InputError
-from lcd.hypotheses import correlation
+from lcd.scores.diagnosis import diagnose_curves
+from lcd.statistics.hypotheses import correlation
 
 GAMES = {
     "a": (0.20, 0.50, 0.80, 0.78, 0.77, 0.75),

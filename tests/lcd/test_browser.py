@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from matplotlib.image import imread
 
-from lcd.diagnosis import diagnose_curves
-from lcd.report import write_report
+from lcd.report.page import write_report
+from lcd.scores.diagnosis import diagnose_curves
 
 HOSTILE = "<script>document.title='broken'</script>"
 FLAGS = [

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lcd.calibration import MEASURES, ground_truth, spearman
-from lcd.calibration_figures import calibration_figures, calibration_table
-from lcd.diagnosis import Diagnosis, diagnose_curves
 from lcd.envs.calibration import CALIBRATION
+from lcd.report.calibration_figures import calibration_figures, calibration_table
+from lcd.scores.calibration import MEASURES, ground_truth, spearman
+from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
 MOST = math.sqrt(1 - 4 * (4**3 - 4) / (16**3 - 16))
 """The greatest Spearman correlation with four levels of four tasks each: .970."""

@@ -2,12 +2,12 @@
 
 import pytest
 
-from lcd import budgets
-from lcd.config import GROUPS, choices, compose, defaults, flatten, groups, schema_fields, seed_list
+from lcd.config import budgets
+from lcd.config.compose import GROUPS, choices, compose, defaults, flatten, groups, schema_fields, seed_list
+from lcd.config.help import key_table
+from lcd.config.schemas import SCHEMAS
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
-from lcd.help import key_table
-from lcd.schemas import SCHEMAS
 
 SETTINGS = ("ppo_procgen", "ppo_cpu", "ppg_procgen", "ppg_cpu")
 TASK = "task=toy/easy-sight-easy-reward"

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from lcd.contrasts import HEADLINE, PERCEPTION, REWARD, all_conditions, most_solved, parse_contrasts
-from lcd.diagnosis import Diagnosis, diagnose_curves
 from lcd.envs.errors import InputError
-from lcd.terminal import terminal_table
+from lcd.report.terminal import terminal_table
+from lcd.scores.contrasts import HEADLINE, PERCEPTION, REWARD, all_conditions, most_solved, parse_contrasts
+from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
 DELAY = {"name": "delay", "axis": "knobs.delay", "baseline": 0, "variants": [2, 4], "formula": "loss"}
 

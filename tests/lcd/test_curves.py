@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lcd.curves import COLUMNS, area, check_curves, common_interval, read_curves
+from lcd.curves.table import COLUMNS, area, check_curves, common_interval, read_curves
 from lcd.envs.errors import InputError
 
 MINIMAL = "task,view,reward_p,seed,step,return_mean\nNA,pixels,1,0,0,0.5\nNA,pixels,1,0,100,1.5\n"

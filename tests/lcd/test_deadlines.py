@@ -9,15 +9,15 @@ import torch
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from lcd import deadlines, signals
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.ranks import ALONE
-from lcd.config import compose
+from lcd.config.compose import compose
+from lcd.config.schemas import DeadlinesConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.record import CurveFile, Recorder
-from lcd.pipelines.runs import run_config_from
-from lcd.pipelines.store import run_id
-from lcd.schemas import DeadlinesConfig
+from lcd.pipelines.jobs.record import CurveFile, Recorder
+from lcd.pipelines.study.runs import run_config_from
+from lcd.pipelines.study.store import run_id
+from lcd.process import deadlines, signals
 
 LENGTH = 50
 

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lcd.contrasts import PERCEPTION, REWARD, check_definition
-from lcd.diagnosis import Diagnosis, diagnose_curves
 from lcd.envs.errors import InputError
-from lcd.scoring import TaskSamples, score_columns, score_replicates
+from lcd.scores.contrasts import PERCEPTION, REWARD, check_definition
+from lcd.scores.diagnosis import Diagnosis, diagnose_curves
+from lcd.scores.scoring import TaskSamples, score_columns, score_replicates
 
 NAMES = ("pixels", "figure_ground", "semantic", "p0.75", "p0.5", "p0.25")
 

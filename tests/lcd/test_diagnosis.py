@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import lcd
-from lcd.diagnosis import Diagnosis, diagnose_curves, table_columns
 from lcd.envs.errors import InputError
+from lcd.scores.diagnosis import Diagnosis, diagnose_curves, table_columns
 
 EASY = (0.80, 0.82, 0.84, 0.83, 0.82, 0.80)
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lcd import cli, exits
+from lcd import cli
+from lcd.process import exits
 
 TASK = "task=toy/easy-sight-easy-reward"
 README = Path(__file__).parents[2] / "README.md"

@@ -9,8 +9,8 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
-from lcd.diagnosis import diagnose_curves
-from lcd.figures import all_figures, challenge_plane, data_uri, draw_svg, learning_curves, save_figure, short
+from lcd.report.figures import all_figures, challenge_plane, data_uri, draw_svg, learning_curves, save_figure, short
+from lcd.scores.diagnosis import diagnose_curves
 
 HOSTILE = r"a_b^$\frac{1}$ <script>alert(1)</script> & 100%"
 

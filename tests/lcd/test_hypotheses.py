@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from lcd.envs.errors import InputError
-from lcd.hypotheses import adjust, correlation, t_test
+from lcd.statistics.hypotheses import adjust, correlation, t_test
 
 
 def test_the_one_sample_test_is_students_formula():

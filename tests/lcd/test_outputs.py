@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lcd import outputs
 from lcd.envs.errors import InputError
+from lcd.files import outputs
 
 OLD = {"page.html": "old", "figures/a.svg": "old a", "figures/b.svg": "old b", "data.json": "old"}
 NEW = {"page.html": "new", "figures/a.svg": "new a", "figures/c/d.svg": "new d", "data.json": "old"}

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from lcd import cli
-from lcd.config import compose
-from lcd.own_code import names_code
+from lcd.config.compose import compose
+from lcd.config.own_code import names_code
 
 OWN = "my_code_beside_the_command"
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lcd.power import power_of, seeds_needed, tell_apart
+from lcd.statistics.power import power_of, seeds_needed, tell_apart
 
 
 @pytest.mark.parametrize(("effect", "seeds"), [(0.5, 34), (1.0, 10), (0.2, 199)])

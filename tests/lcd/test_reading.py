@@ -5,12 +5,12 @@ import os
 import pandas as pd
 import pytest
 
-from lcd.curves import read_curves
-from lcd.diagnosis import Diagnosis, diagnose_curves
+from lcd.analyses.transfer import transfers
+from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
-from lcd.pipelines import store
-from lcd.reading import Unreadable, read_json, read_yaml
-from lcd.transfer import transfers
+from lcd.files.reading import Unreadable, read_json, read_yaml
+from lcd.pipelines.study import store
+from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 8)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
@@ -71,7 +71,7 @@ def test_a_file_that_may_not_be_read_is_a_mistake(tmp_path, monkeypatch):
     def refused(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("lcd.reading.Path.read_bytes", refused)
+    monkeypatch.setattr("lcd.files.reading.Path.read_bytes", refused)
     with pytest.raises(InputError, match=r"curves.csv' cannot be read \(Permission denied\)"):
         read_curves(tmp_path / "curves.csv")
 

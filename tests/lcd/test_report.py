@@ -6,11 +6,11 @@ import pytest
 from rich.console import Console
 
 from lcd.analyses.taxonomy import taxonomy
-from lcd.diagnosis import Diagnosis, diagnose_curves
-from lcd.pages import duration
-from lcd.provenance import provenance
-from lcd.report import reading, verdict, write_report
-from lcd.terminal import terminal_table
+from lcd.report.html import duration
+from lcd.report.page import reading, verdict, write_report
+from lcd.report.provenance import provenance
+from lcd.report.terminal import terminal_table
+from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
 HOSTILE = "<script>alert('x')</script>[red]"
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from lcd import room
-from lcd.config import compose, seed_list
+from lcd.config.compose import compose, seed_list
+from lcd.config.schemas import VideosConfig, ViewConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines import needs
-from lcd.pipelines.runs import expand, run_config_from
-from lcd.schemas import VideosConfig, ViewConfig
+from lcd.pipelines.study import needs
+from lcd.pipelines.study.runs import expand, run_config_from
+from lcd.process import limits as room
 
 TASK = ["task=toy/easy-sight-easy-reward", "seeds=2", "tracker=none"]
 

@@ -19,7 +19,7 @@ SMALL = {"learning_starts": 50, "buffer_size": 500, "policy_kwargs": {"net_arch"
 def train(folder, agent, task, params, seeds=(0,), view="state", steps=200, knobs=None):
     from dataclasses import asdict
 
-    from lcd.pipelines.train import train_run
+    from lcd.pipelines.jobs.train import train_run
 
     folder.mkdir(exist_ok=True)
     run_config = {

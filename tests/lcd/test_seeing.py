@@ -5,8 +5,8 @@ import re
 import pandas as pd
 import pytest
 
-from lcd import seeing
-from lcd.seeing import FIGURE, OWN, UNTRAINED
+from lcd.report import seeing
+from lcd.report.seeing import FIGURE, OWN, UNTRAINED
 
 IOUS = {OWN: {"ball": 0.8, "wall": 0.1, FIGURE: 0.5}, UNTRAINED: {"ball": 0.4, "wall": 0.3, FIGURE: 0.2}}
 CHANGES = {"ball": 0.9, "wall": 0.1, FIGURE: 0.4}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from lcd.sequential import boundaries, looks, nominal_levels, obrien_fleming, pocock
+from lcd.statistics.sequential import boundaries, looks, nominal_levels, obrien_fleming, pocock
 
 FIFTHS = [0.2, 0.4, 0.6, 0.8, 1.0]
 

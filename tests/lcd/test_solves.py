@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from lcd.agents import validate
-from lcd.pipelines.store import read_status
-from lcd.pipelines.train import train_run
+from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.store import read_status
 
 # RL Baselines3 Zoo publishes 500 ± 0 after 100,000 steps, CleanRL 492 ± 13 after 500,000. Gymnasium calls CartPole-v1
 # solved at 475.

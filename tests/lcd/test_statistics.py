@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lcd.statistics import bootstrap, iqm, mean_interval, mean_over_seeds
+from lcd.statistics.intervals import bootstrap, iqm, mean_interval, mean_over_seeds
 
 
 def same(averages):

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from lcd.analyses.grids import areas, correlations, rank_correlation, run_tests, summarise
 from lcd.envs.errors import InputError
-from lcd.sweep import areas, correlations, rank_correlation, run_tests, summarise
 
 
 def curves(slopes, agent="a", seeds=6, base="discrete"):

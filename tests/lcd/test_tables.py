@@ -6,9 +6,9 @@ import json
 import pandas as pd
 
 from lcd.analyses import Analysis, analyse
-from lcd.diagnosis import diagnose_curves
-from lcd.spreadsheets import csv_text
-from lcd.tables import latex, markdown, save_tables
+from lcd.files.spreadsheets import csv_text
+from lcd.report.tables import latex, markdown, save_tables
+from lcd.scores.diagnosis import diagnose_curves
 
 HOSTILE = "<script>x</script>|a_b&50%"
 

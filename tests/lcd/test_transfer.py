@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lcd.curves import check_curves
-from lcd.diagnosis import Diagnosis
+from lcd.analyses.transfer import gem_measures, save_transfers, split_phases, transfers
+from lcd.curves.table import check_curves
 from lcd.envs.errors import InputError
-from lcd.report import write_report
-from lcd.terminal import transfer_table
-from lcd.transfer import gem_measures, save_transfers, split_phases, transfers
+from lcd.report.page import write_report
+from lcd.report.terminal import transfer_table
+from lcd.scores.diagnosis import Diagnosis
 
 # Three stages, three tasks: b, then R.
 MATRIX = np.array([[0.0, 0.1, 0.2], [0.9, 0.3, 0.2], [0.5, 1.0, 0.6], [0.7, 0.4, 0.8]])

@@ -11,9 +11,9 @@ from curve_sets import TASKS
 from rich.console import Console
 
 from lcd.analyses.taxonomy import recommendations, taxonomy
-from lcd.diagnosis import Diagnosis, diagnose_curves
-from lcd.report import reading, write_report
-from lcd.terminal import terminal_table, validity_text
+from lcd.report.page import reading, write_report
+from lcd.report.terminal import terminal_table, validity_text
+from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
 # A user's masks that hide what the task needs: less is learned from them, everywhere.
 POOR = {
@@ -93,7 +93,7 @@ def test_noise_alone_rarely_says_that_views_are_worse():
     """Of studies of 16 tasks in which solved views change nothing, a few in a hundred may be accused."""
     from scipy.special import stdtrit
 
-    from lcd.validity import Evidence, solved_views_worse
+    from lcd.scores.validity import Evidence, solved_views_worse
 
     rng = np.random.default_rng(0)
     accused = 0

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from lcd.curves import COLUMNS
+from lcd.curves.table import COLUMNS
 from lcd.envs.errors import Diverged, InputError
-from lcd.files import write_atomic
-from lcd.pipelines import store
-from lcd.pipelines.track import open_tracker
+from lcd.files.atomic import write_atomic
+from lcd.pipelines.publish.track import open_tracker
+from lcd.pipelines.study import store
 
 PAUSE_S = "LCD_TEST_PAUSE_S"
 FAIL_ON = "LCD_TEST_FAIL_ON"

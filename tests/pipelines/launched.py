@@ -6,8 +6,8 @@ import signal
 import time
 from pathlib import Path
 
-from lcd.deadlines import beat
 from lcd.envs.benchmarks import get_benchmark
+from lcd.process.deadlines import beat
 
 
 def benchmark(name):

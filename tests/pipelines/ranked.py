@@ -8,8 +8,8 @@ import torch
 from lcd.agents.ppg import PPG
 from lcd.agents.ppo import PPO
 from lcd.agents.recurrent import RecurrentPPO
-from lcd.pipelines.ranks import together
-from lcd.pipelines.train import train_rank
+from lcd.pipelines.jobs.ranks import together
+from lcd.pipelines.jobs.train import train_rank
 
 FOLDER = "LCD_TEST_FOLDER"
 

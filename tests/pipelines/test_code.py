@@ -15,7 +15,7 @@ import yaml
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.registry import code_names, naming
-from lcd.pipelines.launch import Call, launch
+from lcd.pipelines.launch.launchers import Call, launch
 
 NAME = "mischief:thing"
 MISCHIEF = """
@@ -25,7 +25,7 @@ Path(__file__).with_name("imported").touch()
 COMMANDS = """
 import json, sys
 from lcd import cli
-from lcd.pipelines import diagnose
+from lcd.pipelines.study import diagnose
 
 diagnose.TRAIN = "fake_training:train"
 codes = []

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from lcd import cli
-from lcd.config import compose
+from lcd.config.compose import compose
 from lcd.envs.benchmarks import get_benchmark
-from lcd.pipelines.view import frames
+from lcd.pipelines.publish.view import frames
 
 TASK = "task=toy/hard-sight-easy-reward"
 
@@ -139,7 +139,7 @@ def test_view_draws_a_graph_beside_the_sheet(tmp_path, capsys):
 
 def test_the_picture_of_a_graph_shows_every_state_once():
     from lcd.envs.ctgraph.theory import num_states
-    from lcd.pipelines.graph import GOAL, KINDS, draw_graph
+    from lcd.pipelines.publish.graph import GOAL, KINDS, draw_graph
 
     knobs, goal = get_benchmark("ctgraph").graph("ctgraph/ct-fo-b2", 0, graph_shape={"b": 3, "d": 2})
     (axes,) = draw_graph(knobs, goal, "a graph").axes

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from lcd import cli
-from lcd.config import compose
-from lcd.pipelines import cost, probe, runs, store
+from lcd.config.compose import compose
+from lcd.pipelines.study import cost, probe, runs, store
 
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward]", "study.seeds=2", "tracker=none", "launcher.workers=1"]
 

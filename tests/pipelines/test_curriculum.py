@@ -11,15 +11,15 @@ import torch
 from lcd.agents.curriculum import CurriculumRollouts, Stage
 from lcd.agents.ppo import PPO, PPOConfig
 from lcd.cli import main
-from lcd.config import compose
-from lcd.curves import read_curves
+from lcd.config.compose import compose
+from lcd.curves.table import read_curves
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.ctgraph.tasks import all_goals, curriculum
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
-from lcd.pipelines import record
-from lcd.pipelines.runs import run_config_from, stages_from
-from lcd.pipelines.train import train_run
+from lcd.pipelines.jobs import record
+from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.runs import run_config_from, stages_from
 
 DEVICE = {"accelerator": "cpu", "precision": "32-true"}
 TASK = "ctgraph/depth-1"

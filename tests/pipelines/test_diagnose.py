@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from lcd import cli
-from lcd.config import compose
+from lcd.config.compose import compose
 from lcd.envs.errors import InputError
-from lcd.pipelines import diagnose, runs, store
-from lcd.pipelines.track import offline_folders
+from lcd.pipelines.publish.track import offline_folders
+from lcd.pipelines.study import diagnose, runs, store
 
 HERE = str(Path(__file__).parent)
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]", "study.seeds=2", "study.steps=400"]
@@ -26,7 +26,7 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 from lcd import cli
-from lcd.pipelines import diagnose
+from lcd.pipelines.study import diagnose
 diagnose.TRAIN = "fake_training:train"
 sys.exit(cli.main(sys.argv[2:]))
 """

@@ -10,10 +10,10 @@ import pytest
 
 from lcd import cli
 from lcd.envs.errors import Diverged
-from lcd.pipelines import diagnose, store
-from lcd.pipelines.promise import promised_steps
-from lcd.pipelines.runs import perform
-from lcd.pipelines.train import train_run
+from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study import diagnose, store
+from lcd.pipelines.study.promise import promised_steps
+from lcd.pipelines.study.runs import perform
 
 HERE = str(Path(__file__).parent)
 DEVICE, NO_TRACKER = {"accelerator": "cpu"}, {"name": "none"}
@@ -57,7 +57,7 @@ def run_config(task="fine", agent=PPO, **changes):
 )
 def test_what_is_not_finite_ends_the_run_with_the_seed_and_the_step(tmp_path, task, agent, sentence, last):
     with pytest.raises(Diverged, match=sentence):
-        perform("lcd.pipelines.train:train_run", run_config(task, agent), str(tmp_path), NO_TRACKER, DEVICE)
+        perform("lcd.pipelines.jobs.train:train_run", run_config(task, agent), str(tmp_path), NO_TRACKER, DEVICE)
     status = store.read_status(tmp_path)
     assert status["state"] == "diverged"
     assert "is not finite at step" in status["error"]

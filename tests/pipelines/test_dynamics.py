@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from lcd import cli
-from lcd.config import compose
+from lcd.config.compose import compose
 from lcd.envs.errors import InputError
-from lcd.pipelines import dynamics, runs, store
+from lcd.pipelines.study import dynamics, runs, store
 
 WORLDS = "benchmark=flawed_worlds:Clocks"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from lcd.config.schemas import DeadlinesConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.launch import Call, launch, usable_cores
-from lcd.schemas import DeadlinesConfig
+from lcd.pipelines.launch.launchers import Call, launch, usable_cores
 
 HERE = str(Path(__file__).parent)
 
@@ -93,8 +93,8 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from lcd.pipelines.launch import Call, launch
-from lcd.pipelines import local
+from lcd.pipelines.launch.launchers import Call, launch
+from lcd.pipelines.launch import local
 local.GRACE_S = 1
 launch("local", "launched:act", [Call((f"{sys.argv[3]}-{i}", sys.argv[2])) for i in range(2)], workers=2)
 """

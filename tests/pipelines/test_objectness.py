@@ -14,8 +14,8 @@ from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.frontends import make
 from lcd.frontends.objectness import choose
-from lcd.pipelines.objectness import Objectness, baselines, maps_of, score
-from lcd.seeing import FIGURE, OWN, summary, verdict
+from lcd.pipelines.jobs.objectness import Objectness, baselines, maps_of, score
+from lcd.report.seeing import FIGURE, OWN, summary, verdict
 
 pytestmark = pytest.mark.skipif(
     find_spec("procgen") is None and not os.environ.get("CI"), reason="Procgen is not installed: see the README"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lcd import cli
-from lcd.pipelines import store
+from lcd.pipelines.study import store
 
 pytestmark = pytest.mark.skipif(
     find_spec("procgen") is None and not os.environ.get("CI"), reason="Procgen is not installed: see the README"
@@ -38,7 +38,7 @@ def clip_weights(tmp_path, monkeypatch):
 
 def test_the_papers_study_runs_through_on_procgen(tmp_path, clip_weights, monkeypatch):
     # In this process, because the tiny model's name is known only here.
-    monkeypatch.setattr("lcd.pipelines.diagnose.launch", _in_this_process)
+    monkeypatch.setattr("lcd.pipelines.study.diagnose.launch", _in_this_process)
     out = tmp_path / "study"
     words = ["benchmark=procgen", "study=paper", "budget=smoke", "study.tasks=[procgen/leaper]"]
     words += [*SMALL, f"study.agent_params={{ppo:{AGENT},ppg:{AGENT[:-1]},auxiliary_rollouts:2}}}}"]
@@ -61,8 +61,8 @@ def test_the_papers_study_runs_through_on_procgen(tmp_path, clip_weights, monkey
 
 
 def _in_this_process(name, function, calls, *, watch, **_):
-    from lcd.pipelines.launch import Outcome
-    from lcd.pipelines.runs import resolve
+    from lcd.pipelines.launch.launchers import Outcome
+    from lcd.pipelines.study.runs import resolve
 
     outcomes = []
     for call in calls:

@@ -4,11 +4,11 @@ import itertools
 
 import pytest
 
-from lcd.config import compose
+from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.frontends import frontends
 from lcd.frontends.identity import Identity
-from lcd.pipelines import diagnose, runs, store
+from lcd.pipelines.study import diagnose, runs, store
 
 TOY = "study.tasks=[toy/easy-sight-easy-reward]"
 DIM = "dim"

@@ -13,10 +13,10 @@ import torch
 
 from lcd import cli
 from lcd.agents import store as rollouts
-from lcd.curves import read_curves
+from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
-from lcd.pipelines import phases
-from lcd.pipelines.train import train_run
+from lcd.pipelines.jobs import phases
+from lcd.pipelines.jobs.train import train_run
 
 DEVICE = {"accelerator": "cpu"}
 KILLED = """
@@ -24,8 +24,8 @@ import os, signal, sys, yaml
 import torch
 from lcd.agents import store
 from lcd.agents.rollout import Rollouts
-from lcd.pipelines import checkpoint, record
-from lcd.pipelines.train import train_run
+from lcd.pipelines.jobs import checkpoint, record
+from lcd.pipelines.jobs.train import train_run
 
 torch.set_num_threads(1)
 record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1

@@ -15,14 +15,14 @@ import pytest
 import torch
 import yaml
 
-from lcd import signals
 from lcd.agents.ranks import ALONE
-from lcd.curves import read_curves
-from lcd.pipelines import record
-from lcd.pipelines.checkpoint import STEP, AtomicCheckpoints
-from lcd.pipelines.record import CurveFile, Recorder
-from lcd.pipelines.runs import describe
-from lcd.pipelines.store import read_status
+from lcd.curves.table import read_curves
+from lcd.pipelines.jobs import record
+from lcd.pipelines.jobs.checkpoint import STEP, AtomicCheckpoints
+from lcd.pipelines.jobs.record import CurveFile, Recorder
+from lcd.pipelines.study.runs import describe
+from lcd.pipelines.study.store import read_status
+from lcd.process import signals
 
 WAIT_S = 600  # other processes may have all of the machine
 LCD = [sys.executable, "-m", "lcd.cli"]
@@ -55,10 +55,10 @@ STANDING = """
 import sys, time, yaml
 from pathlib import Path
 import torch
-from lcd import signals
+from lcd.process import signals
 from lcd.agents.stepping import Stepper
-from lcd.pipelines import record
-from lcd.pipelines.train import train_run
+from lcd.pipelines.jobs import record
+from lcd.pipelines.jobs.train import train_run
 
 torch.set_num_threads(1)
 signals.listen()
@@ -280,7 +280,7 @@ def test_a_full_device_leaves_the_last_good_checkpoint(tmp_path, monkeypatch):
     AtomicCheckpoints().save_checkpoint({STEP: 1000}, path)
     full = os.open("/dev/full", os.O_WRONLY)
     (tmp_path / ".last.ckpt.partial").touch()
-    monkeypatch.setattr("lcd.files.tempfile.mkstemp", lambda **_: (full, str(tmp_path / ".last.ckpt.partial")))
+    monkeypatch.setattr("lcd.files.atomic.tempfile.mkstemp", lambda **_: (full, str(tmp_path / ".last.ckpt.partial")))
     with pytest.raises(OSError, match="No space left"):
         AtomicCheckpoints().save_checkpoint({STEP: 2000, "much": torch.zeros(10**6)}, path)
     assert torch.load(path, weights_only=True)[STEP] == 1000

@@ -12,16 +12,17 @@ import torch
 import yaml
 from rich.console import Console
 
-from lcd import cli, frontends, signals
-from lcd.config import compose
+from lcd import cli, frontends
+from lcd.config.compose import compose
 from lcd.envs.benchmarks import get_benchmark
 from lcd.frontends.flow.file import read
-from lcd.pipelines.policies import trained_runs
-from lcd.pipelines.pretrain import film, run_config_from, tasks_of
-from lcd.pipelines.pretraining import WEIGHTS_FILE, pretrain_run
-from lcd.pipelines.runs import run_config_from as train_config_from
-from lcd.pipelines.store import Study, run_id
-from lcd.pipelines.train import build_agent
+from lcd.pipelines.jobs.policies import trained_runs
+from lcd.pipelines.jobs.pretrain import film, run_config_from, tasks_of
+from lcd.pipelines.jobs.pretraining import WEIGHTS_FILE, pretrain_run
+from lcd.pipelines.jobs.train import build_agent
+from lcd.pipelines.study.runs import run_config_from as train_config_from
+from lcd.pipelines.study.store import Study, run_id
+from lcd.process import signals
 
 TASK = "toy/hard-sight-easy-reward"
 COMMAND = ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "pretraining=smoke", "tracker=none"]
@@ -222,7 +223,7 @@ def test_a_study_of_videos_is_no_diagnosis(trained, capsys):
 
 
 def test_maps_are_measured_while_they_are_learned(tmp_path, monkeypatch):
-    from lcd.pipelines import pretraining
+    from lcd.pipelines.jobs import pretraining
 
     def table(front_end):
         maps = front_end.maps(torch.zeros(1, 20, 20, 3, dtype=torch.uint8))

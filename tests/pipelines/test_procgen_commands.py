@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from lcd import cli
-from lcd.config import compose
+from lcd.config.compose import compose
 from lcd.envs.benchmarks import get_benchmark
-from lcd.pipelines.measure import random_returns
+from lcd.pipelines.jobs.measure import random_returns
 
 pytestmark = pytest.mark.skipif(
     find_spec("procgen") is None and not os.environ.get("CI"), reason="Procgen is not installed: see the README"

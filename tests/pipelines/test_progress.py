@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from lcd.pipelines import progress, store
+from lcd.pipelines.study import progress, store
 
 
 @pytest.fixture

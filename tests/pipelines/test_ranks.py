@@ -13,14 +13,14 @@ from lightning.pytorch import Trainer
 
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts, loader
-from lcd.config import compose
-from lcd.curves import read_curves
+from lcd.config.compose import compose
+from lcd.curves.table import read_curves
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
-from lcd.pipelines.runs import check_share
-from lcd.pipelines.store import read_status
-from lcd.pipelines.train import build_agent, train_run
+from lcd.pipelines.jobs.train import build_agent, train_run
+from lcd.pipelines.study.runs import check_share
+from lcd.pipelines.study.store import read_status
 
 TWO = {"accelerator": "cpu", "devices": 2}
 NONE = {"name": "none"}
@@ -197,7 +197,7 @@ def test_all_ranks_count(tmp_path):
 
 @pytest.mark.parametrize("end", ["die", "fail"])
 def test_a_rank_that_ends_early_is_the_runs_error_and_the_run_goes_on_later(tmp_path, monkeypatch, end):
-    from lcd.pipelines import record
+    from lcd.pipelines.jobs import record
 
     monkeypatch.setenv("LCD_TEST_END", end)
     monkeypatch.setattr(record, "CHECKPOINT_EVERY_S", 0.0)

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from lcd import cli
-from lcd.config import compose
+from lcd.config.compose import compose
 from lcd.envs.errors import InputError
-from lcd.pipelines import runs, sources, store
+from lcd.pipelines.study import runs, sources, store
 
 WORLDS = """
 import helper

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from lcd import cli
-from lcd.config import compose
-from lcd.curves import read_curves
-from lcd.diagnosis import diagnose_curves
+from lcd.config.compose import compose
+from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
-from lcd.pipelines import diagnose, stopping, store
-from lcd.sequential import nominal_levels
+from lcd.pipelines.study import diagnose, stopping, store
+from lcd.scores.diagnosis import diagnose_curves
+from lcd.statistics.sequential import nominal_levels
 
 HERE = str(Path(__file__).parent)
 TASKS = "study.tasks=[toy/easy-sight-easy-reward]"
@@ -23,7 +23,7 @@ def made_up(monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     monkeypatch.setattr(diagnose, "TRAIN", "fake_training:train")
     # The page's figures take longer than all the rest, and nothing here looks at them.
-    monkeypatch.setattr("lcd.report.write_report", lambda folder, *_, **__: Path(folder) / "report.html")
+    monkeypatch.setattr("lcd.report.page.write_report", lambda folder, *_, **__: Path(folder) / "report.html")
 
 
 def arguments(out, *more):

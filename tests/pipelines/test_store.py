@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from lcd.envs.errors import InputError
-from lcd.files import make_folder, write_atomic
-from lcd.pipelines import store
-from lcd.pipelines.runs import perform
+from lcd.files.atomic import make_folder, write_atomic
+from lcd.pipelines.study import store
+from lcd.pipelines.study.runs import perform
 
 
 def run_config(**changes):
@@ -129,7 +129,7 @@ def test_an_atomic_write_that_fails_leaves_the_old_file_alone(tmp_path, monkeypa
     def broken(*_):
         raise OSError("no space")
 
-    monkeypatch.setattr("lcd.files.os.fsync", broken)
+    monkeypatch.setattr("lcd.files.atomic.os.fsync", broken)
     with pytest.raises(OSError, match="no space"):
         write_atomic(path, "new")
     assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]
@@ -139,8 +139,8 @@ def test_a_file_and_its_name_are_on_the_disk_when_it_is_written(tmp_path, monkey
     """A power cut can undo what is not: the content before the rename, the folder after it."""
     done = []
     fsync, replace = os.fsync, os.replace
-    monkeypatch.setattr("lcd.files.os.fsync", lambda handle: done.append(kind(handle)) or fsync(handle))
-    monkeypatch.setattr("lcd.files.os.replace", lambda *paths: done.append("renamed") or replace(*paths))
+    monkeypatch.setattr("lcd.files.atomic.os.fsync", lambda handle: done.append(kind(handle)) or fsync(handle))
+    monkeypatch.setattr("lcd.files.atomic.os.replace", lambda *paths: done.append("renamed") or replace(*paths))
 
     def kind(handle):
         return "folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file"
@@ -169,7 +169,7 @@ def test_what_a_killed_process_left_half_written_is_deleted(tmp_path, monkeypatc
         path.write_text("half")
     with study.lock():
         assert [path.exists() for path in left] == [False, False, True, True]
-        monkeypatch.setattr("lcd.pipelines.runs.resolve", lambda _: lambda *_: None)
+        monkeypatch.setattr("lcd.pipelines.study.runs.resolve", lambda _: lambda *_: None)
         with pytest.raises(RuntimeError, match="before the run was done"):
             perform("x:y", run.config, str(run.path), {}, {"accelerator": "cpu"})
     assert not any(path.exists() for path in left)

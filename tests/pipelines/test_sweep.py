@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from lcd import cli
-from lcd.config import choices, compose
+from lcd.config.compose import choices, compose
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.names import parse_task, task_name
-from lcd.pipelines.sweep import expand, quickened
+from lcd.pipelines.study.sweep import expand, quickened
 
 DISCRETE = ("sb3/dqn", "sb3/qrdqn", "sb3/a2c")
 CONTINUOUS = ("sb3/ddpg", "sb3/td3", "sb3/sac")
@@ -214,7 +214,7 @@ def test_mistakes_are_told_in_a_sentence(overrides, words):
 
 
 def test_returns_of_one_scale():
-    from lcd.sweep import factor
+    from lcd.analyses.grids import factor
 
     assert factor({"delay": 8}) == pytest.approx(100 / 92)
     assert factor({"sequence_length": 3}) == 3

@@ -6,9 +6,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from lcd.diagnosis import Diagnosis
 from lcd.envs.errors import InputError
-from lcd.pipelines import store, track
+from lcd.pipelines.publish import track
+from lcd.pipelines.study import store
+from lcd.scores.diagnosis import Diagnosis
 
 wandb = pytest.importorskip("wandb", reason="wandb is not installed")
 OFFLINE = {"name": "wandb", "mode": "offline", "project": "lcd", "entity": None}
@@ -196,7 +197,7 @@ def test_a_study_has_one_summary_run_that_a_report_can_be_made_of(tmp_path):
     from PIL import Image
 
     from lcd.analyses import Analysis
-    from lcd.diagnosis import diagnose_curves
+    from lcd.scores.diagnosis import diagnose_curves
 
     rows = [
         {"task": task, "view": view, "reward_p": p, "seed": seed, "step": step, "return_mean": level, "r_min": 0.0}

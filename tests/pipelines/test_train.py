@@ -9,20 +9,20 @@ import pandas as pd
 import pytest
 import torch
 
-from lcd.curves import read_curves
+from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
-from lcd.pipelines.checkpoint import STEP
-from lcd.pipelines.record import CurveFile
-from lcd.pipelines.store import read_status
-from lcd.pipelines.train import train_run
+from lcd.pipelines.jobs.checkpoint import STEP
+from lcd.pipelines.jobs.record import CurveFile
+from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.store import read_status
 
 DEVICE = {"accelerator": "cpu"}
 KILLED = """
 import os, random, signal, sys, yaml
 import torch
 from lcd.agents.rollout import Rollouts
-from lcd.pipelines import checkpoint, record
-from lcd.pipelines.train import train_run
+from lcd.pipelines.jobs import checkpoint, record
+from lcd.pipelines.jobs.train import train_run
 
 torch.set_num_threads(1)
 record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1

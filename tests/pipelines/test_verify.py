@@ -11,8 +11,8 @@ import yaml
 
 from lcd import cli
 from lcd.envs.errors import InputError
-from lcd.pipelines import determinism, diagnose, runs, store
-from lcd.pipelines.train import train_run
+from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study import determinism, diagnose, runs, store
 
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]", "study.seeds=2", "study.steps=400"]
 SMALL += ["study.views=[pixels,semantic]", "study.reward_p=[1]"]
@@ -85,7 +85,7 @@ def test_a_report_leaves_out_a_run_that_cannot_be_believed(study, capsys):
     rewritten(first)
     assert cli.main(["report", str(study.path)]) == 0
     told = capsys.readouterr().out
-    assert f"Run {first.path.name} is left out: its {FAULTS[rewritten]}" in told
+    assert f"(run {first.path.name}), is left out. It is invalid: its {FAULTS[rewritten]}" in told
 
 
 def test_a_whole_study_is_found_whole_and_left_as_it_is(study, capsys):

@@ -17,11 +17,29 @@ from pathlib import Path
 from types import SimpleNamespace
 
 MODULES = (
-    *("lcd.cli", "lcd.config", "lcd.diagnosis", "lcd.report", "lcd.tables", "lcd.figures", "lcd.terminal"),
-    *("lcd.analyses", "lcd.transfer", "lcd.frontends.flow.frontend", "lcd.agents.ppo", "lcd.agents.ppg"),
-    *("lcd.agents.tabular", "lcd.pipelines.local", "lcd.pipelines.train", "lcd.pipelines.learn"),
-    *("lcd.pipelines.diagnose", "lcd.pipelines.report", "lcd.pipelines.pretrain", "lcd.pipelines.pretraining"),
-    *("lcd.pipelines.phases", "lcd.calibration_figures", "lcd.provenance", "lcd.analysis_figures"),
+    *(
+        "lcd.cli",
+        "lcd.config.compose",
+        "lcd.scores.diagnosis",
+        "lcd.report.page",
+        "lcd.report.tables",
+        "lcd.report.figures",
+        "lcd.report.terminal",
+    ),
+    *("lcd.analyses", "lcd.analyses.transfer", "lcd.frontends.flow.frontend", "lcd.agents.ppo", "lcd.agents.ppg"),
+    *("lcd.agents.tabular", "lcd.pipelines.launch.local", "lcd.pipelines.jobs.train", "lcd.pipelines.jobs.learn"),
+    *(
+        "lcd.pipelines.study.diagnose",
+        "lcd.pipelines.publish.report",
+        "lcd.pipelines.jobs.pretrain",
+        "lcd.pipelines.jobs.pretraining",
+    ),
+    *(
+        "lcd.pipelines.jobs.phases",
+        "lcd.report.calibration_figures",
+        "lcd.report.provenance",
+        "lcd.report.analysis_figures",
+    ),
     *("matplotlib.backends.backend_svg", "pandas", "scipy.stats", "lightning.pytorch"),
 )
 
@@ -35,7 +53,8 @@ def prepare() -> None:
     torch.set_num_threads(1)
     for module in MODULES:
         importlib.import_module(module)
-    from lcd.pipelines import local, record
+    from lcd.pipelines.jobs import record
+    from lcd.pipelines.launch import local
 
     record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE, record.STATUS_EVERY_S = 0.0, 1.0, 0.0
     local.subprocess = SimpleNamespace(Popen=ForkedWorker, TimeoutExpired=subprocess.TimeoutExpired, DEVNULL=None)
@@ -76,7 +95,7 @@ class ForkedWorker:
 
 
 def _work(descriptor: int, environment: dict[str, str]) -> int:
-    from lcd.pipelines import local
+    from lcd.pipelines.launch import local
 
     os.setpgid(0, 0)
     os.closerange(3, descriptor)

@@ -17,8 +17,8 @@ from fuzz_harness import FAULTS, Outcome, Sandbox, main, run_words, source
 from fuzz_studies import fill
 
 from lcd.cli import COMMANDS
-from lcd.config import GROUPS, POSITIONAL, choices, defaults, flatten, registered, schema_fields
-from lcd.schemas import SCHEMAS
+from lcd.config.compose import GROUPS, POSITIONAL, choices, defaults, flatten, registered, schema_fields
+from lcd.config.schemas import SCHEMAS
 
 TEXTS = (
     "", " ", "null", "none", "None", "on", "off", "yes", "true", "false", "auto", "random", "own", "all", "custom",

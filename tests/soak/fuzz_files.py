@@ -80,7 +80,7 @@ def fill(folder: Path) -> None:
     content = {"state_dict": {"a": torch.zeros(3)}, "optimizer_states": [], "loops": {}, "callbacks": {}}
     torch.save({**content, "lcd_step": 500, "pytorch-lightning_version": "2.6"}, runs[0] / "checkpoints" / "last.ckpt")
     torch.save({"state_dict": {"a": torch.zeros(3)}}, folder / "weights.pt")
-    from lcd.diagnosis import diagnose_curves
+    from lcd.scores.diagnosis import diagnose_curves
 
     diagnose_curves(pd.read_csv(folder / "curves.csv")).save(folder / "saved")
     experiment = {"name": "mine", "bases": ["discrete"], "grid": {"delay": [0, 1]}, "agents": ["ppo"], "seeds": 2}
@@ -106,14 +106,15 @@ def _asked(call: Callable[[], Any]) -> int:
 
 
 def _checkpoint() -> None:
-    from lcd.pipelines.checkpoint import reached_step
+    from lcd.pipelines.jobs.checkpoint import reached_step
 
     reached_step(Path(RUN).resolve() / "checkpoints" / "last.ckpt", 1)
 
 
 def _policy() -> None:
     from lcd.envs.benchmarks import get_benchmark
-    from lcd.pipelines import policies, store
+    from lcd.pipelines.jobs import policies
+    from lcd.pipelines.study import store
 
     (run, *_) = store.Study("study").runs()
     env = get_benchmark("toy").make_vec("toy/easy-sight-easy-reward", view="pixels", split="train", num_envs=2, seed=0)
@@ -121,7 +122,7 @@ def _policy() -> None:
 
 
 def _diagnosis() -> None:
-    from lcd.diagnosis import Diagnosis
+    from lcd.scores.diagnosis import Diagnosis
 
     # Who calls the library reads the file.
     file = Path("saved/diagnosis.json")
@@ -130,7 +131,7 @@ def _diagnosis() -> None:
 
 
 def _videos() -> None:
-    from lcd.pipelines.videos import Pairs, VideoFile, statistics
+    from lcd.pipelines.jobs.videos import Pairs, VideoFile, statistics
 
     file = VideoFile(Path("videos"))
     statistics({"a": file})

@@ -92,7 +92,9 @@ class Sandbox:
 @contextlib.contextmanager
 def stubs() -> Iterator[None]:
     """Nothing is trained, filmed or measured at length; the network is out of reach."""
-    from lcd.pipelines import diagnose, dry_run, measure, pretrain, sheets, train, view
+    from lcd.pipelines.jobs import measure, pretrain, train
+    from lcd.pipelines.publish import sheets, view
+    from lcd.pipelines.study import diagnose, dry_run
 
     def start(*_: Any, **__: Any) -> Any:
         raise Started

@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from lcd.config import compose
-from lcd.curves import COLUMNS
-from lcd.pipelines import runs
-from lcd.pipelines.store import DONE, Run, Study, update_status
+from lcd.config.compose import compose
+from lcd.curves.table import COLUMNS
+from lcd.pipelines.study import runs
+from lcd.pipelines.study.store import DONE, Run, Study, update_status
 
 STUDY = ("benchmark=toy", "budget=smoke", "study.seeds=2", "study.steps=1000", "agent=ppo",
          "study.tasks=[toy/easy-sight-easy-reward,toy/easy-sight-hard-reward]")  # fmt: skip

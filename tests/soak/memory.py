@@ -41,9 +41,9 @@ def proportional_set_size() -> int:
 
 def training(folder: Path) -> Callable[[int], None]:
     """A round trains and evaluates a run from its start to its end."""
-    from lcd.config import compose
-    from lcd.pipelines.runs import run_config_from
-    from lcd.pipelines.train import train_run
+    from lcd.config.compose import compose
+    from lcd.pipelines.jobs.train import train_run
+    from lcd.pipelines.study.runs import run_config_from
 
     sizes = ["agent.copies=8", "steps=1024", "evaluation.every=512", "evaluation.copies=4", "evaluation.episodes=1"]
     config = run_config_from(compose("train", ["task=toy/hard-sight-easy-reward", "seeds=2", *sizes]))

@@ -1,0 +1,536 @@
+"""Composition of the commands' configs by Hydra from the groups in `lcd.configs`, typed by `lcd.config.schemas`."""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field, fields, is_dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lcd.config import budgets
+from lcd.config.own_code import OWN_CODE
+from lcd.config.schemas import SCHEMAS
+from lcd.envs.errors import InputError, nearest
+from lcd.files.reading import not_plain
+from lcd.process.limits import require_memory
+
+HYDRA_VERSION = "1.3"
+GROUPS = (
+    "benchmark",
+    "task",
+    "agent",
+    "frontend",
+    "launcher",
+    "tracker",
+    "study",
+    "budget",
+    "stopping",
+    "experiment",
+    "pretraining",
+)
+RANGES = "ranges"
+POSITIONAL = {
+    "report": ("path", "against"),
+    "power": ("path",),
+    "verify": ("path",),
+    "list": ("what",),
+    "view": ("task",),
+    "measure": ("benchmark",),
+}
+NAMED_ELSEWHERE = ("benchmark", "agent", "frontend")
+"""Groups of which a registry, or a module:object, has more than there are files."""
+TEXT_KEYS = ("out", "path", "against", "policy", RANGES)
+FILE_KEYS = ("study",)
+NO_KNOBS = ("self", "task", "view", "split", "num_envs", "copies", "seed", "seeds", "reward_p")
+PATH_OR_LIST = "curriculum"
+OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
+SEED_BYTES = 1024
+"""Least that a seed takes: it has networks, environments and random streams of its own."""
+LONGEST_NAME, LONGEST_PATH = 200, 3000
+"""Room is left for what is written beside and below a path."""
+
+
+def choices(group: str) -> list[str]:
+    """The files of a config group, without the one that stands for names registered elsewhere."""
+    return sorted(set(_files(resources.files("lcd.configs") / group)) - {"custom"})
+
+
+def _files(folder: Any, prefix: str = "") -> Iterator[str]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _files(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".yaml"):
+            yield prefix + entry.name.removesuffix(".yaml")
+
+
+def groups(command: str) -> list[str]:
+    """The config groups that a command takes."""
+    return [name for name in GROUPS if name in {entry.name for entry in fields(SCHEMAS[command])}]
+
+
+def registered(group: str) -> list[str]:
+    """The names in a group's registry, those of third parties included."""
+    if group == "benchmark":
+        from lcd.envs.benchmarks import BENCHMARKS as registry
+    elif group == "frontend":
+        from lcd.frontends import frontends as registry
+    elif group == "agent":
+        from lcd.agents import agents as registry
+    else:
+        return []
+    return sorted(registry.names())
+
+
+def compose(command: str, overrides: Sequence[str] = ()) -> Any:
+    """The config of a command.
+
+    command: a key of `SCHEMAS`.
+    overrides: `key=value`; `group=name` takes a file of the group, a registered name or module:object.
+    Returns an instance of the command's dataclass. Every mistake is an `InputError`.
+    """
+    from omegaconf import OmegaConf
+
+    overrides, named = _with_any_names(command, overrides)
+    lines = [line for override in _named(command, overrides) for line in _override(command, override)]
+    lines += _benchmark_of_task(command, lines)
+    plain = _composed(command, _budgeted(command, lines))
+    _refuse_target(plain)
+    _refuse_odd(plain)
+    _refuse_missing(command, plain)
+    for key, value in named.items():
+        _set(plain, key, value)
+    if plain.get("curriculum") and plain.get("task") is None:
+        plain["task"] = {"name": "curriculum", "knobs": {}}
+    config = OmegaConf.to_object(_typed(SCHEMAS[command], plain))
+    _check(config)
+    return config
+
+
+def defaults(command: str) -> dict[str, Any]:
+    """The composed config of a command without overrides, as nested dictionaries."""
+    return _composed(command, _budgeted(command, []))
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested dictionaries as one dictionary with dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping) and value:
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def schema_fields(schema: type, prefix: str = "") -> Iterator[tuple[str, Field]]:
+    """Every key of a schema with dots for nesting, and its field."""
+    for entry in fields(schema):
+        if is_dataclass(entry.type):
+            yield from schema_fields(entry.type, f"{prefix}{entry.name}.")
+        else:
+            yield prefix + entry.name, entry
+
+
+def seed_list(key: str, value: Any) -> list[int]:
+    """Seeds from a number of them or from a list.
+
+    key: the config key, for the error's sentence.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        require_memory(f"{key}={value}", value * SEED_BYTES)
+        return list(range(value))
+    if isinstance(value, Sequence) and not isinstance(value, str) and value:
+        whole = all(isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0 for seed in value)
+        if whole and len(set(value)) == len(value):
+            return list(value)
+    raise InputError(f"{key}={show(value)} must be a number of seeds (5) or a list of different seeds ([0,1,2]).")
+
+
+def show(value: Any) -> str:
+    """A value as it is written on the command line."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _with_any_names(command: str, overrides: Sequence[str]) -> tuple[list[str], dict[str, dict[str, Any]]]:
+    """The overrides that Hydra can read, and by their key those whose names hold signs that it takes for its own: tasks
+    (ranges.TASK=[lo,hi]), and module:object (study.frontend_params={my:Encoder: {width: 8}})."""
+    known = {name for name, _ in schema_fields(SCHEMAS[command])}
+    others: list[str] = []
+    found: dict[str, dict[str, Any]] = {}
+    for text in overrides:
+        key, _, value = text.partition("=")
+        if RANGES in known and key.startswith(f"{RANGES}."):
+            # A task's name may hold an equals sign, too.
+            key, _, value = text.rpartition("=")
+            found.setdefault(RANGES, {})[key.removeprefix(f"{RANGES}.")] = _read(text, value, list)
+        elif key in known and key.endswith("_params") and OWN_KEY.search(value):
+            found.setdefault(key, {}).update(_read(text, value, dict))
+        else:
+            others.append(text)
+    return others, found
+
+
+def _read(text: str, value: str, kind: type) -> Any:
+    try:
+        found = yaml.safe_load(value)
+    except yaml.YAMLError:
+        found = None
+    if not isinstance(found, kind):
+        right = "TASK=[lo,hi]" if kind is list else "{module:object: {key: value}}, with a space after each key's colon"
+        raise InputError(f"{text} cannot be read: write {text.partition('=')[0].partition('.')[0]}…{right}.")
+    return found
+
+
+def _set(plain: dict[str, Any], key: str, value: dict[str, Any]) -> None:
+    *sections, last = key.split(".")
+    for section in sections:
+        plain = plain[section]
+    if isinstance(plain[last], str):
+        raise InputError(
+            f"{key}={plain[last]} and {key}.{next(iter(value))} cannot both be given: write all into the file."
+        )
+    plain[last] = {**(plain[last] or {}), **value}
+
+
+def _named(command: str, overrides: Sequence[str]) -> Iterator[str]:
+    """The overrides, words without a key with the key that their place gives them."""
+    free = list(POSITIONAL.get(command, ()))
+    for text in overrides:
+        if free and not _has_key(text):
+            if free[0] == "task" and OWN_CODE.fullmatch(text):
+                yield f"benchmark={text}"
+            text = f"{free.pop(0)}={text}"
+        yield text
+
+
+def _has_key(text: str) -> bool:
+    head, equals, _ = text.partition("=")
+    return bool(equals) and head.lstrip("+~").replace(".", "_").replace("@", "_").isidentifier()
+
+
+def _override(command: str, text: str) -> list[str]:
+    """The Hydra overrides that say what a user's override means."""
+    from hydra.core.override_parser.types import OverrideType
+
+    text = _spelled_out(command, text)
+    override = _parsed(text)
+    key = override.key_or_group
+    if override.type == OverrideType.DEL or override.package is not None:
+        raise InputError(f"{text} is not understood: give key=value.")
+    if override.is_sweep_override():
+        value = text.split("=", 1)[1]
+        raise InputError(f"{text} gives several values: write a list as {key}=[{value}].")
+    group = key.removesuffix(".name")
+    if key in groups(command) or (group in groups(command) and group in NAMED_ELSEWHERE):
+        return _choice(group, override.value())
+    if key in GROUPS:
+        raise InputError(f"{text}: 'lcd {command}' takes no {key}; {_nearest_key(command, key)}")
+    _known(command, key)
+    return ["++" + text.lstrip("+")]
+
+
+def _benchmark_of_task(command: str, lines: Sequence[str]) -> list[str]:
+    """A task whose name begins with a benchmark's is one of that benchmark, unless another one is chosen."""
+    if not {"benchmark", "task"} <= set(groups(command)) or any(line.startswith("benchmark=") for line in lines):
+        return []
+    tasks = [line.partition("=")[2].strip("'") for line in lines if line.startswith(("task=", "++task.name="))]
+    heads = [name.partition("/")[0] for name in tasks]
+    return [f"benchmark={head}" for head in heads if head in choices("benchmark")][-1:]
+
+
+def _budgeted(command: str, lines: Sequence[str]) -> list[str]:
+    """The overrides behind those of the budget, so that what a user says wins, and with the agent that is meant.
+
+    A budget that nobody chose leaves alone what the study's file says.
+    """
+    if budgets.GROUP not in groups(command):
+        return list(lines)
+    plain = _composed(command, lines)
+    benchmark, given = plain["benchmark"]["name"], _last_choice(budgets.GROUP, lines)
+    budget = given or budgets.own(benchmark, choices(budgets.GROUP))
+    agent = _last_choice("agent", lines) or plain["agent"]["name"]
+    chosen, name = [f"budget={budget}", f"agent={agent}"], plain["agent"]["name"]
+    if agent != "custom":
+        agent = budgets.agent_file(budget, benchmark, agent)
+        chosen[1], name = f"agent={agent}", budgets.read("agent", agent)["name"]
+    section = "study." if "study" in groups(command) else ""
+    said = {} if given else flatten(plain)
+    for key, value in budgets.protocol(budget, benchmark, name):
+        if section + key not in said:
+            chosen.append(f"++{section}{key}={value}")
+    chosen += [f"++agent.{key}={value}" for key, value in budgets.settings(budget, benchmark, name).items()]
+    return chosen + [line for line in lines if not line.startswith(("budget=", "agent="))]
+
+
+def _last_choice(group: str, lines: Sequence[str]) -> str | None:
+    """The file of a group that was chosen last, if any was."""
+    files = [line.partition("=")[2] for line in lines if line.startswith(f"{group}=")]
+    return files[-1] if files else None
+
+
+def _spelled_out(command: str, text: str) -> str:
+    """The override, with quotes around a path."""
+    head, _, value = text.partition("=")
+    if not _has_key(text):
+        raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
+    plain = value not in ("", "null") and value[0] not in "'\""
+    path = (
+        head in (*TEXT_KEYS, "what")
+        or (head in FILE_KEYS and value.endswith((".yaml", ".yml")))
+        or (head == PATH_OR_LIST and value[:1] != "[")
+    )
+    # A task's name may go on with what is varied, whose signs mean something to Hydra.
+    if plain and (path or (head == "task" and ":" in value)):
+        value = _quoted(value)
+    return f"{head}={value}"
+
+
+def _quoted(text: str) -> str:
+    """A text that Hydra reads back as it is; backslashes are special only before a quote and at the end."""
+    return "'" + re.sub(r"(\\*)('|$)", lambda found: found[1] * 2 + found[2].replace("'", "\\'"), text) + "'"
+
+
+@cache
+def _parser() -> Any:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create()
+
+
+def _parsed(text: str) -> Any:
+    from hydra.errors import HydraException
+
+    try:
+        return _parser().parse_override(text)
+    except (HydraException, ValueError, RecursionError) as error:
+        key, _, value = text.partition("=")
+        raise InputError(
+            f"{key}={value} cannot be read: close its brackets and quotes, or quote it as {key}=\"'…'\"."
+        ) from error
+
+
+def _choice(group: str, name: Any) -> list[str]:
+    name = name if isinstance(name, str) else show(name)
+    if group == "study" and name.endswith((".yaml", ".yml")):
+        return _study_in(Path(name).expanduser())
+    if name in choices(group) or name == "custom":
+        return [f"{group}={name}"]
+    named = group == "task" or (group in NAMED_ELSEWHERE and ":" in name)
+    if named or name in registered(group):
+        return [f"{group}=custom", f"++{group}.name={_quoted(name)}"]
+    options = set(choices(group)) | set(registered(group))
+    raise InputError(f"{group}={show(name)} is unknown: {nearest(name, options)}")
+
+
+def _study_in(file: Path) -> list[str]:
+    """The overrides that a study's file stands for; what it leaves out is as in `study=lcd`."""
+    try:
+        found = yaml.safe_load(file.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"study={file} cannot be read ({error.strerror}): give a YAML file of a study.") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise InputError(f"study={file} is not YAML: give a file with keys of study.…") from None
+    if not isinstance(found, Mapping) or not all(isinstance(key, str) for key in found):
+        raise InputError(f"study={file} must hold a set of keys: {', '.join(_study_keys())}.")
+    for key in found:
+        if key not in _study_keys():
+            raise InputError(f"study={file}: '{key}' is no key of a study: {nearest(key, _study_keys())}")
+    named = {"name": file.stem} | dict(found)
+    return ["study=lcd", *(f"++study.{key}={_written(value, f'study={file}: {key}')}" for key, value in named.items())]
+
+
+def _study_keys() -> list[str]:
+    from lcd.config.schemas import StudyConfig
+
+    return [entry.name for entry in fields(StudyConfig)]
+
+
+def _written(value: Any, where: str) -> str:
+    """A plain value as Hydra reads it on a command line."""
+    if value is None or isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, list):
+        return f"[{','.join(_written(each, where) for each in value)}]"
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) and re.fullmatch(r"[A-Za-z_][\w./-]*", key) for key in value):
+            raise InputError(f"{where}={value!r} must have keys of letters, digits, _, ., / and - only.")
+        return f"{{{','.join(f'{key}:{_written(each, where)}' for key, each in value.items())}}}"
+    raise InputError(f"{where}={value!r} must be made of texts, numbers, lists and sets of keys.")
+
+
+def _open(key: str, schema: type) -> bool:
+    """Whether a key lies in a part of the schema that takes any key."""
+    head, _, rest = key.partition(".")
+    for entry in fields(schema):
+        if entry.name == head and rest:
+            return _open(rest, entry.type) if is_dataclass(entry.type) else "dict" in str(entry.type)
+    return False
+
+
+@cache
+def _keys(command: str) -> list[str]:
+    named = [name for name, _ in schema_fields(SCHEMAS[command])]
+    return sorted({*named, *flatten(defaults(command)), *groups(command)})
+
+
+def _nearest_key(command: str, key: str) -> str:
+    """The end of an error's sentence: the key that was probably meant, in whatever part of the config."""
+    last = {name.rpartition(".")[2]: name for name in reversed(_keys(command))}
+    for wanted, options in ((key, {name: name for name in _keys(command)}), (key.rpartition(".")[2], last)):
+        if close := get_close_matches(wanted, options, n=1, cutoff=0.75):
+            return f"did you mean '{options[close[0]]}'?"
+    return f"'lcd {command} --help' lists the keys."
+
+
+def _known(command: str, key: str) -> None:
+    schema = SCHEMAS[command]
+    if "_target_" in key.split("."):
+        raise InputError(f"{key} is not allowed: give a registered name or module:object.")
+    if key in {name for name, _ in schema_fields(schema)} or _open(key, schema):
+        return
+    sections = {name.rpartition(".")[0] for name in _keys(command)}
+    if key in sections:
+        inside = [name for name in _keys(command) if name.startswith(key + ".")]
+        raise InputError(f"{key} has no value of its own: give one of {', '.join(inside)}.")
+    raise InputError(f"{key} is not a key of 'lcd {command}': {_nearest_key(command, key)}")
+
+
+def _composed(command: str, overrides: Sequence[str]) -> dict[str, Any]:
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_module
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        with initialize_config_module("lcd.configs", version_base=HYDRA_VERSION):
+            config = hydra_compose(command, overrides=list(overrides))
+            plain = OmegaConf.to_container(config, resolve=True)
+    except (HydraException, OmegaConfBaseException, ValueError, TypeError, AttributeError, RecursionError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{' '.join(overrides)} cannot be composed: {reason}") from None
+    if budgets.GROUP in plain:
+        plain[budgets.GROUP] = plain[budgets.GROUP]["name"]
+    return plain
+
+
+def _refuse_target(config: Any, path: str = "") -> None:
+    entries: Iterable[tuple[Any, Any]] = ()
+    if isinstance(config, Mapping):
+        entries = config.items()
+    elif isinstance(config, list):
+        entries = enumerate(config)
+    for key, value in entries:
+        if key == "_target_":
+            raise InputError(f"{path}_target_={value} is not allowed: give a registered name or module:object.")
+        _refuse_target(value, f"{path}{key}.")
+
+
+def _refuse_odd(plain: Mapping[str, Any]) -> None:
+    """What a run is told apart by is written to files, which do not hold everything."""
+    for key, value in flatten(plain).items():
+        if (reason := not_plain(value)) is not None:
+            raise InputError(f"{key} holds {reason}: give another value.")
+        head, _, last = key.rpartition(".")
+        if head.rpartition(".")[2] == "knobs":
+            check_knob(key, last)
+
+
+def check_knob(key: str, name: str) -> None:
+    """Refuse as a knob what every environment is made with anyway.
+
+    key: the config key, for the error's sentence.
+    """
+    if name in NO_KNOBS:
+        raise InputError(f"{key}: '{name}' is no knob of an environment; commands have keys of their own for it.")
+
+
+def _refuse_missing(command: str, config: Mapping[str, Any]) -> None:
+    task = config.get("task") or {}
+    if "task" in groups(command) and not isinstance(task.get("name"), str) and not config.get("curriculum"):
+        raise InputError(f"task is missing: give task=…; {nearest('', choices('task'))}")
+    for key, value in flatten(config).items():
+        if value == "???":
+            raise InputError(f"{key} is missing: give {key}=….")
+
+
+def _typed(schema: type, plain: dict[str, Any]) -> Any:
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    structured = OmegaConf.structured(schema)
+    try:
+        return OmegaConf.merge(structured, plain)
+    except OmegaConfBaseException as error:
+        key = error.full_key or ""
+        value = flatten(plain).get(key)
+        expected = dict(schema_fields(schema)).get(key)
+        kind = _kind(expected.type) if expected else "something else"
+        raise InputError(f"{key}={show(value)} has the wrong type: it must be {kind}.") from None
+
+
+def _kind(annotation: Any) -> str:
+    text = annotation.__name__ if isinstance(annotation, type) and "[" not in str(annotation) else str(annotation)
+    words = {
+        "int": "a whole number",
+        "float": "a number",
+        "str": "a text",
+        "list[str]": "a list of names ([a,b])",
+        "list[float]": "a list of numbers ([1,0.5])",
+        "dict[str, typing.Any]": "a set of keys",
+    }
+    return " or ".join(words.get(part, "null" if part == "None" else part) for part in text.split(" | "))
+
+
+def _check(config: Any, prefix: str = "") -> None:
+    """Refuse values outside a key's choices or below its least value."""
+    for entry in fields(config):
+        value, key = getattr(config, entry.name), prefix + entry.name
+        if is_dataclass(value):
+            _check(value, f"{key}.")
+            continue
+        options, least = entry.metadata["choices"], entry.metadata["least"]
+        if options and value not in options:
+            raise InputError(f"{key}={show(value)} is unknown: {nearest(str(value), options)}")
+        if least is not None:
+            _check_least(key, value, least, auto=entry.default == "auto")
+        if entry.name in TEXT_KEYS and value is not None:
+            _check_path(key, value)
+        if entry.name == "seeds":
+            seed_list(key, value)
+        if entry.name == "reward_p":
+            check_probabilities(key, value)
+
+
+def _check_path(key: str, value: str) -> None:
+    if value == "":
+        raise InputError(f"{key} is empty: give a path.")
+    if max(len(part) for part in os.fsencode(value).split(b"/")) > LONGEST_NAME or len(value) > LONGEST_PATH:
+        raise InputError(f"{key}={value[:40]}… is too long for a path: give a shorter one.")
+    try:
+        Path(value).expanduser()
+    except RuntimeError:
+        raise InputError(f"{key}={value}: nobody on this machine is called so; give ./{value} for a file.") from None
+
+
+def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not (auto and value == "auto") and not (whole and value >= least):
+        kind = "auto or a whole number" if auto else "a whole number"
+        raise InputError(f"{key}={show(value)} must be {kind} of at least {least}.")
+
+
+def check_probabilities(key: str, value: Any) -> None:
+    """Refuse what is no probability of keeping a reward, or a list of them."""
+    values = value if isinstance(value, list) else [value]
+    numbers = all(isinstance(p, int | float) and not isinstance(p, bool) for p in values)
+    if not values or not numbers or len(set(values)) != len(values) or not all(0 < p <= 1 for p in values):
+        raise InputError(f"{key}={show(value)} must lie in (0, 1]{', each once' if value is values else ''}.")

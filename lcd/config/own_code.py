@@ -1,0 +1,34 @@
+"""Code of the user's own: a module:object that a command names where a part of ours could stand."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from lcd.config.schemas import BenchmarkConfig
+
+PARTS = ("agent", "frontend", "agents", "frontends")
+OWN_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+def names_code(config: Any) -> bool:
+    """Whether a command's config names code of the user's own: a module:object where a part of ours could stand.
+
+    Only such a command looks for modules in the working directory, which may be somebody else's study.
+    """
+    if isinstance(config, BenchmarkConfig):
+        return _is_code(config.name)
+    values = {entry.name: getattr(config, entry.name) for entry in fields(config)}
+    named = [value for key, value in values.items() if key.removesuffix("_params") in PARTS]
+    for part in values.get("parts") or ():
+        named += [part.get(key) for key in PARTS] if isinstance(part, Mapping) else []
+    return any(map(_is_code, named)) or any(names_code(value) for value in values.values() if is_dataclass(value))
+
+
+def _is_code(value: Any) -> bool:
+    """Whether a name is, or a list or mapping holds, a module:object; of an agent's or front-end's config its name."""
+    if isinstance(value, Mapping):
+        return _is_code(value.get("name")) or any(_is_code(name) for name in value)
+    if isinstance(value, list):
+        return any(_is_code(name) for name in value)
+    return isinstance(value, str) and OWN_CODE.fullmatch(value) is not None

@@ -1,0 +1,417 @@
+"""The commands' configs as typed dataclasses; `lcd <command> --help` prints every key's meaning."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+SHAPINGS = ("none", "subgoals")
+PROCESSES = "GPUs (without one: processes) that train each run together, sharing its copies"
+VIEWS = ("pixels", "figure_ground", "semantic")
+DEFINITION_NAMES = ("paper", "calibrated")
+SPENDINGS = ("pocock", "obrien_fleming")
+REWARD_P = (1.0, 0.75, 0.5, 0.25)
+
+
+def _doc(meaning: str, choices: Sequence[Any] = (), least: float | None = None) -> dict[str, Any]:
+    """What `lcd.config.compose` shows and checks: a key's meaning, the values it may take, the least of them."""
+    return {"meaning": meaning, "choices": tuple(choices), "least": least}
+
+
+def _copy(values: Sequence[Any]) -> Callable[[], list[Any]]:
+    return lambda: list(values)
+
+
+@dataclass
+class BenchmarkConfig:
+    """A set of tasks."""
+
+    name: str = field(default="toy", metadata=_doc("a registered benchmark, or module:object"))
+
+
+@dataclass
+class TaskConfig:
+    """One task of the benchmark."""
+
+    name: str = field(default="???", metadata=_doc("the task's name in its benchmark"))
+    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("what is passed on to the environment"))
+
+
+@dataclass
+class LauncherConfig:
+    """Where runs are trained."""
+
+    name: str = field(default="local", metadata=_doc("the launcher"))
+    workers: Any = field(default="auto", metadata=_doc("runs at the same time; auto: one a usable core", least=1))
+    threads: int = field(default=1, metadata=_doc("threads of each worker", least=1))
+    grace: int = field(default=60, metadata=_doc("seconds to keep what is trained after a signal to stop", least=0))
+
+
+@dataclass
+class DeadlinesConfig:
+    """Seconds after which a run that makes no progress fails; the other runs go on."""
+
+    start: int = field(
+        default=1800, metadata=_doc("from a run's start to its first step: imports, environments, networks", least=1)
+    )
+    heartbeat: int = field(
+        default=1800, metadata=_doc("from a step of all environments, or an update, to the next one", least=1)
+    )
+    episode: int = field(default=3600, metadata=_doc("of an evaluation in which no episode ends", least=1))
+
+
+@dataclass
+class TrackerConfig:
+    """What mirrors a study's curves."""
+
+    name: str = field(default="wandb", metadata=_doc("what mirrors the curves", ("wandb", "none")))
+    mode: str = field(default="offline", metadata=_doc("offline needs no login", ("offline", "online", "disabled")))
+    project: str = field(default="lcd", metadata=_doc("W&B project"))
+    entity: str | None = field(default=None, metadata=_doc("W&B user or team; null: who is logged in"))
+
+
+@dataclass
+class EvaluationConfig:
+    """Held-out evaluation; it is also made at both ends of training."""
+
+    every: int = field(default=1000, metadata=_doc("steps of a seed between two evaluations", least=1))
+    copies: int = field(default=8, metadata=_doc("held-out environment copies of a seed", least=1))
+    episodes: int = field(default=4, metadata=_doc("episodes on each copy", least=1))
+
+
+@dataclass
+class StudyConfig:
+    """Which runs make a study."""
+
+    name: str = field(default="lcd", metadata=_doc("names the study's folder when out is not given"))
+    seeds: Any = field(default=5, metadata=_doc("a number of seeds, or a list of seeds"))
+    steps: int = field(default=10000, metadata=_doc("environment steps each seed is trained for", least=1))
+    tasks: list[str] | None = field(default=None, metadata=_doc("tasks of the benchmark; null: all of them"))
+    views: list[str] = field(default_factory=_copy(VIEWS), metadata=_doc("views compared at p = 1"))
+    reward_p: list[float] = field(
+        default_factory=_copy(REWARD_P),
+        metadata=_doc("probabilities of keeping a reward, on the semantic view"),
+    )
+    shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))
+    agents: list[str] | None = field(default=None, metadata=_doc("agents compared; null: agent= alone"))
+    frontends: list[str] | None = field(default=None, metadata=_doc("front-ends compared; null: frontend= alone"))
+    shapings: list[str] | None = field(default=None, metadata=_doc("shapings compared; null: study.shaping alone"))
+    agent_params: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("agent: its changed hyper-parameters ({ppg: {…}})")
+    )
+    frontend_params: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("front-end: its knobs ({flow: {weights: flow.pt}})")
+    )
+    parts: list[Any] | None = field(
+        default=None, metadata=_doc("crosses of tasks, agents, frontends, shapings, views, reward_p; null: one of all")
+    )
+    contrasts: list[Any] | None = field(
+        default=None,
+        metadata=_doc("asked beside φ and ψ: names, or {name, axis, baseline, variants, formula, at}"),
+    )
+    source: str | None = field(
+        default=None, metadata=_doc("the study whose diagnosis says what each task is trained with; null: none")
+    )
+    threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+
+
+RETRY = _doc("train runs that diverged anew, from the start; runs that failed are always tried again")
+BUDGET = _doc("how much is trained, and what an agent's name means there; else the benchmark's own")
+
+
+@dataclass
+class StoppingConfig:
+    """When a study has seen enough seeds of a task."""
+
+    name: str = field(
+        default="none",
+        metadata=_doc("auto runs seeds in rounds and stops a task once its scores are certain", ("none", "auto")),
+    )
+    first: int = field(default=4, metadata=_doc("seeds of the first round", least=2))
+    every: int = field(default=2, metadata=_doc("seeds of each further round, up to study.seeds", least=1))
+    phi: float = field(default=0.2, metadata=_doc("certain enough: half the width of the raw φ's interval"))
+    psi: float = field(default=0.1, metadata=_doc("certain enough: half the width of the raw ψ's interval"))
+    alpha: float = field(default=0.05, metadata=_doc("error of a task's intervals over all looks together"))
+    spending: str = field(default="pocock", metadata=_doc("how the looks share the error", SPENDINGS))
+
+
+DEFINITION = _doc("of φ and ψ in the headline; both are always reported", DEFINITION_NAMES)
+AGENT = _doc("the learner and its hyper-parameters")
+FRONTEND = _doc("the frozen encoder between view and agent")
+
+
+@dataclass
+class DiagnoseConfig:
+    """Train a study's runs, diagnose its tasks and report."""
+
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
+    frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    study: StudyConfig = field(default_factory=StudyConfig)
+    budget: str = field(default="cpu", metadata=BUDGET)
+    stopping: StoppingConfig = field(default_factory=StoppingConfig)
+    definition: str = field(default="paper", metadata=DEFINITION)
+    launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
+    retry: bool = field(default=False, metadata=RETRY)
+    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
+    dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
+
+
+@dataclass
+class AblateConfig(DiagnoseConfig):
+    """Train conditions that differ in one thing alone (front-end or shaping) and say what it changes."""
+
+
+@dataclass
+class TrainConfig:
+    """Train one run: one condition for a set of seeds."""
+
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    task: TaskConfig = field(default_factory=TaskConfig)
+    agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
+    frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    budget: str = field(default="cpu", metadata=BUDGET)
+    launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    curriculum: Any = field(
+        default=None, metadata=_doc("tasks learned one after the other, in place of task: [[task,steps],…], or a file")
+    )
+    view: str = field(default="pixels", metadata=_doc("what the environment shows"))
+    reward_p: float = field(default=1.0, metadata=_doc("probability of keeping a reward in training"))
+    shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))
+    seeds: Any = field(default=5, metadata=_doc("a number of seeds, or a list of seeds"))
+    steps: int = field(default=10000, metadata=_doc("environment steps each seed is trained for", least=1))
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    out: str | None = field(default=None, metadata=_doc("the folder of the run's study; null: below studies/"))
+    retry: bool = field(default=False, metadata=RETRY)
+    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
+    num_nodes: int = field(default=1, metadata=_doc("machines that train the run, each with `devices`", least=1))
+    dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
+
+
+@dataclass
+class ReportConfig:
+    """Diagnose a study's folder, or a CSV or Parquet file of curves, and report."""
+
+    path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    against: str | None = field(
+        default=None, metadata=_doc("a second study or file, to compare with; against= may be left out")
+    )
+    tables: list[str] = field(default_factory=list, metadata=_doc("further formats of all tables: markdown, latex"))
+    ranges: Any = field(
+        default=None, metadata=_doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
+    )
+    threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
+    out: str | None = field(default=None, metadata=_doc("folder of the report; null: in the study, beside the file"))
+    definition: str = field(default="paper", metadata=DEFINITION)
+
+
+@dataclass
+class VerifyConfig:
+    """Check that a study's files are what its runs left: configs, curves, checkpoints, sources, diagnosis."""
+
+    path: str | None = field(default=None, metadata=_doc("study folder; path= may be left out"))
+
+
+@dataclass
+class PowerConfig:
+    """Say how many seeds and steps it takes to tell the scores of a study's tasks apart."""
+
+    path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    ranges: Any = field(
+        default=None, metadata=_doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
+    )
+    definition: str = field(default="paper", metadata=_doc("of φ and ψ", DEFINITION_NAMES))
+    power: float = field(default=0.8, metadata=_doc("wanted probability of finding a difference"))
+    alpha: float = field(default=0.05, metadata=_doc("probability of finding one that is not there"))
+    most: int = field(default=20, metadata=_doc("pairs of tasks shown for each score, the hardest first", least=1))
+    out: str | None = field(default=None, metadata=_doc("a CSV file for all pairs; null: none"))
+
+
+@dataclass
+class ViewConfig:
+    """Draw a task under each of its views; where masks have labels, several levels with a legend, and an animation."""
+
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    task: TaskConfig = field(default_factory=TaskConfig)
+    view: str | None = field(default=None, metadata=_doc("one view; null: all of the benchmark's"))
+    seed: int = field(default=0, metadata=_doc("seed of the environment and of the random actions", least=0))
+    steps: int = field(default=8, metadata=_doc("number of successive steps of a sheet without labels", least=1))
+    levels: int = field(default=4, metadata=_doc("levels of a sheet with labels", least=1))
+    frames: int = field(default=60, metadata=_doc("frames of the animation that goes with it", least=1))
+    split: str = field(default="train", metadata=_doc("training or held-out copies", ("train", "eval")))
+    out: str | None = field(default=None, metadata=_doc("the PNG, or the folder of several; null: <task>.png"))
+
+
+@dataclass
+class MeasureConfig:
+    """Measure a random agent's mean return on tasks, beside the stated R_min; or how well a front-end shows objects."""
+
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    frontend: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("identity: returns; another: its objectness, on paired views")
+    )
+    tasks: list[str] | None = field(default=None, metadata=_doc("tasks of the benchmark; null: all of them"))
+    episodes: int = field(default=256, metadata=_doc("episodes of each task", least=1))
+    copies: int = field(default=64, metadata=_doc("environment copies, each of which plays as many", least=1))
+    seed: int = field(default=0, metadata=_doc("seed of the environment and of the random actions", least=0))
+    split: str = field(default="train", metadata=_doc("training or held-out copies", ("train", "eval")))
+    videos: int = field(
+        default=16, metadata=_doc("objectness: videos that choose maps, and as many that score", least=2)
+    )
+    deadline: int = field(default=3600, metadata=_doc("seconds in which no episode ends until it fails", least=1))
+    out: str | None = field(default=None, metadata=_doc("objectness: folder of the table and the sheets; null: none"))
+
+
+@dataclass
+class VideosConfig:
+    """The videos that a front-end is pretrained on."""
+
+    count: int = field(default=64, metadata=_doc("videos of each task", least=1))
+    held_out: int = field(
+        default=16, metadata=_doc("further videos of each task, on which losses are measured", least=1)
+    )
+    length: int = field(default=20, metadata=_doc("most frames of a video; an episode's end ends it earlier", least=2))
+    gap: int = field(default=1, metadata=_doc("steps between the two frames of a pair", least=1))
+    copies: int = field(default=64, metadata=_doc("environment copies that are filmed at once", least=1))
+
+
+@dataclass
+class FlowLossConfig:
+    """What a good warp is; the defaults are the paper's."""
+
+    mse: float = field(default=1.0, metadata=_doc("weight of the mean squared error"))
+    l1: float = field(default=0.0, metadata=_doc("weight of the mean absolute error"))
+    ssim: float = field(default=0.0, metadata=_doc("weight of the structural dissimilarity"))
+    smoothness: float = field(default=0.0, metadata=_doc("weight of the flow's roughness off the image's edges"))
+    occlusion: bool = field(default=False, metadata=_doc("leave out what frame t cannot show"))
+
+
+@dataclass
+class FlowSizesConfig:
+    """The networks' sizes where frontend.… leaves them open; null: the paper's."""
+
+    width: int | None = field(default=None, metadata=_doc("as frontend.width"))
+    stem: int | None = field(default=None, metadata=_doc("as frontend.stem"))
+    pyramid: int | None = field(default=None, metadata=_doc("as frontend.pyramid"))
+    maps: int | None = field(default=None, metadata=_doc("as frontend.maps"))
+    hgru_kernel: int | None = field(default=None, metadata=_doc("as frontend.hgru_kernel"))
+    hgru_steps: int | None = field(default=None, metadata=_doc("as frontend.hgru_steps"))
+    motion: int | None = field(default=None, metadata=_doc("as frontend.motion"))
+    motion_stride: int | None = field(default=None, metadata=_doc("as frontend.motion_stride"))
+    decoder: int | None = field(default=None, metadata=_doc("as frontend.decoder"))
+    bound: float | None = field(default=None, metadata=_doc("as frontend.bound"))
+
+
+@dataclass
+class PretrainingConfig:
+    """How much is filmed and learned."""
+
+    name: str = field(default="cpu", metadata=_doc("names these settings"))
+    videos: VideosConfig = field(default_factory=VideosConfig)
+    batch: int = field(default=16, metadata=_doc("pairs of frames in a batch", least=1))
+    iterations: int = field(default=1500, metadata=_doc("batches that are learned from", least=1))
+    learning_rate: float = field(default=0.001, metadata=_doc("Adam's"))
+    loss: FlowLossConfig = field(default_factory=FlowLossConfig)
+    sizes: FlowSizesConfig = field(default_factory=FlowSizesConfig)
+    every: int = field(default=250, metadata=_doc("batches between two measurements on held-out videos", least=1))
+
+
+@dataclass
+class PretrainConfig:
+    """Film a benchmark's tasks and pretrain a front-end on the videos, without rewards."""
+
+    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
+    launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    tasks: list[str] | None = field(
+        default=None, metadata=_doc("tasks that are filmed; null: those that the benchmark calls moving, or all")
+    )
+    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("what is passed on to the environments"))
+    view: str = field(default="pixels", metadata=_doc("what is filmed"))
+    policy: str = field(default="random", metadata=_doc("who plays: random, or the folder of a run or of a study"))
+    seed: int = field(default=0, metadata=_doc("of the videos, the networks and the order of learning", least=0))
+    out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
+    retry: bool = field(default=False, metadata=RETRY)
+    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+
+
+@dataclass
+class ListConfig:
+    """List what can be chosen."""
+
+    what: str | None = field(default=None, metadata=_doc("benchmarks, tasks, agents, …; what= may be left out"))
+
+
+@dataclass
+class DoctorConfig:
+    """Say what works on this machine."""
+
+
+@dataclass
+class ExperimentConfig:
+    """One or two dimensions of hardness over a grid, for some agents and seeds."""
+
+    name: str = field(default="???", metadata=_doc("names the folder when out is not given"))
+    figures: list[str] = field(default_factory=list, metadata=_doc("the paper's figures and tables that it gives"))
+    bases: list[str] = field(
+        default_factory=_copy(("discrete",)),
+        metadata=_doc("discrete, continuous, atari/Breakout, mujoco/HalfCheetah-v5, procgen/…, gym/…"),
+    )
+    view: str = field(default="state", metadata=_doc("what toys show"))
+    grid: dict[str, Any] = field(default_factory=dict, metadata=_doc("knob: values; one knob or two"))
+    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("knobs that are the same for all"))
+    agents: list[str] = field(default_factory=list, metadata=_doc("agents compared"))
+    agent_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("agent: its changed hyper-parameters"))
+    seeds: Any = field(default=100, metadata=_doc("a number of seeds, or a list of seeds"))
+    seeds_per_run: int = field(default=10, metadata=_doc("seeds of an sb3 agent that one worker trains", least=1))
+    steps: Any = field(default=20000, metadata=_doc("steps of each seed; or agent: steps, with default"))
+    of: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("base (or its kind): its own grid, seeds, steps, knobs")
+    )
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    noise_free: bool = field(default=False, metadata=_doc("evaluate without noise, too"))
+    normalise: bool = field(default=False, metadata=_doc("bring delays and sequence lengths to one scale"))
+    tests: list[Any] = field(default_factory=list, metadata=_doc("one-sided tests of claims"))
+    quick: dict[str, Any] = field(default_factory=dict, metadata=_doc("what quick=true changes"))
+
+
+@dataclass
+class SweepConfig:
+    """Vary one or two dimensions of hardness and draw what becomes of the agents."""
+
+    experiment: ExperimentConfig = field(default_factory=ExperimentConfig)
+    quick: bool = field(default=False, metadata=_doc("the small variant, in minutes"))
+    launcher: LauncherConfig = field(default_factory=LauncherConfig)
+    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
+    retry: bool = field(default=False, metadata=RETRY)
+    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
+
+
+SCHEMAS: dict[str, type] = {
+    "diagnose": DiagnoseConfig,
+    "ablate": AblateConfig,
+    "train": TrainConfig,
+    "pretrain": PretrainConfig,
+    "sweep": SweepConfig,
+    "report": ReportConfig,
+    "power": PowerConfig,
+    "verify": VerifyConfig,
+    "view": ViewConfig,
+    "measure": MeasureConfig,
+    "list": ListConfig,
+    "doctor": DoctorConfig,
+}

@@ -1,0 +1,69 @@
+"""Every seed's curve of every condition, sorted once and found by the condition's values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lcd.curves.table import CONDITION, varied_task
+from lcd.scores.contrasts import KNOB, Condition
+
+Curve = tuple[np.ndarray, np.ndarray]
+"""Steps in order, and normalised returns."""
+Key = tuple[Any, ...]
+P = CONDITION.index("reward_p")
+PLACES = 9  # reward p is a number from a file: what differs in the tenth place is the same p
+
+
+class CurveIndex:
+    """The curves of one split, by condition and seed."""
+
+    def __init__(self, curves: pd.DataFrame | None = None) -> None:
+        """Sort the curves.
+
+        Args:
+            curves: Rows of one split, with the column `normalised`; None for no curves.
+        """
+        self._curves: dict[Key, dict[int, Curve]] = {}
+        if curves is None:
+            return
+        keys = [*CONDITION, "seed"]
+        codes = curves.groupby(keys, sort=True, observed=True).ngroup().to_numpy()
+        order = np.lexsort((curves["step"].to_numpy(float), codes))
+        codes, steps = codes[order], curves["step"].to_numpy(float)[order]
+        values = curves["normalised"].to_numpy(float)[order]
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        named = curves.iloc[order[starts]]
+        columns = [named[name].tolist() for name in keys]
+        for start, end, *key in zip(starts, [*starts[1:], len(codes)], *columns, strict=True):
+            *key, seed = key
+            key[P] = round(key[P], PLACES)
+            self._curves.setdefault(tuple(key), {})[int(seed)] = (steps[start:end], values[start:end])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The conditions, sorted, each as a mapping of `CONDITION` to values."""
+        return (dict(zip(CONDITION, key, strict=True)) for key in self._curves)
+
+    def find(self, **where: Any) -> dict[int, Curve]:
+        """Seed → curve of the condition with these values of all of `CONDITION`; empty where it was not trained."""
+        key = [where[name] for name in CONDITION]
+        key[P] = round(key[P], PLACES)
+        return self._curves.get(tuple(key), {})
+
+    def under(self, row: Mapping[str, Any], condition: Condition) -> dict[int, Curve]:
+        """Seed → curve of a task under a condition.
+
+        Args:
+            row: The task, its benchmark, and the agent, front-end and shaping that the condition leaves as they are.
+            condition: What is set.
+        """
+        return self.find(**self.key_under(row, condition))
+
+    @staticmethod
+    def key_under(row: Mapping[str, Any], condition: Condition) -> dict[str, Any]:
+        """The values of `CONDITION` of a task under a condition."""
+        where = {key: value for key, value in condition.where if not key.startswith(KNOB)}
+        return {**row, "task": varied_task(row["task"], condition.knobs), **where}

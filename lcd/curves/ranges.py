@@ -1,0 +1,47 @@
+"""Ranges of returns as a user gives them on the command line: task to (R_min, R_max), one by one or in a file."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lcd.curves.table import Range
+from lcd.envs.errors import InputError, nearest
+
+
+def ranges_from(given: str | Mapping[str, Any] | None, tasks: Collection[str]) -> dict[str, Range]:
+    """The ranges that `ranges=FILE` or `ranges.TASK=[lo,hi]` give.
+
+    Args:
+        given: the file's path, or task to pair.
+        tasks: the tasks of the curves, one of which each given range must be for; a file may have more.
+    """
+    content = _content(Path(given).expanduser()) if isinstance(given, str) else dict(given or {})
+    unknown = [task for task in content if task not in tasks]
+    if unknown and (not isinstance(given, str) or len(unknown) == len(content)):
+        raise InputError(f"ranges: the curves have no task '{unknown[0]}': {nearest(str(unknown[0]), tasks)}")
+    return {task: _pair(task, pair) for task, pair in content.items() if task in tasks}
+
+
+def _content(file: Path) -> Mapping[str, Any]:
+    try:
+        content = yaml.safe_load(file.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"ranges={file} cannot be read ({error.strerror}): give a YAML or JSON file.") from None
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
+        content = None
+    if not isinstance(content, Mapping) or not content:
+        raise InputError(
+            f"ranges={file} holds no ranges: give a YAML or JSON file with a line 'task: [lo, hi]' for each."
+        )
+    return content
+
+
+def _pair(task: Any, pair: Any) -> Range:
+    numbers = isinstance(pair, list | tuple) and all(type(bound) in (int, float) for bound in pair)
+    if not numbers or len(pair) != 2:
+        raise InputError(
+            f"ranges.{task}={pair} must be two numbers: the returns of a random and of a perfect agent, [lo,hi]."
+        )
+    return float(pair[0]), float(pair[1])

@@ -1,0 +1,354 @@
+"""Learning curves as one tidy table: how they are read, checked, ranged and measured."""
+
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lcd.envs.errors import InputError, nearest
+from lcd.files.reading import Unreadable, read_bytes
+
+COLUMNS = (
+    "benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent", "seed", "split", "step",
+    "episodes", "return_mean", "return_std", "length_mean", "wall_s", "r_min", "r_max",
+)  # fmt: skip
+PHASE = "phase"
+"""A further column in curves of a curriculum: the task that was trained, where `task` is the one evaluated."""
+NEEDED = ("task", "view", "reward_p", "seed", "step", "return_mean")
+DEFAULTS = {
+    "benchmark": "imported",
+    "frontend": "identity",
+    "shaping": "none",
+    "agent": "unknown",
+    "split": "eval",
+}
+TEXT = ("benchmark", "task", "view", "frontend", "shaping", "agent", "split")
+CONDITION = ("benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent")
+CURVE = (*CONDITION, "seed", "split")
+SPLITS = ("eval", "train", "noise_free")
+LARGEST = 1e100
+"""Larger returns would have squares and sums that are no numbers."""
+
+SMALLEST_RANGE = 1e-30
+"""Returns divided by less, and squares of those, are no numbers any more."""
+
+Range = tuple[float, float]
+
+
+def read_curves(path: str | Path) -> pd.DataFrame:
+    """Read learning curves and check them.
+
+    Parameters
+    ----------
+    path
+        A CSV file, a Parquet file, or a study's folder, whose runs' curves are put together.
+
+    Returns
+    -------
+    DataFrame
+        One row an evaluation, with all of `COLUMNS` (absent ones get their defaults) and then any others.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return check_curves(_read_study(path))
+    if not os.path.exists(path):
+        raise InputError(f"There is nothing at '{path}': give a CSV or Parquet file or a study's folder.")
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        return check_curves(_read_csv(path))
+    if suffix == ".parquet":
+        return check_curves(_read_parquet(path))
+    raise InputError(f"'{path.name}' is not readable as curves: its name should end in .csv or .parquet.")
+
+
+def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a clean copy of a table of curves, defaults filled in; a mistake is an `InputError`.
+
+    Parameters
+    ----------
+    frame
+        At least the columns `NEEDED`, one row an evaluation.
+    """
+    _refuse_missing(frame)
+    if frame.empty:
+        raise InputError("The curves have no rows: at least two evaluations of one condition are needed.")
+    clean = frame.reset_index(drop=True).copy()
+    for name in TEXT:
+        clean[name] = _text(clean, name)
+    for name in COLUMNS:
+        if name not in TEXT:
+            clean[name] = _numbers(clean, name)
+    _check_values(clean)
+    clean["seed"] = clean["seed"].astype(np.int64)
+    if PHASE in clean:
+        clean[PHASE] = clean[PHASE].astype(object).where(clean[PHASE].notna(), "").astype(str)
+    twice = clean.duplicated([*CURVE, "step", *([PHASE] if PHASE in clean else [])])
+    if twice.any():
+        row = clean.loc[twice.idxmax()]
+        told = ", ".join(f"{name} '{row[name]}'" for name in ("task", "view", "reward_p", "split"))
+        raise InputError(
+            f"Seed {row['seed']} has two rows at step {row['step']:g} for one condition ({told}): "
+            "each condition, seed and step may come once."
+        )
+    return clean[[*COLUMNS, *(name for name in clean.columns if name not in COLUMNS)]]
+
+
+def varied_task(task: str, knobs: Mapping[str, Any]) -> str:
+    """What curves call a task with changed knobs."""
+    written = ",".join(f"{key}={value}" for key, value in sorted(knobs.items()))
+    return f"{task}[{written}]" if written else task
+
+
+def _refuse_missing(frame: pd.DataFrame) -> None:
+    missing = [name for name in NEEDED if name not in frame.columns]
+    if len(missing) == 1:
+        others = [str(column) for column in frame.columns if column not in NEEDED]
+        close = nearest(missing[0], others) if others else "add it."
+        raise InputError(f"The curves lack the column '{missing[0]}': {close}")
+    if missing:
+        told = ", ".join(repr(name) for name in missing[:-1]) + f" and '{missing[-1]}'"
+        there = ", ".join(map(str, frame.columns)) or "none"
+        raise InputError(f"The curves lack the columns {told}: add them (there are: {there}).")
+
+
+def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.ndarray, np.ndarray]]:
+    """Curves of the column `normalised` by the values of `keys`: (steps in order, returns)."""
+    ordered = frame.sort_values([*keys, "step"])
+    return {
+        key: (rows["step"].to_numpy(float), rows["normalised"].to_numpy(float))
+        for key, rows in ordered.groupby(keys, sort=True)
+    }
+
+
+def common_interval(grids: list[np.ndarray], where: str, overlap: float = 0.9) -> tuple[float, float]:
+    """The steps that all curves span.
+
+    Parameters
+    ----------
+    grids
+        Each curve's steps, in order.
+    where
+        What these are the curves of, for an error's sentence.
+    overlap
+        The least share of the steps spanned by any that all must span.
+    """
+    if min(len(grid) for grid in grids) < 2:
+        raise InputError(
+            f"A curve of {where} has one evaluation only: an area needs at least two (is a run unfinished?)."
+        )
+    first, last = [grid[0] for grid in grids], [grid[-1] for grid in grids]
+    low, high = max(first), min(last)
+    share = max(high - low, 0.0) / (max(last) - min(first))
+    if share < overlap:
+        raise InputError(
+            f"The curves of {where} have {share:.0%} of their steps in common (shortest end {high:g}, "
+            f"longest {max(last):g}): at least {overlap:.0%} is needed (is a run unfinished?)."
+        )
+    return low, high
+
+
+def area(steps: np.ndarray, values: np.ndarray, low: float, high: float) -> float:
+    """Mean height of a piecewise-linear curve between two steps within its span; exact."""
+    inside = (steps > low) & (steps < high)
+    grid = np.concatenate([[low], steps[inside], [high]])
+    heights = np.interp(grid, steps, values)
+    return float(np.sum(np.diff(grid) * (heights[1:] + heights[:-1]) / 2) / (high - low))
+
+
+def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = None) -> tuple[pd.DataFrame, list[str]]:
+    """Set the columns r_min and r_max to the ranges that normalise each row.
+
+    Parameters
+    ----------
+    curves
+        Checked curves.
+    ranges
+        Task to (R_min, R_max). It comes first, then the columns r_min and r_max, then the registered benchmark's own.
+
+    Returns
+    -------
+    (DataFrame, list of str)
+        The curves, and sentences on ranges that disagree.
+    """
+    ranges = {str(task): _checked(pair, f"ranges['{task}']") for task, pair in (ranges or {}).items()}
+    curves = curves.copy()
+    notes = []
+    for (name, task), rows in curves.groupby(["benchmark", "task"], sort=True):
+        written = curves.loc[rows.index, ["r_min", "r_max"]]
+        if task in ranges:
+            curves.loc[rows.index, ["r_min", "r_max"]] = ranges[task]
+            continue
+        own = _own_ranges(name, task, rows["seed"].unique())
+        if own is not None:
+            stated = pd.DataFrame([own[seed] for seed in rows["seed"]], index=rows.index, columns=written.columns)
+            if not np.allclose(written.fillna(stated), stated, rtol=1e-6, atol=1e-9):
+                low, high = stated.iloc[0]
+                notes.append(
+                    f"The columns r_min and r_max of task '{task}' differ from benchmark '{name}': the columns are "
+                    f"used (leave them out, or give 'ranges.{task}=[{low:g},{high:g}]', to use the benchmark's)."
+                )
+            written = written.fillna(stated)
+            curves.loc[rows.index, ["r_min", "r_max"]] = written
+        _check_written(written, name, task)
+    return curves, notes
+
+
+def normalised(curves: pd.DataFrame) -> pd.Series:
+    """Each row's return on the scale of its range, which `attach_ranges` has set.
+
+    Parameters
+    ----------
+    curves
+        Checked curves with the ranges that normalise them.
+    """
+    scaled = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
+    wrong = ~(scaled.abs() <= LARGEST)
+    if wrong.any():
+        row = curves.loc[wrong.idxmax()]
+        raise InputError(
+            f"Task '{row['task']}' has a return of {row['return_mean']:g} in the range {row['r_min']:g} to "
+            f"{row['r_max']:g}, which is too narrow for it: give its true R_min and R_max."
+        )
+    return scaled
+
+
+def _read_study(folder: Path) -> pd.DataFrame:
+    files = sorted(folder.glob("runs/*/curve.csv"))
+    # A killed run may leave a row half-written; what follows the last line end is not yet a row.
+    tables = [_read_csv(file, whole_lines=True) for file in files]
+    tables = [table for table in tables if len(table)]
+    if not tables:
+        raise InputError(f"'{folder}' holds no curves: a study's folder has runs/<run id>/curve.csv.")
+    return pd.concat(tables, ignore_index=True)
+
+
+def _read_csv(path: Path, whole_lines: bool = False) -> pd.DataFrame:
+    try:
+        content = read_bytes(path)
+        if whole_lines:
+            content = content[: content.rfind(b"\n") + 1]
+        # Read as text, because pandas would take a task called "NA" or "None" for a missing value.
+        return pd.read_csv(
+            io.StringIO(content.decode("utf-8-sig")), dtype=str, keep_default_na=False, skipinitialspace=True
+        )
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame(columns=list(COLUMNS))
+    except Unreadable as why:
+        raise InputError(f"'{path}' cannot be read ({why}): give a CSV file of curves.") from None
+    except (UnicodeDecodeError, pd.errors.ParserError, ValueError) as error:
+        raise InputError(f"'{path}' is not readable as CSV: {' '.join(str(error).split())}.") from error
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except Exception as error:  # pyarrow built for another numpy fails in other ways than ImportError
+        raise InputError(
+            f"Reading '{path.name}' needs pyarrow, which does not import here ({type(error).__name__}): "
+            "install the extra 'parquet' or save the curves as CSV."
+        ) from error
+    try:
+        return pd.read_parquet(path, engine="pyarrow")
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"'{path}' is not readable as Parquet: {reason.rstrip('.')}.") from error
+
+
+def _text(frame: pd.DataFrame, name: str) -> pd.Series:
+    default = DEFAULTS.get(name)
+    if name not in frame:
+        return pd.Series(default, index=frame.index, dtype=object)
+    column = frame[name].astype(object)
+    empty = column.isna() | (column == "")
+    if default is None and empty.any():
+        raise InputError(f"Column '{name}' is empty in row {_row(empty)}: a name is needed.")
+    names = column.where(~empty, default).astype(str).astype(object)
+    odd = ~names.map({name: name.isprintable() for name in names.unique()}).astype(bool)
+    if odd.any():
+        told = ascii(names[odd.idxmax()])
+        raise InputError(f"Column '{name}' holds {told} in row {_row(odd)}: a name has printable characters only.")
+    return names
+
+
+def _numbers(frame: pd.DataFrame, name: str) -> pd.Series:
+    if name not in frame:
+        return pd.Series(np.nan, index=frame.index)
+    column = frame[name]
+    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    written = column.astype(str).str.strip().str.lower()
+    wrong = numbers.isna() & column.notna() & ~written.isin(["", "nan", "none", "<na>"])
+    if wrong.any():
+        value = column[wrong.idxmax()]
+        raise InputError(f"Column '{name}' holds '{value}' in row {_row(wrong)}: a number is needed.")
+    return numbers
+
+
+def _check_values(frame: pd.DataFrame) -> None:
+    for name in NEEDED:
+        if name not in TEXT:
+            _refuse(frame, name, ~np.isfinite(frame[name]), "a finite number is needed")
+    for name in ("step", "return_mean"):
+        _refuse(frame, name, frame[name].abs() > LARGEST, f"numbers above {LARGEST:g} have no sums")
+    _refuse(frame, "seed", frame["seed"].abs() >= 2**53, "seeds below 2^53 are told apart")
+    _refuse(frame, "reward_p", ~frame["reward_p"].between(0, 1, inclusive="right"), "it should be in (0, 1]")
+    _refuse(frame, "step", frame["step"] < 0, "it should be 0 or more")
+    _refuse(frame, "seed", frame["seed"] % 1 != 0, "it should be a whole number")
+    _refuse(frame, "split", ~frame["split"].isin(SPLITS), "it should be 'eval' (held out), 'train' or 'noise_free'")
+
+
+def _refuse(frame: pd.DataFrame, name: str, wrong: pd.Series, right: str) -> None:
+    if wrong.any():
+        value = frame[name][wrong.idxmax()]
+        raise InputError(f"Column '{name}' holds '{value}' in row {_row(wrong)}: {right}.")
+
+
+def _row(wrong: pd.Series) -> int:
+    """Rows are counted as a reader does: from 1, below the header."""
+    return int(np.flatnonzero(wrong.to_numpy())[0]) + 1
+
+
+def _own_ranges(name: str, task: str, seeds: np.ndarray) -> dict[int, Range] | None:
+    """Range of each seed by a registered benchmark; None where it is not registered or lacks the task."""
+    # A "module:object" in somebody's file would be imported, and reading curves must not run code.
+    if ":" in name:
+        return None
+    try:
+        from lcd.envs.benchmarks import get_benchmark, reward_range
+
+        benchmark: Any = get_benchmark(name)
+        if task not in benchmark.tasks:
+            return None
+        found = {seed: reward_range(benchmark, task, int(seed)) for seed in seeds}
+    except (InputError, ImportError):
+        return None
+    where = f"The range of '{task}' in benchmark '{name}'"
+    return {seed: _checked(pair, where) for seed, pair in found.items()}
+
+
+def _check_written(written: pd.DataFrame, name: str, task: str) -> None:
+    if written.isna().any(axis=None):
+        raise InputError(
+            f"Nothing tells the range of task '{task}': give the columns r_min and r_max, or "
+            f"'ranges.{task}=[R_min,R_max]' (benchmark '{name}' is not registered here, or has no such task)."
+        )
+    for pair in written.drop_duplicates().itertuples(index=False):
+        _checked(pair, f"The range in the columns r_min and r_max of task '{task}'")
+
+
+def _checked(pair: Any, where: str) -> Range:
+    try:
+        low, high = (float(bound) for bound in pair)
+    except (TypeError, ValueError):
+        raise InputError(f"{where} is {pair!r}: it should be two numbers (R_min, R_max).") from None
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise InputError(f"{where} is ({low:g}, {high:g}): R_max should be above R_min, and both finite.")
+    if not SMALLEST_RANGE <= high - low < np.inf:
+        raise InputError(
+            f"{where} is ({low:g}, {high:g}): returns cannot be divided by a range of {high - low:g}; R_max should be "
+            f"above R_min by at least {SMALLEST_RANGE:g}."
+        )
+    return low, high

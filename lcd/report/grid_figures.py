@@ -1,0 +1,117 @@
+"""Figures of a sweep: bars with intervals, heat maps with their deviations, curves seed by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from lcd.analyses.grids import METRICS, written
+from lcd.envs.hardness.names import parse_task
+from lcd.report.figures import save_figure
+
+TITLES = {
+    "train": "training return",
+    "eval": "held-out return",
+    "length": "held-out episode length",
+    "noise_free": "noise-free return",
+}
+NAMES = {"sb3/a2c": "sb3/a2c (for A3C)", "sb3/qrdqn": "sb3/qrdqn (for Rainbow)"}
+"""What stands in for the paper's agents says so wherever a figure names it."""
+COLOUR = "#3b6ea5"
+
+
+def draw(
+    summary: pd.DataFrame, curves: pd.DataFrame, dimensions: Sequence[str], folder: Path, title: str
+) -> list[Path]:
+    """All figures of a sweep, each as PNG and SVG; returns the files."""
+    files: list[Path] = []
+    for base, of_base in summary.groupby("base", sort=False):
+        stem = str(base).replace("/", "-")
+        for metric in (name for name in METRICS if name in set(of_base["metric"])):
+            rows = of_base[of_base["metric"] == metric]
+            if len(dimensions) == 1:
+                figure = bars(rows, dimensions[0], f"{title}: {base}", TITLES[metric])
+                files += save_figure(figure, folder, f"{stem}-{metric}")
+            else:
+                for value, what in (("mean", ""), ("std", ", standard deviation")):
+                    figure = heat_map(rows, dimensions, value, f"{title}: {base}", TITLES[metric] + what)
+                    files += save_figure(figure, folder, f"{stem}-{metric}-{value}")
+        if len(dimensions) == 1:
+            figure = seed_curves(curves, str(base), dimensions[0], f"{title}: {base}")
+            files += save_figure(figure, folder, f"{stem}-curves")
+    return files
+
+
+def bars(rows: pd.DataFrame, dimension: str, title: str, what: str) -> Figure:
+    """Areas under the curve for every amount of a dimension, an axis an agent."""
+    agents = list(dict.fromkeys(rows["agent"]))
+    figure, axes = _figure(1, len(agents), title)
+    for axis, agent in zip(axes[0], agents, strict=True):
+        own = rows[rows["agent"] == agent]
+        place = np.arange(len(own))
+        reach = np.nan_to_num(np.abs(own[["low", "high"]].to_numpy(float).T - own["mean"].to_numpy(float)))
+        axis.bar(place, own["mean"], yerr=reach, color=COLOUR, width=0.7, capsize=3, error_kw={"linewidth": 1})
+        turned = 30 if max(map(len, own[dimension])) > 8 else 0
+        axis.set_xticks(place, own[dimension], rotation=turned, fontsize=8)
+        axis.set_title(NAMES.get(agent, agent), fontsize=9)
+        axis.set_xlabel(f"{dimension}\n({100 * own['level'].iloc[0]:.3g} % intervals)", fontsize=8)
+    axes[0][0].set_ylabel(f"AUC of {what}", fontsize=8)
+    return figure
+
+
+def heat_map(rows: pd.DataFrame, dimensions: Sequence[str], value: str, title: str, what: str) -> Figure:
+    """A value for every pair of amounts of two dimensions, an axis an agent."""
+    agents = list(dict.fromkeys(rows["agent"]))
+    figure, axes = _figure(1, len(agents), title)
+    across, down = dimensions
+    columns, lines = (list(dict.fromkeys(rows[name])) for name in (across, down))
+    for axis, agent in zip(axes[0], agents, strict=True):
+        own = rows[rows["agent"] == agent].set_index([down, across])[value]
+        grid = np.array([[own.get((line, column), np.nan) for column in columns] for line in lines], dtype=float)
+        image = axis.imshow(grid, aspect="auto", origin="lower")
+        for (line, column), number in np.ndenumerate(grid):
+            bright = np.isfinite(number) and image.norm(number) > 0.6
+            ink = "black" if bright else "white"
+            axis.text(column, line, f"{number:.3g}", ha="center", va="center", fontsize=7, color=ink)
+        axis.set_xticks(range(len(columns)), columns, fontsize=8)
+        axis.set_yticks(range(len(lines)), lines, fontsize=8)
+        axis.set(xlabel=across, ylabel=down)
+        axis.set_title(NAMES.get(agent, agent), fontsize=9)
+        figure.colorbar(image, ax=axis).set_label(f"AUC of {what}", fontsize=8)
+    return figure
+
+
+def seed_curves(curves: pd.DataFrame, base: str, dimension: str, title: str) -> Figure:
+    """Curves of every seed, held-out ones where no training episode ended; an axis for each agent and amount."""
+    own = curves[[parse_task(task)[0] == base for task in curves["task"]]]
+    split = "train" if (own["split"] == "train").any() else "eval"
+    named = own[own["split"] == split].copy()
+    parsed = {task: parse_task(task) for task in named["task"].unique()}
+    named["amount"] = [written(parsed[task][1].get(dimension, "default")) for task in named["task"]]
+    agents, amounts = (list(dict.fromkeys(named[name])) for name in ("agent", "amount"))
+    figure, axes = _figure(len(agents), len(amounts), title)
+    for row, agent in enumerate(agents):
+        for column, amount in enumerate(amounts):
+            axis = axes[row][column]
+            own = named[(named["agent"] == agent) & (named["amount"] == amount)]
+            for _, of_seed in own.groupby("seed"):
+                axis.plot(of_seed["step"], of_seed["return_mean"], linewidth=0.7)
+            axis.set_title(f"{NAMES.get(agent, agent)}\n{dimension} = {amount}", fontsize=8)
+            axis.tick_params(labelsize=7)
+    for axis in axes[-1]:
+        axis.set_xlabel("environment steps", fontsize=8)
+    for row in axes:
+        row[0].set_ylabel("held-out return" if split == "eval" else "training return", fontsize=8)
+    return figure
+
+
+def _figure(rows: int, columns: int, title: str) -> tuple[Figure, np.ndarray]:
+    figure = Figure(figsize=(max(3.2 * columns, 4), 2.8 * rows + 0.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title, fontsize=10)
+    return figure, figure.subplots(rows, columns, squeeze=False)

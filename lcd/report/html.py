@@ -1,0 +1,55 @@
+"""How pages are made of the templates: names escaped, numbers and times as a reader reads them."""
+
+import base64
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from lcd.analyses.analysis import told
+from lcd.report.terminal import two
+
+
+def render(template: str, **content: Any) -> str:
+    """A page: the template of that name, with its content."""
+    return _templates().get_template(template).render(content)
+
+
+def source(name: str) -> str:
+    """What a file beside the templates holds."""
+    templates = _templates()
+    return templates.loader.get_source(templates, name)[0]  # type: ignore[union-attr]
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(loader=PackageLoader("lcd.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    made.filters |= {"score": score, "between": between, "duration": duration, "cell": told}
+    return made
+
+
+def png_uri(content: bytes) -> str:
+    """A PNG file's content as an address that needs no file."""
+    return "data:image/png;base64," + base64.b64encode(content).decode()
+
+
+def score(value: float) -> str:
+    """A score with two digits, or a dash."""
+    return two(value).replace("-", "−") if np.isfinite(value) else "–"
+
+
+def between(row: Mapping[str, Any], name: str) -> str:
+    """A score's bounds, or nothing."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return f"{score(low)} to {score(high)}" if np.isfinite(low) and np.isfinite(high) else ""
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a reader says them: "1 h 02 min", "3 min 20 s", "12 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

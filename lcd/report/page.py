@@ -1,0 +1,360 @@
+"""The report: one page that says what makes a benchmark's tasks hard, how sure that is, and what to do about it."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lcd.analyses import Analysis, analyse
+from lcd.analyses.analysis import listed
+from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
+from lcd.analyses.transfer import MEASURES, Transfer
+from lcd.curves.table import CURVE
+from lcd.files.atomic import write_atomic
+from lcd.report import html as pages
+from lcd.report.analysis_figures import analysis_figures
+from lcd.report.calibration_figures import calibration_figures
+from lcd.report.figures import all_figures, data_uri, draw_svg, save_figure, styles
+from lcd.report.html import duration, score
+from lcd.report.transfer_figures import transfer_figures
+from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION
+from lcd.scores.diagnosis import GROUP, Diagnosis, statuses_told
+from lcd.scores.judging import STATUSES
+from lcd.scores.left_out import STATES, LeftOut
+from lcd.scores.validity import distrusted, withheld
+from lcd.statistics.intervals import METHOD
+
+Pictures = Mapping[str, Mapping[str, bytes]]
+"""Task to view to what it shows, as the content of a PNG file."""
+MARKS = {"perception": "◉", "reward": "★", "both": "◆", "neither": "○"}
+ORDER = ("both", "perception", "reward", "neither")
+
+
+def write_report(
+    folder: str | Path,
+    diagnosis: Diagnosis,
+    curves: pd.DataFrame | None = None,
+    provenance: Mapping[str, Any] | None = None,
+    transfers: Sequence[Transfer] = (),
+    analyses: Sequence[Analysis] | None = None,
+    pictures: Pictures | None = None,
+    threshold: float = 0.5,
+    first: str | None = None,
+) -> Path:
+    """Write `report.html`, which needs no other file, and the figures (PNG and SVG) into `figures/` beside it.
+
+    Parameters
+    ----------
+    folder
+        Where to write; a study's is `<study>/diagnosis`.
+    diagnosis
+        What to tell.
+    curves
+        The curves behind it, with the column `normalised`; needed only if the diagnosis was read back from JSON.
+    provenance
+        How it was run, shown as it is: values may be text, numbers, lists or mappings. See `lcd.report.provenance`.
+    transfers
+        The outcomes of curricula; with them the diagnosis may be empty.
+    analyses
+        What else is told; None makes those that the curves allow.
+    pictures
+        What each task looks like under its views.
+    threshold
+        From where on a scaled score counts as hard.
+    first
+        The key of the analysis that comes before all else: an ablation's.
+
+    Returns
+    -------
+    Path
+        The page's.
+    """
+    folder = Path(folder)
+    if diagnosis.curves.empty and curves is not None and "normalised" in curves:
+        diagnosis = replace(diagnosis, curves=curves)
+    analyses = analyse(diagnosis, threshold)[0] if analyses is None else analyses
+    wide, narrow = _drawn(folder, diagnosis, transfers, analyses, threshold)
+    groups = _told_groups(diagnosis, pictures or {}, threshold)
+    script = pages.source("sort.js")
+    page = pages.render(
+        "report.html.j2",
+        groups=groups,
+        analyses=[_of_analysis(analysis, first) for analysis in analyses],
+        diagnosis=diagnosis,
+        transfers=[_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
+        measures=MEASURES,
+        conditions=_conditions(diagnosis),
+        further=diagnosis.contrasts[len(HEADLINE) :],
+        statuses=STATUSES,
+        method=METHOD,
+        definitions=DEFINITIONS,
+        threshold=threshold,
+        meanings=MEANINGS,
+        marks=MARKS,
+        sure=SURE,
+        wide=wide,
+        narrow=narrow,
+        calibrated=[name for name in wide if name.startswith("calibration-")],
+        grids=[name for name in wide if name.startswith("training-")],
+        effort=_effort(diagnosis.curves),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        provenance={key.replace("_", " "): _shown(value) for key, value in (provenance or {}).items()},
+    )
+    write_atomic(folder / "report.html", page)
+    return folder / "report.html"
+
+
+def _drawn(
+    folder: Path, diagnosis: Diagnosis, transfers: Sequence[Transfer], analyses: Sequence[Analysis], threshold: float
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Every figure, written as PNG and SVG; the addresses of those for a wide and for a narrow page."""
+
+    def figures(narrow: bool):
+        return chain(
+            all_figures(diagnosis, narrow, threshold),
+            analysis_figures(diagnosis, analyses, narrow),
+            calibration_figures(diagnosis),
+            transfer_figures(transfers, narrow=narrow),
+        )
+
+    wide = {}
+    for name, figure in figures(False):
+        _, drawing = save_figure(figure, folder / "figures", name)
+        wide[name] = data_uri(drawing.read_bytes())
+    return wide, {name: data_uri(draw_svg(figure)) for name, figure in figures(True)}
+
+
+def reading(rows: pd.DataFrame) -> list[str]:
+    """What one group's scores say, in plain sentences.
+
+    Parameters
+    ----------
+    rows
+        Rows of a diagnosis' table, of one group.
+    """
+    scored = rows[rows["phi"].notna() & rows["psi"].notna()]
+    count = f"{len(scored)} of {len(rows)} tasks" if len(rows) > 1 else "One task"
+    sentences = [f"{count} could be placed on both scales." if len(rows) > 1 else f"{count} was trained."]
+    trusted = rows[~rows["validity"].map(distrusted).astype(bool)]
+    for name, sign, words in (("phi", "φ", "see"), ("psi", "ψ", "learn from reward")):
+        placed = trusted[trusted[name].notna()]
+        if placed.empty:
+            continue
+        hardest, easiest = placed.loc[placed[name].idxmax()], placed.loc[placed[name].idxmin()]
+        apart = hardest[f"{name}_raw_low"] > easiest[f"{name}_raw_high"]
+        known = np.isfinite(hardest[f"{name}_raw_low"]) and np.isfinite(easiest[f"{name}_raw_high"])
+        sure = "their intervals are apart" if apart else "their intervals overlap, so more seeds are needed to be sure"
+        sure = sure if known else "one seed cannot tell how sure this is"
+        sentences.append(
+            f"Hardest to {words} is {hardest['task']} (raw {sign} {score(hardest[f'{name}_raw'])}), easiest "
+            f"{easiest['task']} ({score(easiest[f'{name}_raw'])}); {sure}."
+        )
+    unsolved = rows.loc[rows["status"] == "floor", "task"].tolist()
+    if unsolved:
+        sentences.append(f"Nothing was learned under any condition on {listed(unsolved)}: train longer to tell why.")
+    blind = rows.loc[rows["status"] == "no_pixels_signal", "task"].tolist()
+    if blind:
+        sentences.append(
+            f"On {listed(blind)} nothing was learned from pixels, though it was from other views: perception is in the "
+            "way, by more than a ratio can say."
+        )
+    return sentences
+
+
+def verdict(classes: pd.DataFrame, tasks: int, untold: int = 0) -> str:
+    """The one sentence for who reads no other.
+
+    Parameters
+    ----------
+    classes
+        The taxonomy's rows of one group.
+    tasks
+        How many tasks were trained.
+    untold
+        How many tasks have both scores and a class that is withheld.
+    """
+    count = classes["class"].value_counts()
+    told_of = [
+        f"{count[name]} {'is' if count[name] == 1 else 'are'} {words}"
+        for name, words in _IN_WORDS.items()
+        if name in count
+    ]
+    if not told_of:
+        return (
+            "These scores cannot be trusted: no task is called hard or easy."
+            if untold
+            else "No task could be scored on both scales yet."
+        )
+    left = tasks - len(classes) - untold
+    rest = [f"the class of {untold} is withheld"] if untold else []
+    rest += [f"{left} could not be placed"] if left else []
+    return f"Of {tasks} tasks, {'; '.join([listed(told_of), *rest])}."
+
+
+_IN_WORDS = {
+    "both": "hard both to see and to learn from reward",
+    "perception": "hard to see",
+    "reward": "hard to learn from reward",
+    "neither": "easy in both ways",
+}
+
+
+def _told_groups(diagnosis: Diagnosis, pictures: Pictures, threshold: float) -> list[dict[str, Any]]:
+    """The groups that were trained under more than one condition, or all of them where none was."""
+    found = taxonomy(diagnosis, threshold)
+    advice = recommendations(diagnosis, found) if len(diagnosis.table) else pd.DataFrame()
+    every = list(enumerate(diagnosis.table.groupby(list(GROUP), sort=False)))
+    compared = [(place, each) for place, each in every if _compared(each[1]) or each[1]["status"].isin(STATES).all()]
+    # The paper's own agent first; a sort keeps the order of the rest.
+    ordered = sorted(compared or every, key=lambda each: (each[1][0][1] != "ppo", each[0]))
+    return [
+        {"order": order} | _group(place, key, rows, found.table, advice, pictures, diagnosis.left_out)
+        for order, (place, (key, rows)) in enumerate(ordered, 1)
+    ]
+
+
+def _compared(rows: pd.DataFrame) -> bool:
+    areas = [name for name in rows if name.startswith("auc_") and not name.endswith(("_low", "_high"))]
+    return bool((rows[areas].notna().sum(axis=1) > 1).any())
+
+
+def _group(
+    place: int,
+    key: tuple,
+    rows: pd.DataFrame,
+    classes: pd.DataFrame,
+    advice: pd.DataFrame,
+    pictures: Pictures,
+    left_out: Sequence[LeftOut],
+) -> dict[str, Any]:
+    mine = classes[(classes[list(GROUP)] == list(key)).all(axis=1)] if len(classes) else classes
+    kinds = {row["task"]: row for _, row in mine.iterrows()}
+    untold = rows[rows["phi"].notna() & rows["psi"].notna() & rows["validity"].map(withheld)]
+    lost = [each for each in left_out if tuple(getattr(each, name) for name in GROUP) == key]
+    return {
+        "figure": f"challenge-{place}",
+        "name": dict(zip(GROUP, key, strict=True)),
+        "verdict": verdict(mine, len(rows), len(untold)),
+        "certainty": _certainty(mine),
+        "reading": reading(rows),
+        "tiles": [
+            {"class": name, "tasks": [(task, row["sure"]) for task, row in kinds.items() if row["class"] == name]}
+            | {"means": MEANINGS[name], "suits": SUITS[name]}
+            for name in ORDER
+            if any(row["class"] == name for row in kinds.values())
+        ],
+        "rows": [
+            {"figure": f"curves-{index}", "class": kinds[row["task"]]["class"] if row["task"] in kinds else ""}
+            | {"sure": kinds[row["task"]]["sure"] if row["task"] in kinds else np.nan}
+            | {"advice": advice.loc[index].to_dict(), "pictures": _pictures(pictures.get(row["task"], {}))}
+            | {"place": f"task-{index}", "withheld": withheld(row["validity"]), "statuses": statuses_told(row)}
+            | {"left_out": [each for each in lost if each.task == row["task"]]}
+            | row
+            for index, row in rows.to_dict("index").items()
+        ],
+    }
+
+
+def _certainty(classes: pd.DataFrame) -> str:
+    if classes.empty:
+        return ""
+    known = classes["sure"].notna()
+    if not known.any():
+        return "One seed cannot tell how sure this is: train at least five."
+    sure = int((classes["sure"] >= SURE).sum())
+    unsure = classes.loc[~(classes["sure"] >= SURE), "task"].tolist()
+    words = f"{sure} of {len(classes)} classes would hold in at least {SURE:.0%} of repetitions with other seeds"
+    return f"{words}; more seeds would help with {listed(unsure)}." if unsure else f"{words}."
+
+
+def _pictures(by_view: Mapping[str, bytes]) -> list[tuple[str, str]]:
+    views = PERCEPTION.values
+    order = sorted(by_view, key=lambda view: (view not in views, views.index(view) if view in views else view))
+    return [(view.replace("_", " "), pages.png_uri(by_view[view])) for view in order]
+
+
+def _of_analysis(analysis: Analysis, first: str | None) -> dict[str, Any]:
+    return {
+        "key": analysis.key,
+        "first": analysis.key.startswith(first) if first else False,
+        "title": analysis.title,
+        "says": list(analysis.says),
+        "note": analysis.note,
+        "columns": _varied(analysis),
+        "rows": [row for _, row in analysis.table.iterrows()],
+    }
+
+
+def _varied(analysis: Analysis) -> list[str]:
+    """Columns that say something: a name that is the same in all rows is left out."""
+    names = {*GROUP, "view", "reward_p"}
+    return [name for name in analysis.columns() if name not in names or analysis.table[name].nunique() > 1]
+
+
+def _of_curriculum(place: int, transfer: Transfer) -> dict[str, Any]:
+    after = [f"after {stage}" for stage in transfer.stages]
+    measures = [
+        {"name": name} | dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
+        for name, values in transfer.measures.items()
+    ]
+    return {
+        "figure": f"transfer-{place}",
+        "name": transfer.key,
+        "tasks": transfer.tasks,
+        "rows": list(zip(["before training", *after], transfer.matrix, strict=True)),
+        "measures": measures,
+        "seeds": len(transfer.returns),
+    }
+
+
+def _effort(curves: pd.DataFrame) -> dict[str, Any]:
+    """How much was trained, as far as the curves tell."""
+    if curves.empty:
+        return {}
+    ends = curves.groupby(list(CURVE)).agg(step=("step", "max"), wall_s=("wall_s", "max")).reset_index()
+    ends = ends[ends["split"] == "eval"]
+    # Seeds of a run train together, so that a condition's time is the longest of its seeds'.
+    wall = ends.groupby(list(CURVE[:-2]))["wall_s"].max().sum(min_count=1)
+    seeds = sorted(ends["seed"].unique().tolist())
+    effort = {"conditions": len(ends.drop_duplicates(list(CURVE[:-2]))), "seeds": f"{len(seeds)} ({_spans(seeds)})"}
+    effort |= {"steps a seed": _steps(ends["step"].max()), "steps in all": _steps(ends["step"].sum())}
+    return effort | ({"training time, conditions added up": duration(wall)} if wall > 0 else {})
+
+
+def _spans(seeds: list[int]) -> str:
+    if len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1:
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds[:20])) + (", …" if len(seeds) > 20 else "")
+
+
+def _shown(value: Any) -> dict[str, Any]:
+    """What the template makes a list of names and values, a block of text, or a line of."""
+    if isinstance(value, Mapping) and not any(isinstance(inner, Mapping | list | tuple) for inner in value.values()):
+        return {"kind": "pairs", "value": {str(key): str(inner) for key, inner in value.items()}}
+    if isinstance(value, Mapping):
+        return {"kind": "block", "value": json.dumps(value, indent=2, default=str, ensure_ascii=False)}
+    if isinstance(value, list | tuple):
+        return {"kind": "line", "value": ", ".join(map(str, value))}
+    return {"kind": "block" if "\n" in str(value) else "line", "value": str(value)}
+
+
+def _conditions(diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
+    """Name, label and colour of every condition, each as the first contrast has it that compares it."""
+    found: dict[str, tuple[str, str, str]] = {}
+    for contrast in diagnosis.contrasts:
+        for benchmark in diagnosis.solved:
+            for each, (colour, _) in zip(diagnosis.conditions_of(contrast, benchmark), styles(contrast), strict=True):
+                found.setdefault(each.name, (each.name, each.label, colour))
+    return list(found.values())
+
+
+def _steps(value: float) -> str:
+    return f"{value:,.0f}".replace(",", "\u202f") if np.isfinite(value) else "–"

@@ -1,0 +1,169 @@
+"""Scores and analyses as tables for a terminal."""
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from lcd.analyses.analysis import Analysis, told
+from lcd.analyses.transfer import Transfer
+from lcd.scores.contrasts import HEADLINE, PERCEPTION, REWARD, Contrast
+from lcd.scores.diagnosis import GROUP, Diagnosis, statuses_told
+from lcd.scores.validity import ERROR, withheld
+
+NARROW_NAME = 22
+MOST_ROWS = 24
+WIDE = (
+    "AUC without",
+    "AUC with",
+    "final gain",
+    "seeds",
+    "benchmark",
+    "median",
+    "optimality gap",
+    "P(both)",
+    "P(perception)",
+    "P(reward)",
+    "P(neither)",
+)
+
+
+def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
+    """The scores as a table for a terminal of that many columns; under 118, intervals go below their scores."""
+    narrow = width < 118
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    # The status has spaces to be wrapped at, a name has none.
+    longest = max(map(len, diagnosis.table["task"]))
+    table.add_column("task", overflow="fold", min_width=min(longest, NARROW_NAME if narrow else 32))
+    asked = _asked(diagnosis)
+    for contrast in asked:
+        scaled = "" if contrast in HEADLINE else ", raw"
+        table.add_column(Text(f"{contrast.sign}{scaled} [95 %]"), no_wrap=True)
+    areas = [each for each in _area_columns(diagnosis, asked) if each.trained(diagnosis)]
+    heads = [each.head for each in areas]
+    for head in ("\n".join(heads),) if narrow else heads:
+        table.add_column(Text(head), no_wrap=True)
+    table.add_column("status", max_width=9)
+    views = ", ".join(PERCEPTION.label(view).replace(" ", "-") for view in PERCEPTION.values)
+    starred = f"* {views}; " if any("*" in head for head in heads) else ""
+    table.caption = Text(f"{starred}95 % intervals over seeds", style="dim")
+    groups = list(diagnosis.table.groupby(list(GROUP), sort=False))
+    for key, rows in groups:
+        if len(groups) > 1:
+            table.add_section()
+            table.add_row(Text(" · ".join(key), style="bold"))
+        for _, row in rows.iterrows():
+            table.add_row(*_terminal_row(row, asked, areas, narrow))
+    return table
+
+
+def validity_text(diagnosis: Diagnosis) -> Text | None:
+    """What keeps scores from being trusted, as it stands above all tables; None where nothing does."""
+    if not diagnosis.findings:
+        return None
+    kinds = {ERROR: ("Class withheld: ", "bold red")}
+    lines = []
+    for severity, sentence in diagnosis.warnings:
+        kind, style = kinds.get(severity, ("Warning: ", "yellow"))
+        lines.append(Text.assemble((kind, style), sentence))
+    return Text("\n").join(lines)
+
+
+def transfer_table(transfer: Transfer) -> Table:
+    """A curriculum's matrix and measures as a table for a terminal."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("after the stage")
+    for task in transfer.tasks:
+        table.add_column(Text(task), overflow="fold")
+    for name, returns in zip(("before training", *transfer.stages), transfer.matrix, strict=True):
+        table.add_row(Text(name), *(two(value) for value in returns))
+    found = (f"{name} {two(values[0])}" for name, values in transfer.measures.items() if math.isfinite(values[0]))
+    table.caption = Text(f"{', '.join(found)}; means over {len(transfer.returns)} seeds", style="dim")
+    return table
+
+
+def analysis_table(analysis: Analysis, width: int = 120) -> Table:
+    """An analysis as a table for a terminal; its longest ones are cut, because the report has them whole."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title=Text(analysis.title))
+    table.title_justify = "left"
+    shown = [name for name in analysis.columns() if name not in WIDE or name in ("n",)]
+    shown = [name for name in shown if len(shown) < 8 or analysis.table[name].nunique() > 1 or name == "task"]
+    for name in shown:
+        table.add_column(Text(name), overflow="fold")
+    for _, row in analysis.table.head(MOST_ROWS).iterrows():
+        table.add_row(*(Text(told(row, name)) for name in shown))
+    left = len(analysis.table) - MOST_ROWS
+    lines = [*analysis.says, *([f"{left} more rows are in the report."] if left > 0 else [])]
+    table.caption = Text("\n".join(lines), style="dim") if lines else None
+    table.caption_justify = "left"
+    return table
+
+
+def two(value: float) -> str:
+    """Two decimals, and no minus before what rounds to zero."""
+    return f"{round(float(value), 2) + 0.0:.2f}"
+
+
+def _asked(diagnosis: Diagnosis) -> list[Contrast]:
+    """The contrasts that some task was trained for; φ and ψ where there are none."""
+    found = [each for each in diagnosis.contrasts if (diagnosis.table[f"{each.name}_status"] != each.lacks).any()]
+    return found or list(HEADLINE)
+
+
+class _Areas(NamedTuple):
+    """A column of areas: those of a contrast's conditions that no column before it has."""
+
+    head: str
+    conditions: dict[str, tuple[str, ...]]
+    """Benchmark → names of conditions."""
+
+    def trained(self, diagnosis: Diagnosis) -> bool:
+        columns = [f"auc_{name}" for names in self.conditions.values() for name in names]
+        return bool(diagnosis.table[[name for name in columns if name in diagnosis.table]].notna().any(axis=None))
+
+
+def _area_columns(diagnosis: Diagnosis, asked: Sequence[Contrast]) -> list[_Areas]:
+    found: list[_Areas] = []
+    shown: set[str] = set()
+    for contrast in asked:
+        names = {
+            benchmark: tuple(each.name for each in diagnosis.conditions_of(contrast, benchmark))
+            for benchmark in diagnosis.solved
+        }
+        first = 0 if any(of[0] not in shown for of in names.values()) else 1
+        values = [f"{v:g}" if isinstance(v, float) else str(v) for v in contrast.values[first:]]
+        amounts = " ".join(value.removeprefix("0") or "0" for value in values)
+        head = {PERCEPTION: "AUC by view*", REWARD: f"p {amounts}"}.get(contrast, f"AUC, {contrast.name} {amounts}")
+        found.append(_Areas(head, {benchmark: of[first:] for benchmark, of in names.items()}))
+        shown |= {name for of in names.values() for name in of}
+    return found
+
+
+def _terminal_row(row: pd.Series, asked: Sequence[Contrast], columns: list[_Areas], narrow: bool) -> list[Text]:
+    def score(name: str) -> Text:
+        if not np.isfinite(row[name]):
+            return Text("–")
+        if not np.isfinite(row[f"{name}_low"]):
+            return Text(two(row[name]))
+        bounds = f"[{two(row[f'{name}_low'])}, {two(row[f'{name}_high'])}]"
+        return Text(f"{two(row[name])}{chr(10) if narrow else ' '}{bounds}")
+
+    def areas(names: tuple[str, ...]) -> Text:
+        values = [row[f"auc_{name}"] for name in names]
+        return Text(" ".join("  – " if math.isnan(value) else two(value) for value in values))
+
+    cells = [areas(column.conditions[row["benchmark"]]) for column in columns]
+    cells = [Text("\n").join(cells)] if narrow else cells
+    # From Text, not markup, because names come from files.
+    name = "\n".join(textwrap.wrap(row["task"], NARROW_NAME)) if narrow else row["task"]
+    scores = [score(each.name if each in HEADLINE else f"{each.name}_raw") for each in asked]
+    states = [f"{sign} {status}".strip().replace("_", " ") for sign, status in statuses_told(row)]
+    if withheld(row["validity"]):
+        states = [*(state for state in states if state != "ok"), "class withheld"]
+    return [Text(name), *scores, *cells, Text("\n".join(states))]

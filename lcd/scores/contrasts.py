@@ -1,0 +1,341 @@
+"""Contrasts: the questions that a study asks of each task.
+
+A contrast compares conditions that differ along one axis, all else equal, and turns their areas into a number. φ and ψ
+are two of them. Everything that trains, scores, draws or tells is derived from a study's contrasts: nothing else spells
+the values that they compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lcd.envs.errors import InputError, nearest
+from lcd.envs.registry import Registry
+
+SOLVED = "solved"
+"""Stands for the view in which perception is out of the way: the benchmark says which that is."""
+AXES = ("view", "reward_p", "frontend", "shaping", "agent")
+KNOB = "knobs."
+USUAL: dict[str, Any] = {"view": SOLVED, "reward_p": 1.0}
+"""What a contrast's conditions have where it does not say otherwise."""
+
+Score = Callable[[np.ndarray, float], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Formula:
+    """How the areas of a contrast's conditions become its score.
+
+    Attributes:
+        score: From mean areas (..., values), the baseline's first, and the least area that may be divided by.
+        words: The formula for a reader.
+        needs: Where something must have been learned for the score to exist: in the "baseline", in the "variants", in
+            "any" of its conditions, or, where it is empty, nowhere.
+    """
+
+    score: Score
+    words: str
+    needs: str = "any"
+
+
+def gain(areas: np.ndarray, least: float = 0.0) -> np.ndarray:
+    """What the variants add to the baseline, on average."""
+    return areas[..., 1:].mean(-1) - areas[..., 0]
+
+
+def relative_gain(areas: np.ndarray, least: float) -> np.ndarray:
+    """The gain as a share of the baseline, which it divides by."""
+    # Resampled seeds may leave no signal in the baseline although all seeds together have one.
+    return gain(areas) / np.maximum(areas[..., 0], least)
+
+
+def share_lost(areas: np.ndarray, least: float) -> np.ndarray:
+    """The share of what is learned in the variants that is lost in the baseline."""
+    return gain(areas) / np.maximum(areas[..., 1:].mean(-1), least)
+
+
+def mean_change(areas: np.ndarray, least: float = 0.0) -> np.ndarray:
+    """The mean of |area − next area| along the axis."""
+    return np.abs(np.diff(areas, axis=-1)).mean(-1)
+
+
+def shortfall(areas: np.ndarray, least: float = 0.0) -> np.ndarray:
+    """What is missing to the best possible return, averaged over all values of the axis."""
+    return 1 - areas.mean(-1)
+
+
+def loss(areas: np.ndarray, least: float = 0.0) -> np.ndarray:
+    """What the variants lose against the baseline, on average."""
+    return -gain(areas)
+
+
+def spread(areas: np.ndarray, least: float = 0.0) -> np.ndarray:
+    """The greatest area less the least."""
+    return areas.max(-1) - areas.min(-1)
+
+
+FORMULAS: dict[str, Formula] = {
+    "gain": Formula(gain, "mean AUC(variant) − AUC(baseline)"),
+    "loss": Formula(loss, "AUC(baseline) − mean AUC(variant)"),
+    "relative_gain": Formula(relative_gain, "mean of (AUC(variant) − AUC(baseline)) / AUC(baseline)", needs="baseline"),
+    "share_lost": Formula(share_lost, "1 − AUC(baseline) / mean AUC(variant)", needs="variants"),
+    "mean_change": Formula(mean_change, "mean |AUC(value) − AUC(next value)|"),
+    "shortfall": Formula(shortfall, "1 − mean AUC(value)", needs=""),
+    "spread": Formula(spread, "greatest AUC − least AUC"),
+}
+"""What a study's file may call a formula."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """One question: what changes along an axis, all else equal.
+
+    Attributes:
+        name: Its column in tables.
+        sign: How a reader meets it ("φ").
+        asks: What it measures, in a few words.
+        axis: The key of a run that varies: one of `AXES`, or `knobs.<knob>` of the task; null leaves a knob as it is.
+        baseline: The axis' first value, with which the others are compared.
+        variants: The other values, in order.
+        formulas: Name → formula: those of the definitions, or, where there are none, one that serves for all. Further
+            ones are reported beside the score.
+        at: What its conditions have besides: keys of `AXES` and their values; the rest is as `USUAL` says.
+        lacks: The status of a task that was not trained at all of its values.
+    """
+
+    name: str
+    sign: str
+    asks: str
+    axis: str
+    baseline: Any
+    variants: tuple[Any, ...]
+    formulas: Mapping[str, Formula]
+    at: Mapping[str, Any] = field(default_factory=dict)
+    lacks: str = "missing_values"
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The axis' values, the baseline first."""
+        return (self.baseline, *self.variants)
+
+    def formula_under(self, definition: str) -> str:
+        """The name of the formula that its score follows under a definition."""
+        return definition if definition in self.formulas else next(iter(self.formulas))
+
+    def label(self, value: Any) -> str:
+        """A value of the axis as a reader meets it."""
+        if self.axis == "reward_p":
+            return f"p = {value:g}"
+        if self.axis.startswith(KNOB):
+            return f"{self.axis.removeprefix(KNOB)} {'as it is' if value is None else value}"
+        return str(value).replace("_", " ")
+
+    @property
+    def ordered(self) -> bool:
+        """Whether its values are amounts, which have an order."""
+        return all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.variants)
+
+    def conditions(self, solved: str) -> tuple[Condition, ...]:
+        """What is trained for each of its values.
+
+        Args:
+            solved: The benchmark's view in which perception is out of the way.
+        """
+        fixed = {**USUAL, **self.at}
+        return tuple(condition({**fixed, self.axis: value}, solved) for value in self.values)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What the runs of one value of a contrast have in common, within one task, agent, front-end and shaping.
+
+    Attributes:
+        name: Its part of a column's name ("semantic", "p0.5", "delay=2").
+        label: What a reader meets.
+        where: The keys of a run and their values; a knob that is left as it is has none.
+    """
+
+    name: str
+    label: str
+    where: tuple[tuple[str, Any], ...]
+
+    @property
+    def view(self) -> str:
+        return dict(self.where)["view"]
+
+    @property
+    def reward_p(self) -> float:
+        return dict(self.where)["reward_p"]
+
+    @property
+    def knobs(self) -> dict[str, Any]:
+        """The task's knobs that it sets."""
+        return {key.removeprefix(KNOB): value for key, value in self.where if key.startswith(KNOB)}
+
+
+def condition(where: Mapping[str, Any], solved: str) -> Condition:
+    """The condition with these values; `solved` takes the place of `SOLVED`."""
+    found = {key: value for key, value in where.items() if not (key.startswith(KNOB) and value is None)}
+    if found["view"] == SOLVED:
+        found["view"] = solved
+    found["reward_p"] = float(found["reward_p"])
+    names, labels = [], []
+    if found["view"] != solved or found["reward_p"] == 1.0:
+        names.append(found["view"])
+        labels.append(found["view"].replace("_", " "))
+    if found["reward_p"] != 1.0:
+        names.append(f"p{found['reward_p']:g}")
+        labels.append(f"p = {found['reward_p']:g}")
+    for key, value in found.items():
+        if key not in USUAL:
+            short = key.rpartition(".")[2]
+            names.append(f"{short}={value}")
+            labels.append(f"{short} {value}")
+    # A knob's or a front-end's value says enough where the view is the usual one.
+    if len(names) > 1 and names[0] == solved:
+        del names[0], labels[0]
+    return Condition("_".join(names), ", ".join(labels), tuple(found.items()))
+
+
+PERCEPTION = Contrast(
+    name="phi",
+    sign="φ",
+    asks="how hard it is to see",
+    axis="view",
+    baseline="pixels",
+    variants=("figure_ground", "semantic"),
+    formulas={
+        # The paper's section 3.
+        "paper": Formula(
+            relative_gain,
+            "mean over figure_ground and semantic of (AUC_view − AUC_pixels) / AUC_pixels",
+            needs="baseline",
+        ),
+        "calibrated": Formula(share_lost, "1 − AUC_pixels / mean(AUC_figure_ground, AUC_semantic)", needs="variants"),
+        "gain": FORMULAS["gain"],
+    },
+    lacks="missing_view",
+)
+REWARD = Contrast(
+    name="psi",
+    sign="ψ",
+    asks="how hard it is to learn from reward",
+    axis="reward_p",
+    baseline=1.0,
+    variants=(0.75, 0.5, 0.25),
+    formulas={
+        # The paper's A.4.
+        "paper": Formula(mean_change, "mean |AUC(p) − AUC(next p)| over p = 1, .75, .5, .25"),
+        "calibrated": Formula(shortfall, "1 − mean of AUC(p) over p = 1, .75, .5, .25", needs=""),
+    },
+    lacks="missing_p",
+)
+HEADLINE = (PERCEPTION, REWARD)
+"""The two contrasts that place a task on the plane of its challenges."""
+DEFINITIONS = {
+    name: "; ".join(f"{each.sign} = {each.formulas[name].words}" for each in HEADLINE) for name in REWARD.formulas
+}
+"""Definition → the formulas of φ and ψ under it, for a reader. docs/calibration.md derives them."""
+
+contrasts = Registry("contrast", "lcd.scores.contrasts")
+contrasts.add(PERCEPTION.name, PERCEPTION)
+contrasts.add(REWARD.name, REWARD)
+
+
+KEYS = ("name", "axis", "baseline", "variants", "formula", "at", "sign", "asks")
+
+
+def parse_contrast(given: Any, where: str) -> Contrast:
+    """A contrast from what a study's file says.
+
+    Args:
+        given: A registered name, `module:object`, or a set of `KEYS`.
+        where: The config key, for an error's sentence.
+    """
+    if isinstance(given, str):
+        found = contrasts.resolve(given)
+        if not isinstance(found, Contrast):
+            raise InputError(f"{where}={given} is no contrast: give an lcd.scores.contrasts.Contrast.")
+        return found
+    if not isinstance(given, Mapping):
+        raise InputError(f"{where}={given!r} must be a contrast's name or a set of keys: {', '.join(KEYS)}.")
+    for key in given:
+        if key not in KEYS:
+            raise InputError(f"{where}.{key} is no key of a contrast: {nearest(str(key), KEYS)}")
+    for key in ("name", "axis", "variants"):
+        if key not in given:
+            raise InputError(f"{where}.{key} is missing: a contrast needs name, axis and variants.")
+    name = given["name"]
+    if not isinstance(name, str) or not name.isidentifier() or name in contrasts.names():
+        raise InputError(f"{where}.name={name} must be a word of letters, digits and _ that no other contrast has.")
+    variants, formula = given["variants"], given.get("formula", "mean_change")
+    if not isinstance(variants, list) or not variants or any(isinstance(each, list | Mapping) for each in variants):
+        raise InputError(f"{where}.variants={variants} must be a list of values.")
+    if formula not in FORMULAS:
+        raise InputError(f"{where}.formula={formula} is unknown: {nearest(str(formula), FORMULAS)}")
+    _check_axes(given, where)
+    return Contrast(
+        name=name,
+        sign=str(given.get("sign", name)),
+        asks=str(given.get("asks", f"what changes with {given['axis']}")),
+        axis=given["axis"],
+        baseline=given.get("baseline"),
+        variants=tuple(variants),
+        formulas={formula: FORMULAS[formula]},
+        at=dict(given.get("at") or {}),
+    )
+
+
+def _check_axes(given: Mapping[str, Any], where: str) -> None:
+    """Refuse an axis that no run has, a baseline that is missing, and what is fixed and varied at once."""
+    axis, fixed = given["axis"], given.get("at") or {}
+    if not isinstance(fixed, Mapping):
+        raise InputError(f"{where}.at={fixed} must be a set of keys: {', '.join(AXES)}.")
+    for key, place in ((axis, "axis"), *((key, "at") for key in fixed)):
+        if key not in AXES and not (str(key).startswith(KNOB) and len(str(key)) > len(KNOB)):
+            raise InputError(f"{where}.{place}={key} is nothing that runs differ in: {nearest(str(key), AXES)}")
+    if axis in fixed:
+        raise InputError(f"{where}.at.{axis} is the contrast's axis: leave it out of `at`.")
+    if given.get("baseline") is None and not axis.startswith(KNOB):
+        raise InputError(f"{where}.baseline is missing: give the value of {axis} that the others are compared with.")
+    if given.get("baseline") in given["variants"]:
+        raise InputError(f"{where}.variants={given['variants']} must not have the baseline among them.")
+
+
+def parse_contrasts(given: Sequence[Any] | None, where: str = "study.contrasts") -> tuple[Contrast, ...]:
+    """φ and ψ, and the further contrasts that a study asks for, each once."""
+    found = list(HEADLINE)
+    for place, each in enumerate(given or ()):
+        contrast = parse_contrast(each, f"{where}[{place}]")
+        if contrast not in found:
+            if contrast.name in {other.name for other in found}:
+                raise InputError(f"{where}[{place}].name={contrast.name} is taken: give each contrast its own name.")
+            found.append(contrast)
+    return tuple(found)
+
+
+def check_definition(name: Any) -> str:
+    """The name, refused where no definition is called so."""
+    if name not in DEFINITIONS:
+        raise InputError(f"definition={name} is unknown: {nearest(str(name), DEFINITIONS)}")
+    return name
+
+
+def all_conditions(asked: Sequence[Contrast], solved: str) -> dict[str, Condition]:
+    """The conditions of several contrasts by name, each once, in the order of the contrasts and their values."""
+    return {found.name: found for contrast in asked for found in contrast.conditions(solved)}
+
+
+def solved_view(benchmark: Any) -> str:
+    """The view of a benchmark in which perception is out of the way: what it says, else its most solved view."""
+    own = getattr(benchmark, "solved_view", None)
+    return own or most_solved(benchmark.views)
+
+
+def most_solved(views: Sequence[str]) -> str:
+    """Of φ's views the last that is there; where none is, the last view."""
+    return next((view for view in reversed(PERCEPTION.values) if view in views), list(views)[-1])

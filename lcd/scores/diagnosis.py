@@ -1,0 +1,417 @@
+"""From learning curves to what makes each task hard: φ (perception), ψ (reward) and how sure they are."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from lcd.curves.index import Curve, CurveIndex
+from lcd.curves.table import attach_ranges, check_curves, normalised, varied_task
+from lcd.envs.errors import InputError
+from lcd.files.atomic import write_atomic
+from lcd.files.reading import Unreadable, parse_json
+from lcd.files.spreadsheets import csv_text
+from lcd.scores.calibration import calibrate, ground_truth
+from lcd.scores.contrasts import (
+    DEFINITIONS,
+    FORMULAS,
+    HEADLINE,
+    KNOB,
+    PERCEPTION,
+    Condition,
+    Contrast,
+    Formula,
+    all_conditions,
+    check_definition,
+    most_solved,
+    solved_view,
+)
+from lcd.scores.judging import ENDS, ROUNDING, TaskNumbers, Thresholds, judge
+from lcd.scores.left_out import LeftOut
+from lcd.scores.ranking import add_ranks
+from lcd.scores.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, span
+from lcd.scores.validity import SIGNS, Finding, check_validity, in_words, validity_column
+from lcd.statistics.intervals import LEVEL, METHOD, RESAMPLES
+
+GROUP = ("benchmark", "agent", "frontend", "shaping")
+KEYS = (*GROUP, "task")
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Scores of every task, and the curves they were computed from.
+
+    Parameters
+    ----------
+    table
+        One row a task of a (benchmark, agent, front-end, shaping) group; see `diagnose_curves`.
+    curves
+        The checked curves, with the range used in `r_min`, `r_max` and the return under it in `normalised`;
+        empty when the diagnosis was read back from JSON.
+    thresholds
+        What the statuses were decided by.
+    notes
+        Sentences about the curves that a reader should know.
+    definition
+        Which of `lcd.scores.contrasts.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
+    calibration
+        Definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high; empty where
+        the tasks' true hardness is not known. See `lcd.scores.calibration.calibrate`.
+    cost
+        What the curves took, as `lcd.pipelines.study.cost.spent` tells it; empty where nobody knows.
+    findings
+        What keeps scores from being trusted; see `lcd.scores.validity`.
+    left_out
+        The study's runs that have no part in it; see `lcd.scores.marking.mark`.
+    index
+        The held-out curves, by condition and seed.
+    contrasts
+        What was asked of each task: φ and ψ, and a study's further contrasts.
+    solved
+        Benchmark to the view in which perception is out of the way: where `lcd.scores.contrasts.SOLVED` was asked for.
+    """
+
+    table: pd.DataFrame
+    curves: pd.DataFrame = field(repr=False)
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    notes: tuple[str, ...] = ()
+    definition: str = "paper"
+    calibration: dict[str, Any] = field(default_factory=dict)
+    cost: dict[str, Any] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    index: CurveIndex = field(default_factory=CurveIndex, repr=False)
+    contrasts: tuple[Contrast, ...] = HEADLINE
+    solved: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """(severity, sentence) of what keeps scores from being trusted, errors first."""
+        return in_words(self.findings, self.table.groupby(list(GROUP)).ngroups)
+
+    def conditions(self, benchmark: str | None = None) -> dict[str, Condition]:
+        """The conditions of the contrasts by name; without a benchmark those of all."""
+        views = self.solved.values() if benchmark is None else [self.solved[benchmark]]
+        return conditions_at(self.contrasts, views)
+
+    def conditions_of(self, contrast: Contrast, benchmark: str) -> tuple[Condition, ...]:
+        """What a contrast compares on a benchmark, in order."""
+        return contrast.conditions(self.solved[benchmark])
+
+    def curves_under(self, row: Mapping[str, Any], condition: Condition) -> dict[int, Curve]:
+        """Seed → held-out curve of a row of the table under a condition."""
+        return self.index.under({name: row[name] for name in KEYS}, condition)
+
+    left_out: tuple[LeftOut, ...] = ()
+
+    @classmethod
+    def empty(cls) -> "Diagnosis":
+        """No task at all: what is left when all curves are of curricula."""
+        return cls(pd.DataFrame(columns=list(table_columns())), pd.DataFrame())
+
+    def to_json(self) -> str:
+        """The diagnosis without its curves, as strict JSON: what is not a number is null."""
+        content = {
+            "definition": self.definition,
+            "definitions": DEFINITIONS,
+            "contrasts": [_described(contrast) for contrast in self.contrasts],
+            "solved_views": self.solved,
+            "interval": {"level": LEVEL, "method": METHOD, "resamples": RESAMPLES, "unit": "seed"},
+            "thresholds": asdict(self.thresholds),
+            "findings": [asdict(found) for found in self.findings],
+            "notes": list(self.notes),
+            "calibration": self.calibration,
+            "cost": self.cost,
+            "left_out": [asdict(each) for each in self.left_out],
+            "tasks": [{key: _plain(value) for key, value in row.items()} for row in self.table.to_dict("records")],
+        }
+        return json.dumps(_strict(content), indent=2, allow_nan=False, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Diagnosis":
+        """Read back what `to_json` wrote; the curves are left empty."""
+        try:
+            return cls._of_plain(parse_json(text))
+        except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
+            why = error if isinstance(error, Unreadable) else f"{type(error).__name__}: {error}"
+            raise InputError(f"This is no diagnosis ({why}): give a diagnosis.json as LCD wrote it.") from None
+
+    @classmethod
+    def _of_plain(cls, content: Any) -> "Diagnosis":
+        known = {each.name: each for each in HEADLINE}
+        contrasts = tuple(known.get(each["name"]) or _undescribed(each) for each in content["contrasts"])
+        solved = {str(name): str(view) for name, view in content["solved_views"].items()}
+        names = list(table_columns(contrasts, solved.values()))
+        table = pd.DataFrame(content["tasks"], columns=names)
+        table = table.astype(dict.fromkeys(numeric(names), float) | {"seeds": int})
+        told = {key: content.get(key, {}) for key in ("calibration", "cost")}
+        told["findings"] = tuple(
+            Finding(**found | {key: tuple(found[key]) for key in ("tasks", "group")}) for found in content["findings"]
+        )
+        told["left_out"] = tuple(LeftOut(**each) for each in content["left_out"])
+        thresholds, notes = Thresholds(**content["thresholds"]), tuple(content["notes"])
+        asked = {"contrasts": contrasts, "solved": solved}
+        return cls(table, pd.DataFrame(), thresholds, notes, content["definition"], **told, **asked)
+
+    def save(self, folder: str | Path) -> dict[str, Path]:
+        """Write `diagnosis.json` and `challenge.csv` into a folder, each whole or not at all."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = {"json": folder / "diagnosis.json", "csv": folder / "challenge.csv"}
+        write_atomic(paths["json"], self.to_json() + "\n")
+        write_atomic(paths["csv"], csv_text(self.table))
+        return paths
+
+
+def diagnose_curves(
+    dataframe: pd.DataFrame,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    thresholds: Thresholds | None = None,
+    definition: str = "paper",
+    levels: Mapping[str, float] | None = None,
+    dynamics: Mapping[str, Sequence[str]] | None = None,
+    contrasts: Sequence[Contrast] = HEADLINE,
+) -> Diagnosis:
+    """Tell what makes each task hard from held-out learning curves.
+
+    Parameters
+    ----------
+    dataframe
+        Curves, one row an evaluation: at least the columns task, view, reward_p, seed, step and return_mean.
+    ranges
+        Task to (R_min, R_max), a random agent's return and the highest possible one. For tasks not in it: the
+        columns r_min and r_max; where they are empty, the benchmark's own, if it is registered.
+    thresholds
+        When a task counts as unsolved, solved or without signal.
+    definition
+        Which definition of φ and ψ the headline follows: "paper" or "calibrated".
+    levels
+        Task to the nominal level of its intervals, where that is not 95 %: tasks that were looked at repeatedly need
+        a higher one to keep 95 % (see `lcd.statistics.sequential`).
+    dynamics
+        Task to sentences on how its views differ as environments, where that was looked at; see `lcd.envs.lockstep`.
+    contrasts
+        What is asked of each task; φ and ψ always are.
+
+    Returns
+    -------
+    Diagnosis
+        Its table has, for each task: phi and psi (scaled to 0-1 over the diagnosable tasks of the group), the
+        unscaled phi_raw and psi_raw, phi_<definition> and psi_<definition> (unscaled, of every definition, whichever
+        is the headline's), phi_gain (φ's gain as a difference of AUCs), auc_<condition> (mean over
+        seeds) and final_<condition> (interquartile mean over seeds of the last return), phi_rank and psi_rank (1 is
+        the hardest task of the group), each with _low and _high; perception_level and reward_level (how hard the
+        task was made, where that is known); seeds, steps, status, phi_status and psi_status (why a score is
+        missing, or "ok"); validity (the keys of the findings that concern the task, or "ok").
+
+    Notes
+    -----
+    Intervals are 95 %, over seeds, by `lcd.statistics.intervals.bootstrap`, which says why not by percentiles: these
+    promise too much with few seeds. One seed has no interval. Those of phi and psi are the raw ones scaled as
+    the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
+    """
+    thresholds, definition = thresholds or Thresholds(), check_definition(definition)
+    held_out, curves, notes = _held_out(dataframe, ranges)
+    contrasts = (*HEADLINE, *(each for each in contrasts if each not in HEADLINE))
+    solved = solved_views(held_out)
+    index = CurveIndex(held_out)
+    rows, samples = [], {contrast.name: {} for contrast in contrasts}
+    for key in _tasks(index, contrasts):
+        row, level = dict(zip(KEYS, key, strict=True)), (levels or {}).get(key[-1], LEVEL)
+        numbers = TaskNumbers(index, row, solved[row["benchmark"]], thresholds, level)
+        for asked in (HEADLINE, *((each,) for each in contrasts[len(HEADLINE) :])):
+            found = numbers.add(asked)
+            for contrast in asked:
+                samples[contrast.name][key] = found
+        rows.append(row | ground_truth(key[0], key[-1]) | judge(numbers, contrasts, definition))
+    table = pd.DataFrame(rows).reindex(columns=table_columns(contrasts, solved.values()))
+    for contrast in contrasts:
+        _scale(table, contrast.name)
+        add_ranks(table, samples[contrast.name], GROUP, contrast, definition, thresholds.no_signal)
+    scaled = table[["phi_status", "psi_status"]].isin(["single_task", "no_spread"])
+    reason = table["phi_status"].where(scaled["phi_status"], table["psi_status"])
+    table["status"] = table["status"].mask((table["status"] == "ok") & scaled.any(axis=1), reason)
+    calibration = calibrate(table, samples[PERCEPTION.name], GROUP, thresholds.no_signal)
+    notes = (*notes, *_unused_views(held_out, contrasts, solved))
+    findings = check_validity(table, held_out, GROUP, dynamics)
+    table["validity"] = validity_column(table, findings, GROUP)
+    asked = {"findings": findings, "index": index, "contrasts": contrasts, "solved": solved}
+    return Diagnosis(table, curves, thresholds, notes, definition, calibration, **asked)
+
+
+def solved_views(curves: pd.DataFrame) -> dict[str, str]:
+    """Benchmark → the view in which perception is out of the way: where its rewards were thinned.
+
+    Where they were thinned in several views, or in none, it is the benchmark's own, or the most solved that is there.
+    """
+    thinned = curves[curves["reward_p"] < 1]
+    found = {}
+    for benchmark, rows in curves.groupby("benchmark", sort=True):
+        where = set(thinned.loc[thinned["benchmark"] == benchmark, "view"]) or set(rows["view"])
+        own = _own_solved_view(str(benchmark))
+        found[str(benchmark)] = own if own in where else most_solved(sorted(where))
+    return found
+
+
+def _own_solved_view(benchmark: str) -> str | None:
+    # A "module:object" in somebody's file would be imported, and reading curves must not run code.
+    if ":" in benchmark:
+        return None
+    try:
+        from lcd.envs.benchmarks import get_benchmark
+
+        return solved_view(get_benchmark(benchmark))
+    except (InputError, ImportError):
+        return None
+
+
+def _tasks(index: CurveIndex, contrasts: Sequence[Contrast]) -> list[tuple[str, ...]]:
+    """The rows of the table: tasks by group, but for those that were trained as a variant of another one alone."""
+    trained = Counter(tuple(where[name] for name in KEYS) for where in index)
+    bases, variants = set(), set()
+    for contrast in contrasts[len(HEADLINE) :]:
+        for key in trained:
+            base = _base(dict(zip(KEYS, key, strict=True)), contrast)
+            if base is not None and base != key:
+                bases.add(base)
+                variants.add(key)
+    return sorted({*(key for key in trained if key not in variants or trained[key] > 1), *bases})
+
+
+def _base(row: dict[str, str], contrast: Contrast) -> tuple[str, ...] | None:
+    """The row of the table to which a task belongs as one of a contrast's variants."""
+    for value in contrast.values:
+        if contrast.axis in GROUP and row[contrast.axis] == value:
+            return tuple((row | {contrast.axis: contrast.baseline}).values())
+        if contrast.axis.startswith(KNOB) and value is not None:
+            suffix = varied_task("", {contrast.axis.removeprefix(KNOB): value})
+            if row["task"].endswith(suffix):
+                return tuple((row | {"task": row["task"].removesuffix(suffix)}).values())
+    return None
+
+
+def normalised_curves(
+    dataframe: pd.DataFrame, ranges: Mapping[str, tuple[float, float]] | None = None
+) -> tuple[pd.DataFrame, list[str]]:
+    """The checked held-out curves with their column `normalised`, and sentences on ranges that disagree."""
+    held_out, _, notes = _held_out(dataframe, ranges)
+    return held_out, notes
+
+
+def samples_by_task(held_out: pd.DataFrame, overlap: float = Thresholds.overlap) -> dict[tuple[str, ...], TaskSamples]:
+    """The values of `KEYS` → the per-seed areas of φ's and ψ's conditions."""
+    index, solved = CurveIndex(held_out), solved_views(held_out)
+    found = {}
+    for key in _tasks(index, HEADLINE):
+        row = dict(zip(KEYS, key, strict=True))
+        view = solved[row["benchmark"]]
+        curves = curves_by_condition(index, row, view)
+        found[key] = samples_between(curves, *span(curves, f"task '{row['task']}'", overlap), view)
+    return found
+
+
+def _held_out(
+    dataframe: pd.DataFrame, ranges: Mapping[str, tuple[float, float]] | None
+) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Held-out curves, all curves, sentences."""
+    curves, notes = attach_ranges(check_curves(dataframe), ranges)
+    curves["normalised"] = normalised(curves)
+    held_out = curves[curves["split"] == "eval"]
+    if held_out.empty:
+        raise InputError("The curves have no row with split 'eval': scores need held-out returns.")
+    return held_out, curves, notes
+
+
+def numeric(columns: Iterable[str]) -> list[str]:
+    """Those of a table's columns that hold numbers."""
+    return [name for name in columns if name not in (*KEYS, "validity") and not name.endswith("status")]
+
+
+def statuses_told(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What keeps a row's scores back: (φ, ψ or nothing for both, status), or the row's "ok" alone."""
+    of_scores = [(sign, row[f"{score}_status"]) for score, sign in SIGNS.items()]
+    further = [(sign, status) for sign, status in of_scores if status not in ("ok", row["status"])]
+    return further if further and row["status"] == "ok" else [("", row["status"]), *further]
+
+
+def conditions_at(contrasts: Sequence[Contrast], views: Iterable[str]) -> dict[str, Condition]:
+    """The conditions of contrasts by name, for benchmarks with these solved views."""
+    found: dict[str, Condition] = {}
+    for view in dict.fromkeys(views) or [PERCEPTION.values[-1]]:
+        found = all_conditions(contrasts, view) | found
+    return found
+
+
+def table_columns(contrasts: Sequence[Contrast] = HEADLINE, solved: Iterable[str] = ()) -> tuple[str, ...]:
+    """Columns of a diagnosis' table, in order."""
+    names, conditions = [contrast.name for contrast in contrasts], conditions_at(contrasts, solved)
+    scores = (
+        *names,
+        *(f"{name}_raw" for name in names),
+        *score_columns(contrasts),
+        *(f"{name}_rank" for name in names),
+    )
+    measures = (*(f"auc_{name}" for name in conditions), *(f"final_{name}" for name in conditions))
+    bounded = (name + end for name in (*scores, *measures) for end in ENDS)
+    statuses = (f"{name}_status" for name in names)
+    return (*KEYS, *bounded, "perception_level", "reward_level", "seeds", "steps", "status", *statuses, "validity")
+
+
+def _scale(table: pd.DataFrame, score: str) -> None:
+    """Min-max a raw score over the diagnosable tasks of each group, in place."""
+    for _, group in table.groupby(list(GROUP), sort=False):
+        scored = group.index[group[f"{score}_raw"].notna()]
+        raw = table.loc[scored, f"{score}_raw"]
+        if len(raw) < 2:
+            table.loc[scored, f"{score}_status"] = "single_task"
+        elif raw.max() - raw.min() <= ROUNDING * max(1.0, abs(raw.max())):
+            table.loc[scored, f"{score}_status"] = "no_spread"
+        else:
+            for end in ("", "_low", "_high"):
+                unscaled = table.loc[scored, f"{score}_raw{end}"]
+                table.loc[scored, score + end] = (unscaled - raw.min()) / (raw.max() - raw.min())
+
+
+def _unused_views(held_out: pd.DataFrame, contrasts: Sequence[Contrast], solved: Mapping[str, str]) -> list[str]:
+    used = list(dict.fromkeys(each.view for each in conditions_at(contrasts, solved.values()).values()))
+    return [
+        f"The view '{view}' takes no part in φ or ψ: they compare {', '.join(used)}."
+        for view in sorted(set(held_out["view"]) - set(used))
+    ]
+
+
+def _described(contrast: Contrast) -> dict[str, Any]:
+    """A contrast as plain data: its formulas are named."""
+    plain = {entry.name: getattr(contrast, entry.name) for entry in fields(contrast)}
+    return plain | {"formulas": {name: formula.words for name, formula in contrast.formulas.items()}}
+
+
+def _undescribed(plain: Mapping[str, Any]) -> Contrast:
+    """The contrast that `_described` described, for showing what was asked: its formulas are words alone."""
+    formulas = {
+        name: Formula(FORMULAS.get(name, FORMULAS["gain"]).score, words) for name, words in plain["formulas"].items()
+    }
+    return Contrast(**{**plain, "variants": tuple(plain["variants"]), "formulas": formulas})
+
+
+def _strict(value: Any) -> Any:
+    """Nested content that strict JSON can hold."""
+    if isinstance(value, Mapping):
+        return {key: _strict(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(each) for each in value]
+    return value if isinstance(value, bool | None) else _plain(value)
+
+
+def _plain(value):
+    """A value that strict JSON can hold."""
+    if isinstance(value, str):
+        return value
+    value = float(value)
+    if not math.isfinite(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value

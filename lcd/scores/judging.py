@@ -1,0 +1,154 @@
+"""What is measured of one task, and why a score may not be told."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lcd.curves.index import CurveIndex
+from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD, Contrast, all_conditions
+from lcd.scores.left_out import STATES
+from lcd.scores.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, span
+from lcd.statistics.intervals import bootstrap, iqm
+
+ENDS = ("", "_low", "_high")
+ROUNDING = 1e-9  # what floating point may add to an area must not decide a status
+STATUSES = {
+    "ok": "scored",
+    "floor": "unsolved under every condition: not diagnosable at this budget",
+    f"no_{PERCEPTION.baseline}_signal": (
+        f"nothing learned from {PERCEPTION.baseline}: the gain is told as a difference, φ left out"
+    ),
+    "ceiling": "solved at once under every condition: easy",
+    "single_task": "the only diagnosable task: there is nothing to scale its score against",
+    "no_spread": "all tasks score the same: there is nothing to scale by",
+    PERCEPTION.lacks: f"not trained on all views: φ needs {', '.join(PERCEPTION.values)}",
+    REWARD.lacks: (
+        f"not trained at every reward p: ψ needs {', '.join(f'{p:g}' for p in REWARD.values)} on the most solved view"
+    ),
+    **STATES,
+    "missing_values": "not trained at every value of the contrast",
+    "no_baseline_signal": "nothing learned in the baseline, which the score divides by",
+}
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Where a task stops being diagnosable, in normalised return.
+
+    Parameters
+    ----------
+    floor
+        A task whose every condition has a mean AUC of at most this is unsolved.
+    ceiling
+        A task whose every condition has a mean AUC of at least this is solved at once.
+    no_signal
+        An AUC on pixels of at most this (the ε of the definitions) cannot be divided by.
+    overlap
+        Least share of the steps that the curves of a task must have in common.
+    """
+
+    floor: float = 0.05
+    ceiling: float = 0.95
+    no_signal: float = 0.01
+    overlap: float = 0.9
+
+
+class TaskNumbers(dict[str, Any]):
+    """What is measured of one task: areas and last returns of its conditions, and the scores of every formula."""
+
+    def __init__(
+        self, index: CurveIndex, row: Mapping[str, Any], solved: str, thresholds: Thresholds, level: float
+    ) -> None:
+        super().__init__(seeds=0)
+        self.index, self.row, self.solved, self.thresholds, self.level = index, row, solved, thresholds, level
+
+    def add(self, asked: Sequence[Contrast]) -> TaskSamples:
+        """Measure some contrasts over the steps that all of their conditions span; returns the per-seed areas."""
+        curves = curves_by_condition(self.index, self.row, self.solved, asked)
+        if not curves:
+            return TaskSamples((), (), (), tuple(asked), self.solved)
+        names, least = list(curves), self.thresholds.no_signal
+        low, high = span(curves, f"task '{self.row['task']}'", self.thresholds.overlap)
+        samples = samples_between(curves, low, high, self.solved, asked)
+        finals = [np.array([np.interp(high, *curve) for curve in curves[name].values()]) for name in names]
+        estimate, interval = samples.intervals(least, self.level)
+        found = bounded([*(f"auc_{name}" for name in names), *score_columns(asked)], estimate, *interval)
+        spread = bootstrap(finals, lambda averages: averages, paired=samples.paired, aggregate=iqm, level=self.level)
+        found |= bounded([f"final_{name}" for name in names], [iqm(final) for final in finals], *spread)
+        first = {"seeds": samples.count, "steps": high} if not self["seeds"] else {}
+        # A further contrast may span fewer steps: the areas shown are those of φ and ψ.
+        self.update({name: value for name, value in found.items() if name not in self} | first)
+        return samples
+
+    def areas(self, contrasts: Sequence[Contrast]) -> dict[str, float]:
+        """Condition → its mean area, of those conditions that were trained."""
+        known = {name: self.get(f"auc_{name}", math.nan) for name in all_conditions(contrasts, self.solved)}
+        return {name: value for name, value in known.items() if not math.isnan(value)}
+
+
+def bounded(names: list[str], *ends: Any) -> dict[str, float]:
+    """Estimates, lower and upper bounds as columns of the table."""
+    return {
+        name + end: float(values[index])
+        for end, values in zip(ENDS, ends, strict=True)
+        for index, name in enumerate(names)
+    }
+
+
+def judge(numbers: TaskNumbers, contrasts: Sequence[Contrast], definition: str) -> dict[str, Any]:
+    """The numbers with their statuses, without the scores that these rule out."""
+    judged: dict[str, Any] = dict(numbers)
+    for contrast in contrasts:
+        for formula in contrast.formulas:
+            reason = _status(numbers, contrast, formula)
+            ruled = formula in DEFINITIONS or formula == contrast.formula_under(definition)
+            if reason != "ok" and ruled:
+                judged |= {f"{contrast.name}_{formula}{end}": math.nan for end in ENDS}
+            if formula == contrast.formula_under(definition):
+                judged[f"{contrast.name}_status"] = reason
+                raw = {
+                    f"{contrast.name}_raw{end}": judged.get(f"{contrast.name}_{formula}{end}", math.nan) for end in ENDS
+                }
+                judged |= raw
+    return judged | {"status": _status_of_task(numbers, judged, definition)}
+
+
+def _status_of_task(numbers: TaskNumbers, judged: Mapping[str, Any], definition: str) -> str:
+    """One word for the task as φ and ψ see it."""
+    areas, thresholds = numbers.areas(HEADLINE), numbers.thresholds
+    if _unsolved(areas.values(), thresholds):
+        return "floor"
+    if judged[f"{PERCEPTION.name}_status"] == f"no_{PERCEPTION.baseline}_signal" or (
+        PERCEPTION.formulas[definition].needs == "baseline"
+        and areas.get(PERCEPTION.baseline, math.inf) <= thresholds.no_signal + ROUNDING
+    ):
+        return f"no_{PERCEPTION.baseline}_signal"
+    if areas and min(areas.values()) >= thresholds.ceiling - ROUNDING:
+        return "ceiling"
+    lacking = all(judged[f"{contrast.name}_status"] == contrast.lacks for contrast in HEADLINE)
+    return PERCEPTION.lacks if lacking else "ok"
+
+
+def _status(numbers: TaskNumbers, contrast: Contrast, formula: str) -> str:
+    """Why a contrast has no score by a formula, or "ok"."""
+    thresholds, needs = numbers.thresholds, contrast.formulas[formula].needs
+    known = numbers.areas(HEADLINE if contrast in HEADLINE else (contrast,))
+    areas = [known.get(each.name) for each in contrast.conditions(numbers.solved)]
+    if needs in ("any", "baseline") and _unsolved(known.values(), thresholds):
+        return "floor"
+    if None in areas:
+        return contrast.lacks
+    if needs == "baseline" and areas[0] <= thresholds.no_signal + ROUNDING:
+        return f"no_{PERCEPTION.baseline}_signal" if contrast is PERCEPTION else "no_baseline_signal"
+    # Nothing is learned that the baseline could lose a share of; a score that counts what is missing has no such limit.
+    if needs == "variants" and sum(areas[1:]) <= (len(areas) - 1) * thresholds.floor + ROUNDING:
+        return "floor"
+    return "ok"
+
+
+def _unsolved(means: Iterable[float], thresholds: Thresholds) -> bool:
+    means = list(means)
+    return bool(means) and max(means) <= thresholds.floor + ROUNDING

@@ -1,0 +1,114 @@
+"""`lcd measure`: R_min anew, as a random agent's mean return; of a front-end, how well its maps show objects."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from lcd.config.schemas import MeasureConfig
+from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies, reward_range
+from lcd.envs.errors import InputError
+from lcd.envs.streams import seed_sequence
+from lcd.files import outputs
+from lcd.files.atomic import write_atomic
+from lcd.files.spreadsheets import csv_text
+from lcd.pipelines.study import needs
+from lcd.pipelines.study.parts import known
+from lcd.process.deadlines import Patience
+
+PRODUCT = "objectness"
+
+
+def run(cfg: MeasureConfig, console: Console | None = None) -> int:
+    """Print a row a task; returns the exit code."""
+    benchmark = get_benchmark(cfg.benchmark.name)
+    tasks = list(benchmark.tasks) if cfg.tasks is None else cfg.tasks
+    needs.check_measurement(cfg.episodes)
+    known("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
+    console = console or Console()
+    if cfg.frontend["name"] != "identity":
+        return measure_frontend(benchmark, tasks if cfg.tasks else moving(benchmark), cfg, console)
+    table = Table("task", "episodes", "mean return", "standard error", "stated R_min", box=None, pad_edge=False)
+    with console.status("") as status:
+        for task in tasks:
+            status.update(f"{task}: {cfg.episodes} episodes at random")
+            returns = random_returns(benchmark, task, cfg)
+            error = returns.std(ddof=1) / math.sqrt(len(returns)) if len(returns) > 1 else math.nan
+            stated, _ = reward_range(benchmark, task, cfg.seed)
+            table.add_row(task, str(len(returns)), f"{returns.mean():.3g}", f"{error:.2g}", f"{stated:.3g}")
+    console.print(table)
+    return 0
+
+
+def moving(benchmark: Benchmark) -> list[str]:
+    """The tasks whose motion a front-end can learn from; all of them where a benchmark names none."""
+    return list(getattr(benchmark, "moving_tasks", benchmark.tasks))
+
+
+def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig, console: Console) -> int:
+    """Print a front-end's objectness beside the baselines'; keep table and sheets where `out` says."""
+    from lcd.frontends.record import build, record
+    from lcd.pipelines.jobs import objectness
+    from lcd.report import seeing
+
+    folder = None if cfg.out is None else Path(cfg.out).expanduser()
+    if folder is not None:
+        outputs.check(folder, PRODUCT, [objectness.KEPT])
+    recorded = record(**cfg.frontend)
+    frontend = build(recorded)
+    maps = objectness.maps_of(frontend)
+    with console.status("") as status:
+        status.update("filming")
+        measured = objectness.Objectness(benchmark, tasks, cfg.seed, cfg.videos)
+        ways = {seeing.OWN: lambda _: maps, **objectness.baselines(frontend)}
+        table = measured.measure(ways, tell=status.update)
+    console.print(objectness.shown(table))
+    for line in seeing.verdict(table):
+        console.print(line, highlight=False)
+    if folder is not None:
+        with outputs.drafted(folder, PRODUCT) as draft:
+            write_atomic(draft / objectness.KEPT, csv_text(table))
+            sheets = {task: draft / f"{task.replace('/', '-')}.png" for task in tasks}
+            for task, sheet in sheets.items():
+                objectness.draw(measured, task, maps, sheet)
+            pictures = {task: sheet.read_bytes() for task, sheet in sheets.items() if sheet.exists()}
+            facts = {key: str(value) for key, value in recorded.items()}
+            page = seeing.write_seeing(draft, benchmark.name, table, pictures=pictures, facts=facts).name
+        console.print(f"report     {folder / page}", f"sheets     {folder}", sep="\n", highlight=False, soft_wrap=True)
+    return 0
+
+
+def random_returns(benchmark: Benchmark, task: str, cfg: MeasureConfig) -> np.ndarray:
+    """The returns of a random agent's episodes.
+
+    Every copy plays equally many, one after the other: the first episodes to end anywhere would be the short ones.
+    """
+    copies = min(cfg.copies, cfg.episodes)
+    each = math.ceil(cfg.episodes / copies)
+    env: Any = make_copies(benchmark, task, view=benchmark.views[0], split=cfg.split, num_envs=copies, seed=cfg.seed)
+    try:
+        if env.metadata.get("autoreset_mode") is None or env.metadata["autoreset_mode"].name != "SAME_STEP":
+            raise InputError(f"{task} does not reset within the step (SAME_STEP), which 'lcd measure' relies on.")
+        env.action_space.seed(int(seed_sequence(cfg.seed, "exploration").generate_state(1)[0]))
+        env.reset()
+        sums, played, returns, patience = np.zeros(copies), np.zeros(copies, dtype=int), [], Patience(cfg.deadline)
+        while played.min() < each:
+            _, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
+            sums += infos.get("original_reward", rewards)
+            ended = terminations | truncations
+            returns += sums[ended & (played < each)].tolist()
+            played += ended
+            sums[ended] = 0
+            if ended.any():
+                patience.renew()
+            elif patience.is_over():
+                raise InputError(
+                    f"deadline={cfg.deadline} has passed in {task}, and no episode has ended since: give the "
+                    "environment a limit of steps (Gymnasium's TimeLimit), or more seconds."
+                )
+    finally:
+        env.close()
+    return np.array(returns)

@@ -1,0 +1,75 @@
+"""Where the rollouts of PPG's phases are kept while a run is trained, and what is told of it before."""
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from gymnasium.vector import VectorEnv
+from lightning.pytorch import LightningModule
+
+from lcd.agents import agents
+from lcd.agents.learner import spaces_for
+from lcd.agents.ppg import PPG
+from lcd.agents.stepping import Stepper
+from lcd.agents.store import RolloutStore, StoreSize, is_mask, require_room
+from lcd.pipelines.jobs.train import build_agent, build_environment, stages_of
+from lcd.pipelines.launch.launchers import RUNS_AT_ONCE
+
+FOLDER = "rollouts"
+PROBED_STEPS = 8
+
+
+def store_size(run_config: dict[str, Any]) -> StoreSize | None:
+    """What a run keeps of a phase, by its config and by what its task shows; None if its agent is not PPG."""
+    kind = agents.resolve(run_config["agent"]["name"])
+    if not (isinstance(kind, type) and issubclass(kind, PPG)):
+        return None
+    env = spaces_for(kind, build_environment(run_config, stages_of(run_config)[0], "train", copies=1))
+    try:
+        agent = build_agent(run_config, env)
+        inputs = torch.stack([agent.see(observations)[1] for observations in _seen(env)], dim=1)
+    finally:
+        env.close()
+    return agent.store_size(tuple(inputs.shape[3:]), inputs.element_size(), is_mask(inputs) is not None)
+
+
+def _seen(env: VectorEnv) -> Iterable[Any]:
+    """The first observations of a population under random actions."""
+    stepper = Stepper(env)
+    yield stepper.reset()
+    env.action_space.seed(0)
+    for _ in range(PROBED_STEPS):
+        yield stepper.step(env.action_space.sample()).observations
+
+
+def told(run_configs: Iterable[dict[str, Any]], together: int) -> str | None:
+    """The sentence about the greatest of some runs' stores, of which some are trained together; None without one."""
+    shared = ("view", "frontend", "agent", "seeds")
+    alike = {str([run_config[key] for key in shared]): run_config for run_config in run_configs}
+    sizes = [size for run_config in alike.values() if (size := store_size(run_config)) is not None]
+    return replace(max(sizes, key=lambda size: size.bytes), runs=together).sentence() if sizes else None
+
+
+def prepare(agent: LightningModule, run_config: dict[str, Any], checkpoint: Path, anew: bool) -> None:
+    """Say where a run's rollouts go before it is trained; each of its processes has its own."""
+    if not isinstance(agent, PPG):
+        return
+    world = agent.ranks.world
+    folder = checkpoint.parent / FOLDER / f"rank-{agent.ranks.rank}"
+    runs = int(os.environ.get(RUNS_AT_ONCE, "1")) * world
+    size = store_size(run_config)
+    size = replace(size, copies=size.copies // world, runs=runs)
+    if anew:
+        shutil.rmtree(folder, ignore_errors=True)
+        if size.spilled:
+            require_room(folder, size.bytes)
+    agent.store = RolloutStore(folder, size.spilled)
+
+
+def clear(checkpoint: Path) -> None:
+    """Delete the rollouts of a run that is over."""
+    shutil.rmtree(checkpoint.parent / FOLDER, ignore_errors=True)

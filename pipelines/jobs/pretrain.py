@@ -1,0 +1,206 @@
+"""`lcd pretrain`: film a benchmark's tasks, and pretrain a front-end on the videos."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from lcd.config.schemas import PretrainConfig
+from lcd.envs.benchmarks import Benchmark, get_benchmark
+from lcd.envs.errors import InputError
+from lcd.files import outputs
+from lcd.files.atomic import remove_unfinished
+from lcd.frontends.flow.config import FlowConfig
+from lcd.frontends.flow.loss import LossConfig
+from lcd.pipelines.jobs import objectness, policies, videos
+from lcd.pipelines.jobs.pretraining import WEIGHTS_FILE
+from lcd.pipelines.study import needs
+from lcd.pipelines.study.diagnose import check_trainable, opening, train_missing
+from lcd.pipelines.study.parts import known
+from lcd.pipelines.study.sources import with_source
+from lcd.pipelines.study.store import QUEUED, Run, Study, canonical, run_id
+from lcd.report import seeing
+
+PRETRAIN = "lcd.pipelines.jobs.pretraining:pretrain_run"
+PRODUCT = "pretraining"
+FLOW = "flow"
+ID_LENGTH = 12
+ELSEWHERE = ("weights", "rgb", "seed", "keep", "memory_gb", "precision")
+"""Knobs of the front-end that say how it is used, not what it is."""
+
+
+def run(cfg: PretrainConfig) -> int:
+    """Film what is not filmed yet, pretrain, and say where the front-end's file is; returns the exit code."""
+    console = Console()
+    benchmark = get_benchmark(cfg.benchmark.name)
+    tasks = tasks_of(cfg, benchmark)
+    players = {} if cfg.policy == policies.RANDOM else policies.trained_runs(cfg.policy, tasks, cfg.view)
+    run_config = run_config_from(cfg, tasks, players)
+    check_trainable(cfg, [])
+    study = Study(cfg.out or default_out(run_config), create=True)
+    with study.lock():
+        (made,) = study.ask({"pretrain": run_config}, [run_config])
+        console.print(opening(study, [made]), highlight=False, soft_wrap=True, markup=False)
+        if made.done and not (made.path / WEIGHTS_FILE).is_file():
+            made.update(state=QUEUED)
+        if not made.done:
+            film(study, benchmark, run_config, players, console)
+            if not train_missing(cfg, study, [made], console, train=PRETRAIN):
+                return 1
+        remove_unfinished(made.path)
+        publish(made, console)
+    return 0
+
+
+def tasks_of(cfg: PretrainConfig, benchmark: Benchmark) -> list[str]:
+    """The tasks that are filmed."""
+    known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
+    tasks = list(getattr(benchmark, "moving_tasks", benchmark.tasks)) if cfg.tasks is None else cfg.tasks
+    known("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
+    return tasks
+
+
+def run_config_from(cfg: PretrainConfig, tasks: list[str], players: Mapping[str, Run]) -> dict[str, Any]:
+    """The run config of a pretraining: what its id is the hash of."""
+    asked, filmed = cfg.pretraining, asdict(cfg.pretraining.videos)
+    if asked.learning_rate <= 0:
+        raise InputError(f"pretraining.learning_rate={asked.learning_rate} must be a number above 0.")
+    if filmed["length"] <= filmed["gap"]:
+        raise InputError(
+            f"pretraining.videos.gap={filmed['gap']} must be less than pretraining.videos.length={filmed['length']}: "
+            "both frames of a pair are of one video."
+        )
+    needs.check_videos(asked.videos, len(tasks), asked.batch, asked.iterations)
+    of = {"benchmark": cfg.benchmark.name, "tasks": tasks, "view": cfg.view, "knobs": cfg.knobs, "seed": cfg.seed}
+    of |= filmed | {"policy": {task: _player(run) for task, run in players.items()} or policies.RANDOM}
+    # Which frames make a pair, and how many copies are filmed at once, are no part of what is asked for twice.
+    folder = hashlib.sha256(canonical(of).encode()).hexdigest()[:ID_LENGTH]
+    made = {
+        "benchmark": cfg.benchmark.name,
+        "task": f"videos of {cfg.benchmark.name}",
+        "knobs": {},
+        "view": cfg.view,
+        "frontend": {"name": FLOW} | sizes_of(cfg),
+        "reward_p": 1.0,
+        "shaping": "none",
+        "agent": {
+            "name": "pretraining",
+            "batch": asked.batch,
+            "learning_rate": asked.learning_rate,
+            "loss": asdict(LossConfig(**asdict(asked.loss))),
+        },
+        "seeds": [cfg.seed],
+        "steps": asked.iterations,
+        "evaluation": {"every": asked.every},
+        "videos": of | {"folder": folder},
+    }
+    return with_source(made)
+
+
+def sizes_of(cfg: PretrainConfig) -> dict[str, Any]:
+    """The networks' sizes: those of `frontend.…`, else those of the settings, else the paper's."""
+    given = dict(cfg.frontend)
+    if (name := given.pop("name")) != FLOW:
+        raise InputError(f"frontend={name} cannot be pretrained: give frontend={FLOW}.")
+    if given.get("weights") is not None:
+        raise InputError(f"frontend.weights={given['weights']}: pretraining makes a file of weights and takes none.")
+    sizes = {key: value for key, value in given.items() if key not in ELSEWHERE}
+    chosen = asdict(cfg.pretraining.sizes) | {key: value for key, value in sizes.items() if value is not None}
+    return asdict(FlowConfig.from_dict(chosen))
+
+
+def _player(run: Run) -> str:
+    """A trained policy by its run and the content of its checkpoint."""
+    try:
+        content = (run.path / "checkpoints" / "last.ckpt").read_bytes()
+    except OSError:
+        raise InputError(f"policy: the run {run.path} has no checkpoint: train it first.") from None
+    return f"{run.path.name}-{hashlib.sha256(content).hexdigest()[:ID_LENGTH]}"
+
+
+def film(
+    study: Study, benchmark: Benchmark, run_config: dict[str, Any], players: Mapping[str, Run], console: Console
+) -> None:
+    """Record the videos that are not on the disk yet, with progress."""
+    asked = run_config["videos"]
+
+    def policy_for(task: str, env: Any) -> policies.Policy:
+        if task in players:
+            return policies.load_policy(players[task], env, asked["seed"])
+        return policies.RandomPolicy(env, asked["seed"])
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bars: dict[str, Any] = {}
+
+        def watch(what: str, done: int, count: int) -> None:
+            if what not in bars:
+                bars[what] = progress.add_task(f"filming {what}", total=count)
+            progress.update(bars[what], completed=done)
+
+        place = study.path / "videos" / asked["folder"]
+        found = videos.film(place, benchmark, asked["tasks"], asked, policy_for, watch)
+    count = sum(len(file) for files in found.values() for file in files.values())
+    size = sum(file.index.bytes for files in found.values() for file in files.values())
+    frames = sum(sum(file.index.lengths) for files in found.values() for file in files.values())
+    told = f"{count:,} videos of {len(asked['tasks'])} tasks, {frames:,} frames, {size / 1e6:,.1f} MB: {place}"
+    console.print(told, highlight=False, soft_wrap=True, markup=False)
+
+
+def default_out(run_config: Mapping[str, Any]) -> Path:
+    """A folder that the same request always gets."""
+    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in run_config["benchmark"])
+    return Path("studies") / f"pretrain-flow-{plain}-{run_id(run_config)[:6]}"
+
+
+def publish(made: Run, console: Console) -> None:
+    """Print what a pretraining learned and where its files are, and write its page."""
+    losses = _losses(made)
+    console.print(_summary(losses), highlight=False)
+    path = made.path / objectness.KEPT
+    measured = pd.read_csv(path) if path.is_file() else pd.DataFrame()
+    if len(measured):
+        last = measured[measured.step == measured.step.max()]
+        console.print(objectness.shown(last))
+        console.print(*seeing.verdict(last), sep="\n", highlight=False)
+    sheets = sorted((made.path / "pictures").glob("step-*.png"))[-1:]
+    pictures = {f"Frame, next frame, flow, warped frame and maps: {sheet.stem}": sheet.read_bytes() for sheet in sheets}
+    asked = made.config
+    facts = {
+        "tasks": ", ".join(asked["videos"]["tasks"]),
+        "videos a task": f"{asked['videos']['count']:,}",
+        "policy": asked["videos"]["policy"] if isinstance(asked["videos"]["policy"], str) else "trained agents",
+        "batches": f"{asked['steps']:,} of {asked['agent']['batch']}",
+        "learning rate": f"{asked['agent']['learning_rate']:g}",
+        "run": made.path.name,
+    }
+    with outputs.drafted(made.path, PRODUCT) as draft:
+        page = seeing.write_seeing(draft, asked["benchmark"], measured, losses, pictures, facts).name
+    places = {"report": made.path / page, "pictures": made.path / "pictures", "curve": made.path / "curve.csv"}
+    for name, place in (places | {"front-end": made.path / WEIGHTS_FILE}).items():
+        console.print(f"{name:<10} {place}", highlight=False, soft_wrap=True, markup=False)
+    console.print(f"Use it: frontend=flow frontend.weights={made.path / WEIGHTS_FILE}", highlight=False, soft_wrap=True)
+
+
+def _losses(made: Run) -> pd.DataFrame:
+    """The last held-out loss of each task, beside that of frames left as they are."""
+    curve = pd.read_csv(made.path / "curve.csv")
+    last = curve[curve.split == "eval"].groupby("task", sort=False).tail(1)
+    return last[["task", "static_loss", "loss", "speed", "outside"]].reset_index(drop=True)
+
+
+def _summary(losses: pd.DataFrame) -> Table:
+    table = Table("task", "loss of not moving", "loss", "explained", "flow, pixels", "flow out of frame", box=None)
+    for row in losses.itertuples(index=False):
+        explained = 1 - row.loss / row.static_loss if row.static_loss > 0 else float("nan")
+        numbers = (f"{row.static_loss:.3g}", f"{row.loss:.3g}", f"{explained:.0%}", f"{row.speed:.2g}")
+        table.add_row(str(row.task), *numbers, f"{row.outside:.1%}")
+    return table

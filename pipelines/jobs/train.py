@@ -1,0 +1,405 @@
+"""Training one run: all seeds of one condition, from its configuration to its held-out curve."""
+
+import logging
+import math
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import VectorEnv
+from lightning.pytorch import LightningModule, Trainer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lcd.agents import agents, validate
+from lcd.agents.curriculum import CurriculumRollouts, Stage
+from lcd.agents.evaluate import Evaluator, EveryTask
+from lcd.agents.frozen import freeze
+from lcd.agents.learner import Learner, spaces_for
+from lcd.agents.ranks import ALONE, Ranks
+from lcd.agents.rollout import Rollouts, loader
+from lcd.config.schemas import TrainConfig
+from lcd.curves.table import COLUMNS, PHASE
+from lcd.envs.benchmarks import get_benchmark, reward_range
+from lcd.envs.errors import InputError
+from lcd.envs.hardness.benchmark import quiet
+from lcd.envs.population import make_population
+from lcd.files.atomic import make_folder
+from lcd.frontends import record
+from lcd.pipelines.jobs.checkpoint import AtomicCheckpoints, drop_without_curve, kept_curve, reached_step
+from lcd.pipelines.jobs.learn import learn_run
+from lcd.pipelines.jobs.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, count, node_rank, together
+from lcd.pipelines.jobs.record import CurveFile, Recorder
+from lcd.pipelines.launch.launchers import Call, launch
+from lcd.pipelines.publish.track import open_tracker
+from lcd.pipelines.study import determinism, dry_run
+from lcd.pipelines.study.diagnose import check_trainable, device_of, opening, train_missing
+from lcd.pipelines.study.progress import label
+from lcd.pipelines.study.runs import agent_of, check_share, run_config_from
+from lcd.pipelines.study.store import (
+    RUNNING,
+    Run,
+    Study,
+    finish,
+    frontend_name,
+    missing,
+    read_status,
+    run_id,
+    task_name,
+    update_status,
+)
+from lcd.process import signals
+from lcd.statistics.intervals import iqm
+
+
+def run(cfg: TrainConfig) -> int:
+    """`lcd train`: one run, in a study of its own unless `out` names another; returns the exit code."""
+    console = Console()
+    run_config = run_config_from(cfg)
+    check_trainable(cfg, [run_config])
+    if cfg.num_nodes > 1 and node_rank() > 0:
+        return _join_in(cfg, run_config, console)
+    if cfg.dry_run:
+        return dry_run.tell([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
+    determinism.refuse_chance(missing(cfg.out or default_out(run_config), [run_config]))
+    study = Study(cfg.out or default_out(run_config), create=True)
+    with study.lock():
+        (made,) = study.ask({"train": run_config}, [run_config])
+        console.print(opening(study, [made]), highlight=False, soft_wrap=True, markup=False)
+        if not made.done and not train_missing(cfg, study, [made], console):
+            return 1
+    console.print(_summary(run_config, made.path), highlight=False)
+    for name, file in {"curve": "curve.csv", "checkpoint": "checkpoints/last.ckpt"}.items():
+        console.print(f"{name:<10} {made.path / file}", highlight=False, soft_wrap=True, markup=False)
+    return 0
+
+
+def _join_in(cfg: TrainConfig, run_config: dict[str, Any], console: Console) -> int:
+    """Train beside the first machine, whose the study is; returns the exit code."""
+    folder = Path(cfg.out or default_out(run_config)) / "runs" / run_id(run_config)
+    if Run(folder, run_config).done:
+        return 0
+    console.print(f"Training {folder} beside the first machine.", highlight=False, soft_wrap=True, markup=False)
+    call = Call((run_config, str(folder), {"name": "none"}, device_of(cfg)))
+    # While the first machine evaluates the others wait; it is the one that notices what hangs.
+    longest = int(PATIENCE.total_seconds())
+    deadlines = replace(cfg.deadlines, start=longest, heartbeat=longest)
+    knobs = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace, "deadlines": deadlines}
+    (outcome,) = launch("local", f"{__name__}:train_run", [call], workers=1, **knobs)
+    if outcome.stopped:
+        raise signals.Stopped
+    if outcome.error:
+        console.print(f"This machine's part failed: {outcome.error}", highlight=False, soft_wrap=True, markup=False)
+    return int(outcome.error is not None)
+
+
+def default_out(run_config: dict[str, Any]) -> Path:
+    """A folder that the same request always gets."""
+    task = "".join(c if c.isalnum() or c in "-_." else "-" for c in run_config["task"])
+    return Path("studies") / f"train-{task}-{run_id(run_config)[:6]}"
+
+
+def _summary(run_config: dict[str, Any], folder: Path) -> Table:
+    """The held-out return of each seed, and the seeds' interquartile mean, before and after training."""
+    curve = pd.read_csv(folder / "curve.csv")
+    held_out = curve[curve.split == "eval"]
+    table = Table(
+        "seed",
+        "first return",
+        "last return",
+        "random",
+        "best",
+        title=Text(label(run_config)),
+        title_justify="left",
+        box=None,
+    )
+    for task, of_task in held_out.groupby("task", sort=False):
+        seeds = of_task.groupby("seed", sort=False)
+        ends = np.stack([seeds.return_mean.first(), seeds.return_mean.last(), seeds.r_min.first(), seeds.r_max.first()])
+        names = [*map(str, seeds.groups), "IQM"]
+        for name, numbers in zip(names, [*ends.T, iqm(ends)], strict=True):
+            whose = f"{task}, {name}" if "curriculum" in run_config else name
+            table.add_row(whose, *(f"{x:.3g}" for x in numbers), style="bold" if name == "IQM" else None)
+    return table
+
+
+def train_run(run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str, Any], device: dict[str, Any]) -> None:
+    """Train one run to its end, from its checkpoint if it has one.
+
+    Args:
+        run_config: the condition, the protocol and the seeds: what the run's id is the hash of.
+        run_dir: the run's folder in its study.
+        tracker: the tracker's configuration.
+        device: Lightning's `accelerator`; `devices` (1) and `num_nodes` (1), which is how many processes train.
+    """
+    name, params = agent_of(run_config)
+    kind = agents.resolve(name)
+    check_share(name, params, device)
+    if isinstance(kind, type) and issubclass(kind, Learner):
+        _learn(run_config, Path(run_dir), kind, validate(name, params), tracker)
+        return
+    run = Run(run_dir, run_config)
+    drop_without_curve(run.path / "checkpoints" / "last.ckpt", run, count(device))
+    arguments = (run_config, run_dir, tracker, device)
+    with together(f"{__name__}:train_rank", arguments, device) as (ranks, place):
+        train_rank(*arguments, ranks, place)
+
+
+def train_rank(
+    run_config: dict[str, Any],
+    run_dir: str | Path,
+    tracker: dict[str, Any],
+    device: dict[str, Any],
+    ranks: Ranks = ALONE,
+    place: Place | None = None,
+) -> None:
+    """What each of the processes that train a run does: it collects with its share of the copies, and learns from all.
+
+    The first one alone evaluates and writes.
+    """
+    name, params = agent_of(run_config)
+    kind, copies = agents.resolve(name), validate(name, params).copies
+    training, held_out = _environments(run_config, copies // ranks.world, ranks.rank == 0)
+    training = [spaces_for(kind, env) for env in training]
+    held_out = {split: [spaces_for(kind, env) for env in envs] for split, envs in held_out.items()}
+    try:
+        agent = build_agent(run_config, training[0], ranks)
+        rollouts = build_rollouts(run_config, training, agent)
+        episodes = run_config["evaluation"]["episodes"]
+        evaluators = {
+            split: EveryTask([Evaluator(env, rollouts.seeds, episodes) for env in envs])
+            for split, envs in held_out.items()
+        }
+        _fit(run_config, Path(run_dir), agent, rollouts, evaluators, tracker, {**device, "place": place})
+    finally:
+        for env in (*training, *chain.from_iterable(held_out.values())):
+            env.close()
+
+
+def _learn(run_config: dict[str, Any], folder: Path, kind: type, config: Any, tracker: dict[str, Any]) -> None:
+    """Let an agent that trains itself do so, seed by seed."""
+    if "curriculum" in run_config:
+        name = run_config["agent"]["name"]
+        raise InputError(f"agent={name} learns one task: a curriculum needs agent=ppo or agent=recurrent_ppo.")
+
+    def environments(seeds: list[int]) -> tuple[VectorEnv, dict[str, VectorEnv]]:
+        training, held_out = _environments(run_config | {"seeds": seeds}, config.copies)
+        return training[0], {split: envs[0] for split, envs in held_out.items()}
+
+    learn_run(run_config, folder, kind, config, environments, _shared_columns(run_config), tracker)
+
+
+def stages_of(run_config: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a run trains, in order: `name` (what curves call it), `task`, `knobs` and `steps`; one, or a curriculum."""
+    if "curriculum" in run_config:
+        return run_config["curriculum"]
+    return [{"name": task_name(run_config), **{key: run_config[key] for key in ("task", "knobs", "steps")}}]
+
+
+def build_agent(run_config: dict[str, Any], env: VectorEnv, ranks: Ranks = ALONE) -> LightningModule:
+    """The agent of a run, its front-end and networks shaped by the environment's spaces; of several ranks, one's."""
+    name, params = agent_of(run_config)
+    actions = env.single_action_space
+    if not isinstance(actions, Discrete | Box):
+        raise InputError(
+            f"task={run_config['task']} has the action space {actions}: agent={name} needs a discrete one or a box."
+        )
+    config = validate(name, params)
+    frontend, shape = freeze(
+        record.build(run_config["frontend"]),
+        env.single_observation_space,
+        copies=env.num_envs,
+        # PPG keeps the rollouts of a whole phase.
+        steps=len(run_config["seeds"]) * config.copies * config.rollout * getattr(config, "phase", 1),
+        **record.use(run_config["frontend"]),
+    )
+    actions = int(actions.n) if isinstance(actions, Discrete) else actions
+    if ranks.world > 1:
+        config = replace(config, copies=config.copies // ranks.world)
+    agent = agents.resolve(name)(config, shape, actions, run_config["seeds"], frontend)
+    if ranks.world > 1:
+        agent.ranks = ranks
+    return agent
+
+
+def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], agent: LightningModule) -> Rollouts:
+    """The run's training data: as many rollouts as its steps, or each stage's, need."""
+    config, seeds = agent.config, run_config["seeds"]
+    how = {"length": config.rollout, "gamma": config.gamma, "normalise": config.normalise_rewards}
+    steps_each = config.copies * config.rollout * getattr(agent, "ranks", ALONE).world
+    stages = [
+        Stage(stage["name"], env, math.ceil(stage["steps"] / steps_each))
+        for stage, env in zip(stages_of(run_config), training, strict=True)
+    ]
+    if "curriculum" in run_config:
+        return CurriculumRollouts(stages, seeds, agent, **how)
+    return Rollouts(stages[0].env, seeds, agent, total=stages[0].rollouts, **how)
+
+
+def _environments(
+    run_config: dict[str, Any], copies: int, evaluates: bool = True
+) -> tuple[list[VectorEnv], dict[str, list[VectorEnv]]]:
+    """The training population of each stage (rewards thinned), and by their split those of each task held out."""
+    stages, evaluation = stages_of(run_config), run_config["evaluation"]
+    training = [build_environment(run_config, stage, "train", copies) for stage in stages]
+    if not evaluates:
+        return training, {}
+    tasks = list({stage["name"]: stage for stage in stages}.values())
+    splits = {"eval": tasks}
+    if evaluation.get("noise_free"):
+        still = [quiet(stage["task"], stage["knobs"]) for stage in tasks]
+        splits["noise_free"] = [{"task": task, "knobs": knobs} for task, knobs in still]
+    held_out = {
+        split: [build_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
+        for split, of_split in splits.items()
+    }
+    return training, held_out
+
+
+def build_environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:
+    """The population of one task: with rewards thinned to train in, or held out with rewards as they are."""
+    knobs = dict(stage["knobs"])
+    # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
+    if split == "train" and run_config["shaping"] != "none":
+        knobs["shaping"] = run_config["shaping"]
+    return make_population(
+        get_benchmark(run_config["benchmark"]),
+        stage["task"],
+        seeds=run_config["seeds"],
+        copies=copies,
+        view=run_config["view"],
+        split=split,
+        reward_p=run_config["reward_p"],
+        **knobs,
+    )
+
+
+def _fit(
+    run_config: dict[str, Any],
+    folder: Path,
+    agent: LightningModule,
+    rollouts: Rollouts,
+    evaluators: dict[str, EveryTask],
+    tracker: dict[str, Any],
+    device: dict[str, Any],
+) -> None:
+    """Train from where the checkpoint stands, recording as it goes."""
+    from lcd.pipelines.jobs import phases
+
+    checkpoint = folder / "checkpoints" / "last.ckpt"
+    make_folder(checkpoint.parent)
+    reached = reached_step(checkpoint, rollouts.ranks.world)
+    phases.prepare(agent, run_config, checkpoint, anew=reached is None)
+    if rollouts.ranks.rank > 0:
+        _follow(run_config, agent, rollouts, checkpoint, reached, device)
+        return
+    curve = CurveFile(folder / "curve.csv", (*COLUMNS, PHASE) if "curriculum" in run_config else COLUMNS)
+    earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
+    update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
+    tracked = open_tracker(tracker, folder, run_config, read_status(folder))
+    tracked.log_rows(earlier)
+    recorder = Recorder(
+        rollouts,
+        evaluators,
+        run_config["evaluation"]["every"],
+        _shared_columns(run_config),
+        curve,
+        checkpoint,
+        report=lambda **progress: update_status(folder, **progress),
+        mirror=tracked.log_rows,
+    )
+    _train(agent, rollouts, recorder, tracked.logger, reached, device)
+    phases.clear(checkpoint)
+    tracked.finish({"steps": rollouts.steps, "wall_s": read_status(folder)["wall_s"]})
+    finish(folder, step=rollouts.steps)
+
+
+def _follow(
+    run_config: dict[str, Any],
+    agent: LightningModule,
+    rollouts: Rollouts,
+    checkpoint: Path,
+    reached: int | None,
+    device: dict[str, Any],
+) -> None:
+    """Train beside the first rank, which writes everything."""
+    every = run_config["evaluation"]["every"]
+    recorder = Recorder(rollouts, {}, every, [], CurveFile(Path(os.devnull)), checkpoint, dict, lambda rows: None)
+    _train(agent, rollouts, recorder, False, reached, device)
+
+
+def _train(
+    agent: LightningModule,
+    rollouts: Rollouts,
+    recorder: Recorder,
+    tracked: Any,
+    reached: int | None,
+    device: dict[str, Any],
+) -> None:
+    """Train what the checkpoint leaves to be trained; who is told to stop does so at the end of an iteration."""
+    if reached is not None and reached >= rollouts.steps:
+        return
+    precision = getattr(agent.config, "precision", "32-true")
+    trainer = _trainer(tracked, recorder, device["accelerator"], device.get("place"), precision)
+    resumed = None if reached is None else recorder.checkpoint
+    with signals.patiently():
+        trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)
+
+
+def _trainer(logger: Any, recorder: Recorder, accelerator: str, place: Place | None, precision: str) -> Trainer:
+    # Lightning's advice is for users of Lightning: about workers, eval mode and its own services.
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning.pytorch")
+    # Lightning must not ask the cluster who this process is: launchers start runs as they see fit.
+    plugins: list[Any] = [AtomicCheckpoints(), RankEnvironment(None)]
+    where: dict[str, Any] = {"accelerator": accelerator, "devices": 1}
+    if place is not None:
+        accelerator = "cuda" if place.cuda else "cpu"
+        where = {"accelerator": accelerator, "devices": place.world // place.nodes, "num_nodes": place.nodes}
+        where["strategy"] = RankStrategy(recorder.ranks, place)
+        plugins.pop()
+    return Trainer(
+        max_epochs=1,
+        logger=logger,
+        callbacks=[recorder],
+        plugins=plugins,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        use_distributed_sampler=False,
+        precision=precision,
+        **where,
+    )
+
+
+def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
+    """The columns that all rows of a task and seed share, in the order of the tasks, then of the seeds."""
+    benchmark = get_benchmark(run_config["benchmark"])
+    shared = {
+        "benchmark": benchmark.name,
+        "view": run_config["view"],
+        "frontend": frontend_name(run_config),
+        "reward_p": run_config["reward_p"],
+        "shaping": run_config["shaping"],
+        "agent": run_config["agent"]["name"],
+    }
+    rows = []
+    for name, stage in {stage["name"]: stage for stage in stages_of(run_config)}.items():
+        for seed in run_config["seeds"]:
+            r_min, r_max = reward_range(benchmark, stage["task"], seed, stage["knobs"])
+            rows.append({**shared, "task": name, "seed": seed, "r_min": r_min, "r_max": r_max})
+    return rows
+
+
+def _agent(run_config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The agent's name and its hyper-parameters."""
+    params = dict(run_config["agent"])
+    return params.pop("name"), params

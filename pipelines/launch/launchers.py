@@ -1,0 +1,94 @@
+"""Launchers: each takes a list of calls and a function, and says how every call ended."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lcd.envs.registry import Registry
+
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
+
+RUNS_AT_ONCE = "LCD_RUNS_AT_ONCE"
+"""The environment variable that tells a worker how many runs share its machine's memory."""
+
+launchers = Registry("launcher", "lcd.launchers")
+launchers.add("local", "lcd.pipelines.launch.local:launch")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the launched function.
+
+    arguments: what it is called with; everything is pickled.
+    log: the file that takes what the call prints; None drops it.
+    """
+
+    arguments: tuple[Any, ...]
+    log: Path | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call ended: `error` is None when it ended well, else one line; `stopped` says that it may be continued."""
+
+    call: Call
+    error: str | None = None
+    stopped: bool = False
+
+
+def launch(
+    name: str,
+    function: str,
+    calls: Sequence[Call],
+    watch: Callable[[], None] = lambda: None,
+    **knobs: Any,
+) -> list[Outcome]:
+    """Make all calls; one that fails does not stop the others.
+
+    name: a registered launcher.
+    function: `module:function`, imported where the calls are made.
+    watch: called a few times a second by the launching process, to show progress.
+    knobs: the launcher's own settings (local: workers, threads, grace, processes, deadlines).
+    Returns the outcomes in the order of `calls`.
+    """
+    return launchers.resolve(name)(function, calls, watch=watch, **knobs)
+
+
+def usable_cores() -> int:
+    """The cores that this process may use, by its affinity and by its control group's quota."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, min(cores, int(quota) // int(period)))
+    except (OSError, ValueError):
+        return cores
+
+
+def at_once(workers: int | str, threads: int, calls: int) -> int:
+    """How many of so many calls a machine makes at the same time; `auto` is one a usable core."""
+    if workers == "auto":
+        workers = max(1, usable_cores() // threads)
+    return max(1, min(int(workers), calls))
+
+
+def keep_freed_memory() -> bool:
+    """Make glibc keep large freed blocks; mapping them anew takes half of a small CNN's training time on a CPU.
+
+    Returns whether the allocator is glibc's and took the setting.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        gigabyte = 1 << 30
+        settings = ((M_MMAP_THRESHOLD, gigabyte), (M_TRIM_THRESHOLD, gigabyte), (M_TOP_PAD, 64 << 20))
+        taken = [libc.mallopt(key, value) for key, value in settings]
+        return taken == [1] * len(settings)
+    except (OSError, AttributeError):
+        return False

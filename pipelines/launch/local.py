@@ -1,0 +1,269 @@
+"""The local launcher: long-lived worker processes that share one queue of calls.
+
+A worker is a fresh interpreter with its own process group: Ctrl-C reaches only the launching process, which stops the
+workers. Each worker holds the end of a pipe whose other end only the launching process has: when that dies, by
+whatever, the pipe closes and the worker ends at once.
+
+A worker tells of its progress (`lcd.process.deadlines`): one that makes none for too long is ended, and its call has
+failed. It is first asked where it stands, which it writes into the call's log even if it is in code that never returns.
+
+A launching process that is told to stop by a signal (`lcd.process.signals`) tells its workers, which have some time to
+finish what they are at and to keep it; Ctrl-C gives them less. A worker that is told so by anybody else ends with
+`CONTINUE_ME`: its call is stopped, which is no error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+from queue import SimpleQueue
+
+from lcd.config.schemas import DeadlinesConfig
+from lcd.envs.registry import named, naming
+from lcd.pipelines.launch.launchers import RUNS_AT_ONCE, Call, Outcome, at_once, keep_freed_memory
+from lcd.pipelines.study.runs import describe, resolve
+from lcd.process import signals
+from lcd.process.deadlines import Patience, beats, put_in_force
+from lcd.process.signals import CONTINUE_ME, Stopped
+
+POLL_S = 0.25
+GRACE_S = 5.0
+"""Seconds that workers have after Ctrl-C, or when another part of the launching process fails."""
+BEAT_S = 0.5
+"""How often a worker tells of its progress, if there is any."""
+LAST_WORDS_S = 1.0
+"""Seconds that a worker which has hung is given to write down where it stands."""
+BEAT = True
+"""What a worker sends for progress; its calls end in None or in a text."""
+WHERE = signal.SIGUSR2
+"""Asks a worker where it stands."""
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def launch(
+    function: str,
+    calls: Sequence[Call],
+    *,
+    watch: Callable[[], None],
+    workers: int | str = "auto",
+    threads: int = 1,
+    grace: float = 60.0,
+    processes: int = 1,
+    deadlines: DeadlinesConfig | None = None,
+) -> list[Outcome]:
+    """Make the calls on this machine, in their order, as many at a time as there are workers.
+
+    grace: seconds that workers have to finish an iteration and keep it when this process is told to stop by a signal.
+    processes: those that one call starts, this one included; each has its threads.
+    deadlines: how long calls may go without progress; None: as long as usual.
+    """
+    deadlines = deadlines or DeadlinesConfig()
+    workers = at_once(workers, threads * processes, len(calls))
+    queue = deque(enumerate(calls))
+    outcomes: dict[int, Outcome] = {}
+    crew: list[_Worker] = []
+    try:
+        while len(outcomes) < len(calls):
+            crew = [worker for worker in crew if worker.alive]
+            while queue and len(crew) < min(workers, len(calls) - len(outcomes)):
+                crew.append(_Worker(function, threads, workers, deadlines))
+            for worker in crew:
+                if worker.index is None and queue:
+                    worker.give(*queue.popleft())
+            for worker in _heard(crew):
+                index, call = worker.index, worker.call
+                error = worker.take()
+                if worker.index is None:
+                    outcomes[index] = Outcome(call, error, stopped=worker.stopped)
+            watch()
+    except Stopped:
+        _stop(crew, grace)
+        raise
+    finally:
+        _stop(crew)
+    return [outcomes[index] for index in range(len(calls))]
+
+
+def _heard(crew: list[_Worker]) -> list[_Worker]:
+    """The workers that say something, and those of which nothing was heard for too long."""
+    busy = {worker.pipe: worker for worker in crew if worker.index is not None}
+    speaking = wait(list(busy), timeout=POLL_S)
+    return [worker for pipe, worker in busy.items() if pipe in speaking or worker.patience.is_over()]
+
+
+class _Worker:
+    """The launching process's side of one worker process."""
+
+    def __init__(self, function: str, threads: int, together: int, deadlines: DeadlinesConfig) -> None:
+        self.pipe, far_end = Pipe()
+        self.deadlines, self.deadline, self.patience = deadlines, "start", Patience(deadlines.start)
+        self.index: int | None = None
+        self.call: Call | None = None
+        self.alive, self.stopped = True, False
+        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | {RUNS_AT_ONCE: str(together)}
+        self.process = subprocess.Popen(
+            # -P: whatever lies in the working directory must not stand for a module of ours or of Python's.
+            [sys.executable, "-P", "-c", f"from lcd.pipelines.launch.local import work; work({far_end.fileno()})"],
+            pass_fds=[far_end.fileno()],
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            process_group=0,
+        )
+        far_end.close()
+        self.pipe.send((sys.path, function, deadlines, named()))
+
+    def give(self, index: int, call: Call) -> None:
+        self.index, self.call = index, call
+        self.deadline, self.patience = "start", Patience(self.deadlines.start)
+        # A worker that died before its first call is noticed, like any other, when its result is taken.
+        with contextlib.suppress(BrokenPipeError):
+            self.pipe.send(call)
+
+    def take(self) -> str | bool | None:
+        """What the worker says: that it makes progress; or the result of its call, None or an error, which ends that.
+
+        A worker that failed is not used again.
+        """
+        try:
+            error = self.pipe.recv() if self.pipe.poll() else self._given_up()
+            if error is BEAT:
+                self.deadline, self.patience = "heartbeat", Patience(self.deadlines.heartbeat)
+                return BEAT
+        except (EOFError, ConnectionResetError):
+            code = self.process.wait()
+            self.stopped = code == CONTINUE_ME
+            how = f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
+            memory = ", perhaps for want of memory" if code == -signal.SIGKILL else ""
+            error = None if self.stopped else f"the worker process died with {how}{memory}"
+        self.index = self.call = None
+        if error is not None or self.stopped:
+            self.alive = False
+            _stop([self])
+        return error
+
+    def _given_up(self) -> str:
+        """End a worker that has hung, after it has written down where; why its call has failed."""
+        self.process.send_signal(WHERE)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(LAST_WORDS_S)
+        self.signal(signal.SIGKILL)
+        what = "of a first step" if self.deadline == "start" else "of another step or update"
+        return (
+            f"deadlines.{self.deadline}={self.patience.seconds} has passed without a sign {what}: mend what hangs (the "
+            "end of the log says where it stood), or give more seconds"
+        )
+
+    def signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+
+def _stop(crew: list[_Worker], grace: float | None = None) -> None:
+    """End workers: idle ones by closing their pipe, busy ones by SIGTERM, stubborn ones by SIGKILL."""
+    for worker in crew:
+        if worker.index is None:
+            worker.pipe.close()
+        elif worker.process.poll() is None:
+            worker.process.terminate()
+    end = time.monotonic() + (GRACE_S if grace is None else grace)
+    try:
+        for worker in crew:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.process.wait(max(0.0, end - time.monotonic()))
+    finally:
+        for worker in crew:
+            if worker.process.poll() is None:
+                worker.signal(signal.SIGKILL)
+                worker.process.wait()
+            worker.pipe.close()
+
+
+def work(descriptor: int) -> None:
+    """A worker's life: take calls until the launching process closes the pipe or dies."""
+    signals.listen()
+    faulthandler.register(WHERE, all_threads=True)
+    pipe = Connection(descriptor)
+    sys.path[:], function, agreed, names = pipe.recv()
+    put_in_force(agreed)
+    keep_freed_memory()
+    busy = threading.Event()
+    calls: SimpleQueue[Call | None] = SimpleQueue()
+    threading.Thread(target=_receive, args=(pipe, calls, busy), daemon=True).start()
+    speaking = threading.Lock()
+    threading.Thread(target=_tell_beats, args=(pipe, speaking, busy), daemon=True).start()
+    try:
+        with naming(names):
+            while (call := calls.get()) is not None:
+                with _printing_to(call.log):
+                    error = _attempt(function, call)
+                with speaking:
+                    busy.clear()
+                    pipe.send(error)
+    except (Stopped, BrokenPipeError):
+        sys.exit(CONTINUE_ME)
+
+
+def _tell_beats(pipe: Connection, speaking: threading.Lock, busy: threading.Event) -> None:
+    """Tell the launching process of progress, now and then and only where there is some."""
+    told = 0
+    while busy.wait():
+        time.sleep(BEAT_S)
+        with speaking, contextlib.suppress(OSError):
+            if busy.is_set() and beats() > told:
+                told = beats()
+                pipe.send(BEAT)
+
+
+def _receive(pipe: Connection, calls: SimpleQueue[Call | None], busy: threading.Event) -> None:
+    while True:
+        try:
+            call = pipe.recv()
+        except (EOFError, OSError):
+            break
+        busy.set()
+        calls.put(call)
+    if busy.is_set():
+        # The launching process is dead: nobody wants this call's result, and another process may start it anew.
+        os._exit(1)
+    calls.put(None)
+
+
+def _attempt(function: str, call: Call) -> str | None:
+    try:
+        resolve(function)(*call.arguments)
+    except Exception as error:
+        # The disk on which the log lies may be full.
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+        return describe(error)
+    return None
+
+
+@contextlib.contextmanager
+def _printing_to(path: Path | None) -> Iterator[None]:
+    """Send what the call prints, native code included, to a file instead of the terminal."""
+    try:
+        target = os.open(path or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    except OSError:
+        # What is wrong with the disk is told by the call itself, which writes there, too.
+        target = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for stream in (1, 2):
+            os.dup2(target, stream)
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):
+                stream.flush()
+        os.close(target)

@@ -1,0 +1,53 @@
+"""`lcd report A B`: two studies, or files of curves, beside each other."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from lcd.config.schemas import ReportConfig
+from lcd.files import outputs
+from lcd.pipelines.study import store
+
+PRODUCT = "comparison"
+
+
+def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, formats: list[str]) -> int:
+    """Write the comparison as a page and as tables, print what it says; returns the exit code."""
+    from lcd.analyses.against import against
+    from lcd.curves.ranges import ranges_from
+    from lcd.pipelines.study.quarantine import read_finished
+    from lcd.report.comparison import write_comparison
+    from lcd.report.tables import save_tables
+    from lcd.scores.diagnosis import diagnose_curves
+
+    names = _names(source, other)
+    folder = _folder(cfg, source, names)
+    outputs.check(folder, PRODUCT, inputs=[source, other])
+    studies = [store.Study(path) if (path / "study.yaml").is_file() else None for path in (source, other)]
+    both = [read_finished(path, study) for path, study in zip((source, other), studies, strict=True)]
+    for finished in both:
+        finished.tell(console)
+    ranges = ranges_from(cfg.ranges, {task for finished in both for task in finished.curves["task"]})
+    first, second = (diagnose_curves(finished.curves, ranges, definition=cfg.definition) for finished in both)
+    found = against(first, second, names)
+    with outputs.drafted(folder, PRODUCT, [source, other]) as draft:
+        save_tables(draft / "tables", first, [found], formats)
+        page = write_comparison(draft, found, names).name
+    for sentence in found.says:
+        console.print(sentence, highlight=False, soft_wrap=True, markup=False)
+    for name, path in (("comparison", folder / page), ("tables", folder / "tables")):
+        console.print(f"{name:<10} {path}", highlight=False, soft_wrap=True, markup=False)
+    return 0
+
+
+def _names(source: Path, other: Path) -> tuple[str, str]:
+    """What the two are called: their own names, or whole paths where these are the same."""
+    names = source.resolve().name, other.resolve().name
+    return names if names[0] != names[1] else (str(source), str(other))
+
+
+def _folder(cfg: ReportConfig, source: Path, names: tuple[str, str]) -> Path:
+    if cfg.out is not None:
+        return Path(cfg.out).expanduser()
+    plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in f"against-{names[1]}")
+    return source / plain if source.is_dir() else source.with_name(f"{source.stem}-{plain}")

@@ -1,0 +1,85 @@
+"""What tasks look like under each view: taken when a study is made, kept in its folder for the report."""
+
+import io
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lcd.config.schemas import VIEWS, BenchmarkConfig, TaskConfig, ViewConfig
+from lcd.files.atomic import write_atomic
+from lcd.pipelines.study.store import Study, task_name
+
+FOLDER = "views"
+MOMENT = 12
+"""Steps of random actions before the picture, so that something has happened."""
+MOST_BYTES = 400_000
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def take_pictures(study: Study, run_configs: Iterable[Mapping[str, Any]]) -> None:
+    """Picture the tasks of runs under the views they are trained with, those that are not pictured yet.
+
+    A picture that cannot be taken is left out: nothing depends on it.
+    """
+    wanted: dict[str, tuple[Mapping[str, Any], set[str]]] = {}
+    for config in run_configs:
+        wanted.setdefault(task_name(config), (config, set()))[1].add(config["view"])
+    for name, (config, views) in wanted.items():
+        places = {view: _place(study, name, view) for view in sorted(views & set(VIEWS))}
+        if places and not all(path.is_file() for path in places.values()):
+            try:
+                shown = _shown(config, list(places))
+            except Exception:  # a stranger's environment may fail in any way
+                continue
+            for view, image in shown.items():
+                if not places[view].exists():
+                    places[view].parent.mkdir(parents=True, exist_ok=True)
+                    write_atomic(places[view], _png(image))
+
+
+def read_pictures(study: Study) -> dict[str, dict[str, bytes]]:
+    """Task to view to the content of a PNG file, as far as the study has them."""
+    found: dict[str, dict[str, bytes]] = {}
+    for run in study.runs():
+        name = task_name(run.config)
+        for view in VIEWS:
+            path = _place(study, name, view)
+            if view not in found.get(name, {}) and path.is_file() and path.stat().st_size <= MOST_BYTES:
+                content = path.read_bytes()
+                if content.startswith(PNG):
+                    found.setdefault(name, {})[view] = content
+    return found
+
+
+def _place(study: Study, task: str, view: str) -> Path:
+    plain = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in task)
+    return study.path / FOLDER / plain[:120] / f"{view}.png"
+
+
+def _shown(config: Mapping[str, Any], views: list[str]) -> dict[str, np.ndarray]:
+    """One moment of a task under each view; masks with labels in a colour for each."""
+    from lcd.envs.benchmarks import get_benchmark
+    from lcd.pipelines.publish.sheets import labelled_moment
+    from lcd.pipelines.publish.view import frames
+
+    benchmark = get_benchmark(config["benchmark"])
+    cfg = ViewConfig(
+        benchmark=BenchmarkConfig(name=config["benchmark"]),
+        task=TaskConfig(name=config["task"], knobs=dict(config["knobs"])),
+        steps=MOMENT,
+        levels=1,
+        frames=4 * MOMENT,
+    )
+    if hasattr(benchmark, "make_pairs"):
+        return labelled_moment(benchmark, cfg, views)
+    return {view: frames(benchmark, view, cfg)[-1][0] for view in views}
+
+
+def _png(image: np.ndarray) -> bytes:
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(image, dtype=np.uint8)).save(buffer, format="PNG")
+    return buffer.getvalue()

@@ -1,0 +1,269 @@
+"""`lcd report`: diagnose a study, or curves that were trained elsewhere; and what every diagnosis leaves behind."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from lcd.config.schemas import ReportConfig
+from lcd.envs.errors import InputError, Unfinished, nearest
+from lcd.files import outputs
+from lcd.pipelines.publish import track
+from lcd.pipelines.publish.pictures import read_pictures
+from lcd.pipelines.study import cost, dynamics, stopping, store
+from lcd.pipelines.study.adaptive import recommended
+from lcd.pipelines.study.quarantine import Finished, read_finished
+
+if TYPE_CHECKING:
+    from lcd.analyses import Analysis
+    from lcd.analyses.transfer import Transfer
+    from lcd.scores.contrasts import Contrast
+    from lcd.scores.diagnosis import Diagnosis
+
+
+PRODUCT = "report"
+FILES = ("report.html", "diagnosis.json", "challenge.csv")
+"""What every report has."""
+
+
+@dataclass(frozen=True)
+class Telling:
+    """How a diagnosis is told.
+
+    definition: of the headline's φ and ψ.
+    threshold: from where on a scaled score counts as hard.
+    formats: what tables are written in besides CSV.
+    first: the key of the analysis that is told before all else: an ablation's.
+    ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
+    """
+
+    definition: str = "paper"
+    threshold: float = 0.5
+    formats: Sequence[str] = ()
+    first: str | None = None
+    ranges: str | Mapping[str, Any] | None = None
+
+
+def run(cfg: ReportConfig) -> int:
+    """Diagnose and report what `path` names; returns the exit code."""
+    if cfg.path is None:
+        raise InputError("path is missing: give a study's folder or a CSV or Parquet file of curves.")
+    source = Path(cfg.path).expanduser()
+    console = Console()
+    study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
+    formats = _formats(cfg.tables)
+    if cfg.against is not None:
+        from lcd.pipelines.publish.against import compare
+
+        return compare(cfg, source, Path(cfg.against).expanduser(), console, formats)
+    how = Telling(cfg.definition, cfg.threshold, formats, ranges=cfg.ranges)
+    if study is not None and _show_pretraining(study, console):
+        return 0
+    folder = output_folder(cfg, source)
+    outputs.check(folder, PRODUCT, FILES, [source])
+    publish(source, folder, console, study=study, how=how)
+    return 0
+
+
+def _formats(wanted: list[str]) -> list[str]:
+    from lcd.report.tables import FORMATS
+
+    for name in wanted:
+        if name not in FORMATS:
+            raise InputError(f"tables: '{name}' is no format; {nearest(name, FORMATS)}")
+    return wanted
+
+
+def output_folder(cfg: ReportConfig, source: Path) -> Path:
+    """Where a report goes: `out`, else into the study, else beside the file."""
+    if cfg.out is None:
+        return source / "diagnosis" if source.is_dir() else source.with_name(f"{source.stem}-diagnosis")
+    return Path(cfg.out).expanduser()
+
+
+def publish(
+    source: Path,
+    folder: Path,
+    console: Console,
+    study: store.Study | None = None,
+    tracker: Mapping[str, Any] | None = None,
+    how: Telling | None = None,
+) -> None:
+    """Diagnose the curves at `source`, write everything into `folder`, print the table and where things are.
+
+    study: the study that the curves belong to, if they do.
+    tracker: the config of what mirrors the diagnosis; None mirrors nothing.
+    how: what is told, and how.
+    """
+    from lcd.analyses import analyse
+    from lcd.analyses.transfer import split_phases, transfers
+    from lcd.curves.ranges import ranges_from
+
+    how = how or Telling()
+    finished = read_finished(source, study)
+    finished.tell(console, each=False)
+    ranges = ranges_from(how.ranges, set(finished.curves["task"]))
+    plain, phased = split_phases(finished.curves)
+    curricula = transfers(phased, ranges) if len(phased) else []
+    diagnosis = diagnosed(plain, bool(curricula), finished, study, how, ranges)
+    analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else recommended(study)))
+    diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
+    with outputs.drafted(folder, PRODUCT, [source]) as draft:
+        names = _write(source, draft, diagnosis, curricula, analyses, study, how)
+    _tell(console, diagnosis, curricula, analyses, how)
+    if study is not None and tracker is not None:
+        figures = sorted((folder / "figures").glob("*.png"))
+        track.log_diagnosis(tracker, study, diagnosis, figures, analyses, read_pictures(study))
+    for name, file in names.items():
+        _place(console, name, folder / file)
+    if study is not None:
+        _places_of_mirror(console, study)
+
+
+def diagnosed(
+    plain: Any,
+    curricula: bool,
+    finished: Finished,
+    study: store.Study | None,
+    how: Telling,
+    ranges: Mapping[str, Any] | None = None,
+) -> "Diagnosis":
+    """The diagnosis of curves without those of curricula, and of the study that they belong to what it has cost."""
+    from lcd.scores.diagnosis import Diagnosis, diagnose_curves
+    from lcd.scores.marking import mark
+
+    diagnosis = Diagnosis.empty()
+    if len(plain) or not curricula:
+        known = {} if study is None else _known(study)
+        diagnosis = diagnose_curves(plain, ranges, definition=how.definition, **known)
+    if finished.left_out:
+        diagnosis = mark(diagnosis, finished.left_out)
+    return diagnosis if study is None else replace(diagnosis, cost=cost.spent(study.runs()))
+
+
+def _known(study: store.Study) -> dict[str, Any]:
+    """What a study remembers that a diagnosis needs, as arguments of `diagnose_curves`."""
+    return {
+        "levels": stopping.levels(study),
+        "dynamics": dynamics.noted(study),
+        "contrasts": _contrasts(study),
+    }
+
+
+def _contrasts(study: store.Study) -> "tuple[Contrast, ...]":
+    """What the study asks beside φ and ψ; code that its file names is not imported."""
+    from lcd.scores.contrasts import HEADLINE, contrasts, parse_contrasts
+
+    found = dict.fromkeys(HEADLINE)
+    for request in study.record["requests"]:
+        asked = request.get("study") if isinstance(request, dict) else None
+        given = asked.get("contrasts") if isinstance(asked, dict) else None
+        known = [each for each in given or () if not isinstance(each, str) or each in contrasts.names()]
+        found |= dict.fromkeys(parse_contrasts(known))
+    return tuple(found)
+
+
+def _write(
+    source: Path,
+    folder: Path,
+    diagnosis: "Diagnosis",
+    curricula: "list[Transfer]",
+    analyses: "list[Analysis]",
+    study: store.Study | None,
+    how: Telling,
+) -> dict[str, str]:
+    """Write scores, tables, figures and the page; what they are called in the folder."""
+    from lcd.analyses.transfer import save_transfers
+    from lcd.report.page import write_report
+    from lcd.report.provenance import provenance
+    from lcd.report.tables import save_tables
+
+    diagnosis.save(folder)
+    names = {"report": "report.html", "scores": "challenge.csv", "diagnosis": "diagnosis.json"}
+    if curricula:
+        names["transfer"] = "transfer.json"
+        save_transfers(folder / names["transfer"], curricula)
+    if analyses or how.formats:
+        names["tables"] = "tables"
+        save_tables(folder / names["tables"], diagnosis, analyses, how.formats)
+    origin = {"source": source.name} if study is None else {"study": study.name, "asked_for": _asked(study)}
+    if diagnosis.cost:
+        origin = {"cost": cost.told(diagnosis.cost)} | origin
+    if study is not None and (levels := stopping.levels(study)):
+        origin = {"stopped_early": f"{len(levels)} tasks were looked at repeatedly; intervals allow for that"} | origin
+    write_report(
+        folder,
+        diagnosis,
+        provenance=origin | provenance(),
+        transfers=curricula,
+        analyses=analyses,
+        pictures={} if study is None else read_pictures(study),
+        threshold=how.threshold,
+        first=how.first,
+    )
+    return names
+
+
+def _tell(
+    console: Console,
+    diagnosis: "Diagnosis",
+    curricula: "list[Transfer]",
+    analyses: "list[Analysis]",
+    how: Telling,
+) -> None:
+    """Print the tables: an ablation's own, or the scores."""
+    from lcd.report.calibration_figures import calibration_table
+    from lcd.report.terminal import analysis_table, terminal_table, transfer_table, validity_text
+
+    if (warnings := validity_text(diagnosis)) is not None:
+        console.print(warnings, soft_wrap=True)
+    leading = [analysis for analysis in analyses if how.first and analysis.key.startswith(how.first)]
+    for analysis in leading or [analysis for analysis in analyses if analysis.key == "adaptive"]:
+        console.print(analysis_table(analysis, console.width))
+    if len(diagnosis.table) and not leading:
+        console.print(terminal_table(diagnosis, console.width))
+    for transfer in curricula:
+        console.print(transfer_table(transfer))
+    if diagnosis.calibration:
+        console.print(calibration_table(diagnosis))
+    if diagnosis.cost:
+        console.print(f"It cost {cost.told(diagnosis.cost)}.", highlight=False, soft_wrap=True)
+    for note in diagnosis.notes:
+        console.print(f"Note: {note}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _show_pretraining(study: store.Study, console: Console) -> bool:
+    """Tell of the front-ends that a study pretrained; whether there is nothing else to report."""
+    from lcd.pipelines.jobs.pretrain import publish as publish_pretraining
+
+    pretrained = [run for run in study.runs() if "videos" in run.config]
+    done = [run for run in pretrained if run.done]
+    for run in done:
+        publish_pretraining(run, console)
+    alone = bool(pretrained) and len(pretrained) == len(study.runs())
+    if alone and not done:
+        states = ", ".join(run.status["error"] or run.status["state"] for run in pretrained)
+        raise Unfinished(f"No front-end of {study.path} is pretrained yet ({states}): there is nothing to tell yet.")
+    return alone
+
+
+def _asked(study: store.Study) -> Any:
+    """What the study was asked for, as the report shows it."""
+    requests = study.record["requests"]
+    return json.loads(json.dumps(requests[0] if len(requests) == 1 else {"requests": requests}))
+
+
+def _place(console: Console, name: str, path: object) -> None:
+    console.print(f"{name:<10} {path}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _places_of_mirror(console: Console, study: store.Study) -> None:
+    """Where the offline W&B runs are, and how they get to a server."""
+    runs = sum(bool(track.offline_folders(run.path)) for run in study.runs())
+    if not runs and not track.offline_folders(study.diagnosis_dir):
+        return
+    patterns = f"{study.path}/runs/*/wandb/offline-run-* {study.diagnosis_dir}/wandb/offline-run-*"
+    _place(console, "W&B", f"{runs} offline runs and the diagnosis; to upload them: wandb sync {patterns}")

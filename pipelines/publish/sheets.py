@@ -1,0 +1,143 @@
+"""Sheets of a benchmark whose masks have labels: levels under each view, what the labels mean, and all of it moving."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lcd.config.schemas import ViewConfig
+from lcd.envs.streams import seed_sequence
+
+INCHES = 1.9
+LEGEND_INCHES = 2.2
+LINE_INCHES = 0.145
+FRAMES_A_SECOND = 10
+
+
+def write_sheets(benchmark: Any, cfg: ViewConfig, views: Sequence[str], out: Path) -> list[Path]:
+    """Write `out` (a row a level, a column a view) and an animation beside it; returns both paths.
+
+    Masks are drawn in a colour for each label; the legend gives the label's number and the grey that agents see.
+    """
+    shown = list(_moments(benchmark, cfg, views))
+    colours = {view: _colours(benchmark.label_names(cfg.task.name, view)) for view in views}
+    greys = {v: benchmark.intensities(cfg.task.name, v) if len(colours[v]) else () for v in views}
+    # Later moments for later rows, so that not all are an episode's first.
+    rows = [shown[(level + 1) * len(shown) // cfg.levels - 1] for level in range(cfg.levels)]
+    tiles = [[_tile(row[view][level], greys[view], colours[view]) for view in views] for level, row in enumerate(rows)]
+    figure = _figure(benchmark, cfg, views, tiles, colours, greys)
+    figure.savefig(out, dpi=150)
+    # An animated PNG keeps the colours of the legend, for which a GIF's 256 are too few.
+    moving = out.with_suffix(".apng")
+    _animate(benchmark, cfg, views, shown, colours, greys, moving)
+    return [out, moving]
+
+
+def labelled_moment(benchmark: Any, cfg: ViewConfig, views: Sequence[str]) -> dict[str, np.ndarray]:
+    """The last of `cfg.frames` moments of one level under each view, masks in a colour for each label."""
+    *_, last = _moments(benchmark, cfg, views)
+    shown = {}
+    for view in views:
+        colours = _colours(benchmark.label_names(cfg.task.name, view))
+        greys = benchmark.intensities(cfg.task.name, view) if len(colours) else ()
+        shown[view] = _tile(last[view][0], greys, colours)
+    return shown
+
+
+def _moments(benchmark: Any, cfg: ViewConfig, views: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
+    env = benchmark.make_pairs(
+        cfg.task.name, split=cfg.split, num_envs=cfg.levels, seed=cfg.seed, views=tuple(views), **cfg.task.knobs
+    )
+    try:
+        chooser = np.random.default_rng(seed_sequence(cfg.seed, "exploration"))
+        observations, _ = env.reset()
+        actions = chooser.integers(0, env.single_action_space.n, cfg.levels)
+        for _ in range(max(cfg.frames, cfg.levels)):
+            yield observations
+            # Actions that last, so that something happens.
+            new = chooser.integers(0, env.single_action_space.n, cfg.levels)
+            actions = np.where(chooser.random(cfg.levels) < 0.4, new, actions)
+            observations, *_ = env.step(actions)
+    finally:
+        env.close()
+
+
+def _colours(names: Sequence[str]) -> np.ndarray:
+    """One colour a label: black for the background, then well apart."""
+    from matplotlib import colormaps
+
+    if not names:
+        return np.zeros((0, 3), dtype=np.uint8)
+    wheel = np.array(colormaps["tab20"].colors)[[0, 6, 4, 2, 8, 18, 12, 16, 10, 5, 1, 14]]
+    return np.concatenate([np.zeros((1, 3)), wheel[: len(names) - 1]]) @ (255 * np.eye(3)) // 1
+
+
+def _tile(frame: np.ndarray, greys: Sequence[int], colours: np.ndarray) -> np.ndarray:
+    if not len(greys):
+        return frame
+    table = np.zeros((256, 3), dtype=np.uint8)
+    table[list(greys)] = colours
+    return table[frame[..., 0]]
+
+
+def _figure(benchmark: Any, cfg: ViewConfig, views: Sequence[str], tiles: Any, colours: Any, greys: Any) -> Any:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    labelled = [view for view in views if len(greys[view])]
+    width = INCHES * len(views) + LEGEND_INCHES * bool(labelled)
+    lines = sum(len(greys[view]) + 1 for view in labelled)
+    height = max(INCHES * len(tiles) + 0.5, LINE_INCHES * lines + 0.3)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}", fontsize=9)
+    axes = figure.subplots(len(tiles), len(views), squeeze=False)
+    for line, row in zip(axes, tiles, strict=True):
+        for axis, view, tile in zip(line, views, row, strict=True):
+            axis.imshow(tile, interpolation="nearest")
+            axis.set_xticks([])
+            axis.set_yticks([])
+            if line is axes[0]:
+                axis.set_title(view, fontsize=8)
+    _legends(figure, benchmark, cfg.task.name, labelled, colours, greys)
+    return figure
+
+
+def _legends(figure: Any, benchmark: Any, task: str, views: Sequence[str], colours: Any, greys: Any) -> None:
+    from matplotlib.patches import Patch
+
+    handles = []
+    for view in views:
+        handles.append(Patch(alpha=0, label=f"{view} (grey)"))
+        for number, name in enumerate(benchmark.label_names(task, view)):
+            label = f"{number} {name} ({greys[view][number]})"
+            handles.append(Patch(facecolor=colours[view][number] / 255, edgecolor="grey", label=_short(label)))
+    if handles:
+        figure.legend(handles=handles, loc="outside right upper", fontsize=6, frameon=False)
+
+
+def _short(text: str) -> str:
+    return text if len(text) < 44 else f"{text[:40]} …"
+
+
+def _animate(
+    benchmark: Any, cfg: ViewConfig, views: Sequence[str], shown: Any, colours: Any, greys: Any, out: Path
+) -> None:
+    """One level, all views side by side, with the sheet's legend at the right."""
+    from matplotlib.animation import PillowWriter
+
+    def tiles(moment: Any) -> list[list[np.ndarray]]:
+        return [[_tile(moment[view][0], greys[view], colours[view]) for view in views]]
+
+    figure = _figure(benchmark, cfg, views, tiles(shown[0]), colours, greys)
+    figure.canvas.draw()
+    figure.set_layout_engine("none")  # what has its place stays there
+    images = [axis.images[0] for axis in figure.axes]
+    writer = PillowWriter(fps=FRAMES_A_SECOND)
+    writer.setup(figure, out, dpi=100)
+    for moment in shown[: cfg.frames]:
+        for image, tile in zip(images, tiles(moment)[0], strict=True):
+            image.set_data(tile)
+        writer.grab_frame()
+    writer.finish()

@@ -1,0 +1,409 @@
+"""Trackers mirror a study's curves; nothing is computed from what they hold, nothing they do stops training."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+import logging
+import secrets
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from lcd.envs.errors import InputError, nearest
+from lcd.envs.registry import Registry
+from lcd.pipelines.study import store
+
+STEP = "env_step"
+STATISTICS = ("return_mean", "return_std", "length_mean", "episodes", "loss", "static_loss", "speed", "outside")
+INIT_TIMEOUT_S = 30.0
+FLUSH_TIMEOUT_S = 3.0
+HEADER, BLOCK = 7, 32768
+
+QUIET = {
+    "silent": True,
+    "console": "off",
+    "disable_git": True,
+    "disable_code": True,
+    "disable_job_creation": True,
+    "save_code": False,
+    "init_timeout": INIT_TIMEOUT_S,
+    "x_disable_meta": True,
+    "x_disable_stats": True,
+    "x_disable_machine_info": True,
+    "x_save_requirements": False,
+    # Whole blocks only until the run is finished: see `finish`.
+    "x_transaction_log_flush_interval": 0,
+}
+
+trackers = Registry("tracker", "lcd.trackers")
+trackers.add("none", "lcd.pipelines.publish.track:Tracker")
+trackers.add("wandb", "lcd.pipelines.publish.track:WandbTracker")
+
+
+def open_tracker(
+    tracker: Mapping[str, Any], run_dir: str | Path, run_config: Mapping[str, Any], status: Mapping[str, Any]
+) -> Tracker:
+    """The tracker of one run.
+
+    tracker: the tracker's config; only `name` is needed.
+    status: the run's status: its W&B id and how far it was mirrored.
+    """
+    settings = dict(tracker)
+    name = str(settings.pop("name"))
+    if name not in trackers.names():
+        raise InputError(f"tracker={name} is unknown: {nearest(name, trackers.names())}")
+    if settings.get("mode") == "disabled":
+        name = "none"
+    return trackers.resolve(name)(Path(run_dir), dict(run_config), dict(status), settings)
+
+
+def usable(tracker: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """The tracker's config as it can be used here, and what a user should know of that before training."""
+    usual = dict(tracker)
+    if usual["name"] != "wandb":
+        return usual, None
+    if find_spec("wandb") is None:
+        return usual, "W&B is not installed (pip install wandb): the study is not mirrored."
+    if usual.get("mode") == "online" and not logged_in():
+        told = (
+            "tracker.mode=online needs a login to W&B, and there is none (run 'wandb login', or set WANDB_API_KEY): "
+            "the study is mirrored offline, and 'wandb sync' can upload it later."
+        )
+        return usual | {"mode": "offline"}, told
+    return usual, None
+
+
+def logged_in() -> bool:
+    """Whether W&B has a key, or is too old to say so without asking for one; nothing is sent anywhere."""
+    import wandb
+
+    logging.getLogger("wandb").setLevel(logging.ERROR)
+    if "prompt" not in inspect.signature(wandb.login).parameters:
+        return True
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            return bool(wandb.login(prompt=False, verify=False))
+        except wandb.Error:
+            return False
+
+
+class Tracker:
+    """Mirrors nothing; the base of those that do."""
+
+    logger: Any = False
+    """A Lightning logger, or False for none."""
+
+    def __init__(self, run_dir: Path, run_config: dict[str, Any], status: dict[str, Any], settings: dict[str, Any]):
+        self.run_dir, self.run_config, self.status, self.settings = run_dir, run_config, status, settings
+
+    def log_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Mirror rows of the run's curve. Call it only with rows that a checkpoint holds; repeated ones are skipped."""
+
+    def log_pictures(self, step: int, pictures: Mapping[str, Path]) -> None:
+        """Mirror PNG files of one step, after its rows."""
+
+    def log_table(self, step: int, name: str, table: Any) -> None:
+        """Mirror a data frame of one step, after its rows."""
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """End the run's mirror with its final numbers."""
+
+
+def _harmless(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn whatever W&B raises into one warning, after which the mirror stays quiet."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any, *arguments: Any, **knobs: Any) -> Any:
+        if self.broken:
+            return None
+        try:
+            return method(self, *arguments, **knobs)
+        except Exception as error:
+            self.broken = True
+            message = " ".join(str(error).split())
+            warnings.warn(f"W&B is left out from here on: {type(error).__name__}: {message}", stacklevel=2)
+            return None
+
+    return wrapped
+
+
+class WandbTracker(Tracker):
+    """One W&B run for each of our runs, grouped by study, through Lightning's logger.
+
+    Offline, a start replaces what earlier starts of the run left on disk (unless that was synced) and logs the rows
+    up to the checkpoint again, so that one run is one complete folder. Where that is impossible, online or synced,
+    `mirrored_step` says what not to log again.
+    """
+
+    def __init__(self, run_dir: Path, run_config: dict[str, Any], status: dict[str, Any], settings: dict[str, Any]):
+        super().__init__(run_dir, run_config, status, settings)
+        self.broken = False
+        self.mirrored_step = -1
+        self.run: Any = None
+        self._open()
+
+    @_harmless
+    def _open(self) -> None:
+        run_id = self.status.get("wandb_id") or new_id()
+        store.update_status(self.run_dir, wandb_id=run_id)
+        offline = self.settings.get("mode", "offline") == "offline"
+        if not (offline and discard_unsynced(self.run_dir)):
+            self.mirrored_step = int(self.status.get("mirrored_step", -1))
+        config = self.run_config
+        fields = {
+            "group": self.run_dir.resolve().parent.parent.name,
+            "name": f"{config['task']} {config['view']} p={config['reward_p']:g}",
+            "job_type": "train",
+            "config": config,
+        }
+        try:
+            self.run = start(self.settings, self.run_dir, run_id, **fields)
+        except Exception as error:
+            if offline:
+                raise
+            # The service may not be reached: a copy on the disk can be synced later.
+            warnings.warn(
+                f"W&B is mirrored offline: {type(error).__name__}: {' '.join(str(error).split())}", stacklevel=2
+            )
+            self.mirrored_step = -1
+            self.run = start({**self.settings, "mode": "offline"}, self.run_dir, run_id, **fields)
+        # Not for "*": W&B would then repeat the last environment step in whatever Lightning logs.
+        for split in ("eval", "train"):
+            self.run.define_metric(f"{split}/*", step_metric=STEP)
+        self.logger = _logger(self.run)
+
+    @_harmless
+    def log_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        by_step: dict[int, list[Mapping[str, Any]]] = {}
+        for row in rows:
+            step = int(float(row["step"]))
+            if step > self.mirrored_step:
+                by_step.setdefault(step, []).append(row)
+        for step in sorted(by_step):
+            self.logger.experiment.log({STEP: step} | metrics(by_step[step]))
+        if by_step:
+            self.mirrored_step = max(by_step)
+            store.update_status(self.run_dir, mirrored_step=self.mirrored_step)
+
+    @_harmless
+    def log_pictures(self, step: int, pictures: Mapping[str, Path]) -> None:
+        import wandb
+
+        images = {f"pictures/{name}": wandb.Image(str(path)) for name, path in pictures.items()}
+        self.logger.experiment.log({STEP: step} | images)
+
+    @_harmless
+    def log_table(self, step: int, name: str, table: Any) -> None:
+        import wandb
+
+        self.logger.experiment.log({STEP: step, f"tables/{name}": wandb.Table(dataframe=table)})
+
+    @_harmless
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        self.run.summary.update(dict(summary))
+        finish(self.run, self.run_dir)
+
+
+def metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """What one step's rows are called in W&B: each seed's numbers, and their mean over seeds."""
+    from lcd.curves.table import PHASE
+
+    values: dict[str, list[float]] = {}
+    logged: dict[str, float] = {}
+    for row in rows:
+        # A curriculum is evaluated on several tasks at a step.
+        place = f"{row['split']}/{row['task']}" if row.get(PHASE) else row["split"]
+        for statistic in STATISTICS:
+            value = row.get(statistic)
+            if value not in (None, ""):
+                logged[f"{place}/{statistic}/seed_{row['seed']}"] = float(value)
+                values.setdefault(f"{place}/{statistic}", []).append(float(value))
+    return logged | {name: sum(found) / len(found) for name, found in values.items()}
+
+
+def new_id() -> str:
+    """A W&B run id, minted at random once and then kept."""
+    return secrets.token_hex(6)
+
+
+def discard_unsynced(folder: Path) -> bool:
+    """Remove the offline W&B folders in `folder`; returns whether none is left, i.e. none was synced."""
+    left = [path for path in offline_folders(folder) if list(path.glob("*.synced"))]
+    for path in set(offline_folders(folder)) - set(left):
+        shutil.rmtree(path, ignore_errors=True)
+    return not left
+
+
+def offline_folders(folder: Path) -> list[Path]:
+    """The offline W&B runs that a run's or a diagnosis's folder holds."""
+    return sorted((folder / "wandb").glob("offline-run-*"))
+
+
+def start(settings: Mapping[str, Any], folder: Path, run_id: str, **fields: Any) -> Any:
+    """A W&B run in `folder`, silent, with nothing gathered about the machine."""
+    import wandb
+
+    logging.getLogger("wandb").setLevel(logging.ERROR)
+    # Releases of W&B differ in what can be set.
+    quiet = wandb.Settings(**{key: value for key, value in QUIET.items() if key in wandb.Settings.model_fields})
+    # A run that an earlier failure left open in this process would take this run's rows.
+    if wandb.run is not None:
+        wandb.run.finish(exit_code=1)
+    return wandb.init(
+        project=settings.get("project") or "lcd",
+        entity=settings.get("entity"),
+        mode=settings.get("mode", "offline"),
+        dir=str(folder),
+        id=run_id,
+        resume="allow",
+        settings=quiet,
+        **fields,
+    )
+
+
+def finish(run: Any, folder: Path) -> None:
+    """End a W&B run and wait until its offline file is whole, which W&B's service sees to a little later.
+
+    The service writes blocks of 32 KiB; the file's end is written, and its length another, when the run is closed.
+    """
+    run.finish()
+    end = time.monotonic() + FLUSH_TIMEOUT_S
+    files = [path for place in offline_folders(folder) for path in place.glob(f"run-{run.id}.wandb")]
+    while any(path.stat().st_size <= HEADER or path.stat().st_size % BLOCK == 0 for path in files):
+        if time.monotonic() >= end:
+            break
+        time.sleep(0.005)
+
+
+def _logger(run: Any) -> Any:
+    """Lightning's W&B logger around a run, harmless when W&B fails during training."""
+    from lightning.pytorch.loggers import WandbLogger
+
+    class HarmlessLogger(WandbLogger):
+        broken = False
+        log_metrics = _harmless(WandbLogger.log_metrics)
+        log_hyperparams = _harmless(WandbLogger.log_hyperparams)
+        save = _harmless(WandbLogger.save)
+        finalize = _harmless(WandbLogger.finalize)
+
+    return HarmlessLogger(experiment=run)
+
+
+class _Mirror:
+    """What logs a study's diagnosis; a class only for `_harmless`."""
+
+    broken = False
+
+    @_harmless
+    def log(
+        self,
+        settings: Mapping[str, Any],
+        study: store.Study,
+        diagnosis: Any,
+        figures: Sequence[Path],
+        analyses: Sequence[Any],
+        pictures: Mapping[str, Mapping[str, bytes]],
+    ) -> None:
+        import wandb
+
+        run_id = study.record.get("wandb_id") or new_id()
+        study.note(wandb_id=run_id)
+        folder = study.diagnosis_dir
+        if settings.get("mode", "offline") == "offline":
+            discard_unsynced(folder)
+        run = start(
+            settings,
+            folder,
+            run_id,
+            group=study.name,
+            name=f"{study.name} diagnosis",
+            job_type="diagnosis",
+            config={"requests": study.record["requests"]},
+        )
+        tables = {"challenge": wandb.Table(dataframe=_holding_none(diagnosis.table))}
+        tables |= {
+            f"tables/{analysis.key}": wandb.Table(dataframe=_holding_none(analysis.table)) for analysis in analyses
+        }
+        if not diagnosis.curves.empty:
+            tables["curves"] = wandb.Table(dataframe=_holding_none(mean_curves(diagnosis.curves)))
+        images = {f"figures/{path.stem}": wandb.Image(str(path)) for path in figures}
+        images |= _views(pictures)
+        run.log(tables | images | _charts(diagnosis.table))
+        run.summary.update(summary_of(diagnosis, analyses))
+        finish(run, folder)
+
+
+def _holding_none(table: Any) -> Any:
+    """A table whose missing numbers are None, which W&B shows as empty."""
+    return table.astype(object).where(table.notna(), None)
+
+
+def mean_curves(curves: Any) -> Any:
+    """Mean over seeds at every evaluation of a condition: what W&B's own line charts are drawn from."""
+    from lcd.curves.table import CONDITION
+
+    keys = [*CONDITION, "split", "step"]
+    found = curves.groupby(keys, sort=True)["normalised"].agg(["mean", "min", "max", "count"]).reset_index()
+    return found.rename(columns={"mean": "return_normalised", "min": "lowest_seed", "max": "highest_seed"})
+
+
+def _charts(table: Any) -> dict[str, Any]:
+    """Custom charts with their data: the plane of challenges, and both scores as bars."""
+    import wandb
+
+    placed = table[table["phi"].notna() & table["psi"].notna()]
+    if placed.empty:
+        return {}
+    data = wandb.Table(dataframe=_holding_none(placed[["task", "phi", "psi"]]))
+    return {
+        "charts/plane": wandb.plot.scatter(data, "phi", "psi", title="What makes each task hard"),
+        "charts/phi": wandb.plot.bar(data, "task", "phi", title="Perceptual challenge"),
+        "charts/psi": wandb.plot.bar(data, "task", "psi", title="Reinforcement-learning challenge"),
+    }
+
+
+def _views(pictures: Mapping[str, Mapping[str, bytes]]) -> dict[str, Any]:
+    import wandb
+    from PIL import Image
+
+    return {
+        f"views/{task}/{view}": wandb.Image(Image.open(io.BytesIO(content)), caption=f"{task}, {view}")
+        for task, by_view in pictures.items()
+        for view, content in by_view.items()
+    }
+
+
+def summary_of(diagnosis: Any, analyses: Sequence[Any]) -> dict[str, Any]:
+    """What a study's one summary run says: scores by task (and agent, where several), outcomes, cost."""
+    table = _holding_none(diagnosis.table)
+    several = "agent" in table and len(table[["task"]].drop_duplicates()) < len(table)
+    found: dict[str, Any] = {}
+    for row in table.to_dict("records"):
+        name = "/".join(row[key] for key in ("task", "agent", "frontend", "shaping")) if several else row["task"]
+        found |= {f"{name}/{score}": row[score] for score in ("phi", "psi", "status")}
+    found |= {f"says/{analysis.key}": " ".join(analysis.says) for analysis in analyses if analysis.says}
+    return found | {f"cost/{key}": value for key, value in getattr(diagnosis, "cost", {}).items()}
+
+
+def log_diagnosis(
+    tracker: Mapping[str, Any],
+    study: store.Study,
+    diagnosis: Any,
+    figures: Sequence[Path],
+    analyses: Sequence[Any] = (),
+    pictures: Mapping[str, Mapping[str, bytes]] | None = None,
+) -> None:
+    """Mirror a study's diagnosis as one summary run of the study's group.
+
+    It has every table, the PNG figures, the pictures of the views, and custom charts with their data: what a W&B report
+    is made of.
+    """
+    if tracker["name"] == "wandb" and tracker.get("mode") != "disabled":
+        _Mirror().log(tracker, study, diagnosis, figures, analyses, pictures or {})

@@ -1,0 +1,108 @@
+"""Is a stranger's benchmark a function of its seed? If not, the same request gives other curves each time.
+
+Two fresh processes make each environment twice with the same seed and take the same random actions. What it shows and
+pays must be the same all four times: two in one process tell of generators that it never seeds, two processes of what
+differs from start to start. LCD's own benchmarks are tested for this and not probed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lcd.envs.benchmarks import BENCHMARKS
+from lcd.envs.errors import InputError
+from lcd.pipelines.launch.launchers import Call, launch
+
+COPIES, STEPS = 2, 64
+ENOUGH_S = 10.0
+"""Seconds after which no further environment is probed; the first always is."""
+SPLITS = ("train", "eval")
+
+
+def refuse_chance(run_configs: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse runs of a benchmark that does not do the same when it is made with the same seed."""
+    cases = list(_cases(run_configs))
+    if not cases:
+        return
+    with tempfile.TemporaryDirectory(prefix="lcd-probe-") as folder:
+        files = [Path(folder) / name for name in ("one.json", "other.json")]
+        calls = [Call((cases, str(file)), file.with_suffix(".txt")) for file in files]
+        outcomes = launch("local", f"{__name__}:play_all", calls, workers=len(calls))
+        if error := next((outcome.error for outcome in outcomes if outcome.error), None):
+            raise InputError(f"benchmark={cases[0]['benchmark']} cannot be played ({error}): mend that first.")
+        one, other = (json.loads(file.read_text()) for file in files)
+    for case, *played in zip(cases, one, other, strict=False):
+        first, *others = [each for pair in played for each in pair]
+        if differing := [what for what in first if any(each[what] != first[what] for each in others)]:
+            raise InputError(
+                f"benchmark={case['benchmark']} is left to chance: {case['task']} (view={case['view']}, "
+                f"split={case['split']}) has other {' and '.join(differing)} each time it is made with "
+                f"seed={case['seed']} and gets the same actions: draw all that is random from generators seeded by "
+                "make_vec's seed."
+            )
+
+
+def _cases(run_configs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Each environment that runs of strangers' benchmarks need, once."""
+    seen = set()
+    for config in run_configs:
+        if BENCHMARKS.is_built_in(config["benchmark"]):
+            continue
+        for stage in config.get("curriculum") or [config]:
+            for split in SPLITS:
+                knobs = dict(stage["knobs"])
+                if split == "train" and config["shaping"] != "none":
+                    knobs["shaping"] = config["shaping"]
+                case = {key: config[key] for key in ("benchmark", "view")}
+                case |= {"task": stage["task"], "knobs": knobs, "split": split, "seed": config["seeds"][0]}
+                if repr(case) not in seen:
+                    seen.add(repr(case))
+                    yield case
+
+
+def play_all(cases: Sequence[Mapping[str, Any]], file: str) -> None:
+    """What a probing process does: play each case twice, and write what it saw."""
+    found = [[_play(cases[0]), _play(cases[0])]]
+    # What the first one takes is mostly imports.
+    end = time.perf_counter() + ENOUGH_S
+    for case in cases[1:]:
+        if time.perf_counter() >= end:
+            break
+        found.append([_play(case), _play(case)])
+    Path(file).write_text(json.dumps(found))
+
+
+def _play(case: Mapping[str, Any]) -> dict[str, str]:
+    """The hashes of what an environment shows and pays under random actions, and of when its episodes end."""
+    from lcd.agents.stepping import Stepper
+    from lcd.envs.population import make_population
+
+    options = {key: value for key, value in case.items() if key not in ("benchmark", "task", "seed", "knobs")}
+    env = make_population(
+        case["benchmark"], case["task"], seeds=[case["seed"]], copies=COPIES, **options, **case["knobs"]
+    )
+    try:
+        stepper, actions = Stepper(env), env.action_space
+        actions.seed(0)
+        seen = {name: hashlib.sha256() for name in ("observations", "rewards", "ends")}
+        _add(seen["observations"], stepper.reset())
+        for _ in range(STEPS):
+            step = stepper.step(actions.sample())
+            for name, value in zip(seen, (step.observations, step.original, step.dones), strict=True):
+                _add(seen[name], value)
+    finally:
+        env.close()
+    return {name: digest.hexdigest() for name, digest in seen.items()}
+
+
+def _add(digest: Any, value: Any) -> None:
+    for part in value.values() if isinstance(value, Mapping) else [value]:
+        digest.update(np.ascontiguousarray(part).tobytes())

@@ -1,0 +1,129 @@
+"""`--dry-run`: what a command would train, and what that costs by a probe of some seconds. It leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import random
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from lcd.config.schemas import DiagnoseConfig, TrainConfig
+from lcd.envs.errors import InputError
+from lcd.pipelines.launch.launchers import at_once
+from lcd.pipelines.study import store
+from lcd.pipelines.study.cost import HOUR, duration, evaluations
+from lcd.pipelines.study.probe import PROBE_S, probe, quiet_tracker
+
+NARROW, WIDE = 1.5, 3.0
+"""By what factor an hour may be off: where whole rollouts were timed, and where only scaled-down ones could be."""
+REHEARSED_S = 1800.0
+"""Studies that train longer than this are not reported on trial: beside that, a report takes no time."""
+
+
+def tell(
+    run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainConfig, out: Path, console: Console
+) -> int:
+    """Print what training these runs into `out` would cost; returns the exit code."""
+    missing = store.missing(out, run_configs, cfg.retry)
+    table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
+    steps = sum(config["steps"] * len(config["seeds"]) for config in missing)
+    seeds = sorted({len(config["seeds"]) for config in missing})
+    done = f" ({len(run_configs) - len(missing)} more are done)" if len(missing) < len(run_configs) else ""
+    table.add_row("study", str(out))
+    table.add_row("runs", f"{len(missing)}{done}")
+    if missing:
+        console.print(
+            f"Probing how fast this machine is (about {PROBE_S:.0f} s, more where episodes or networks are long) …",
+            highlight=False,
+        )
+        paces = probe(missing, cfg)
+        workers = workers_of(cfg, missing)
+        training = paces.seconds(missing, workers)
+        alone = duration(paces.seconds(missing, 1) / HOUR)
+        around = time.process_time() + (_report_s(run_configs, cfg) if training < REHEARSED_S else 0.0)
+        table.add_row("seeds a run", " or ".join(map(str, seeds)))
+        table.add_row("steps", f"{steps:,} of all seeds together")
+        table.add_row("time", _time(training + around, paces.exact, workers))
+        table.add_row("of it", f"{duration(training / HOUR)} is training; {alone} with one worker")
+        size = sum(paces.of(config).size(config) for config in missing)
+        table.add_row("disk", f"{_bytes(size)}, without what a tracker keeps and the report's few MB")
+    console.print(table)
+    for note in _notes(cfg, missing):
+        console.print(note, highlight=False, soft_wrap=True, markup=False)
+    return 0
+
+
+def workers_of(cfg: DiagnoseConfig | TrainConfig, missing: Sequence[Mapping[str, Any]]) -> int:
+    """How many runs will be trained at the same time."""
+    return at_once(cfg.launcher.workers, cfg.launcher.threads * cfg.devices, len(missing))
+
+
+def _time(seconds: float, exact: bool, workers: int) -> str:
+    factor = NARROW if exact else WIDE
+    least, expected, most = (duration(seconds * times / HOUR) for times in (1 / factor, 1, factor))
+    return f"about {expected} with {workers} worker{'s' * (workers > 1)} here (likely {least} to {most})"
+
+
+def _report_s(run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainConfig) -> float:
+    """What pictures, diagnosis and report will take: they are made on trial, of invented curves."""
+    if not isinstance(cfg, DiagnoseConfig):
+        return 0.0
+    from lcd.pipelines.study.diagnose import finish
+
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as folder:
+        study = store.Study(Path(folder) / "study", create=True)
+        for run in study.ask({}, run_configs):
+            _invent(run)
+        # Invented curves may be ones that nothing can be said of.
+        with contextlib.suppress(InputError):
+            finish(replace(cfg, tracker=quiet_tracker(cfg)), study, Console(file=io.StringIO()))
+    return time.perf_counter() - began
+
+
+def _invent(run: store.Run) -> None:
+    """Give a run a curve as long as its own will be."""
+    from lcd.curves.table import COLUMNS
+
+    config, draws, times = run.config, random.Random(0), evaluations(run.config)
+    shared = store.condition(config) | {"episodes": 1, "return_std": 0, "length_mean": 1, "wall_s": 0}
+    shared |= {"r_min": 0, "r_max": 1, "split": "eval"}
+    with (run.path / "curve.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for seed in config["seeds"]:
+            for number in range(times):
+                step = config["steps"] * number // (times - 1)
+                writer.writerow(shared | {"seed": seed, "step": step, "return_mean": draws.random()})
+    store.finish(run.path)
+
+
+def _notes(cfg: Any, missing: Sequence[Mapping[str, Any]]) -> list[str]:
+    notes = []
+    if missing:
+        notes.append(
+            "Times are this machine's as busy as it is now; learning may make episodes, and so evaluations, longer."
+        )
+    if getattr(getattr(cfg, "stopping", None), "name", "none") == "auto":
+        notes.append("This is the most it can be: stopping=auto ends tasks sooner.")
+    if cfg.launcher.name != "local":
+        notes.append(f"The probe ran here, not where launcher={cfg.launcher.name} trains.")
+    return notes
+
+
+def _bytes(size: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:,.0f} {unit}"
+        size /= 1000
+    return f"{size:,.1f} TB"

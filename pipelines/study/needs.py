@@ -1,0 +1,65 @@
+"""What a request takes at the least, so that one that no machine could serve is refused before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lcd.config.schemas import VideosConfig, ViewConfig
+from lcd.pipelines.study.cost import evaluations
+from lcd.process.limits import require_memory, require_time
+
+SAMPLE_BYTES = 40
+"""A step in a rollout: rewards, bootstrapped values, log-probabilities, values, an action, whether it counts."""
+COPY_BYTES = 512
+"""An environment copy: its part of the draws that are made at once."""
+VIDEO_BYTES = 64
+"""A video in the index: where it begins, and how long it is."""
+EPISODE_BYTES = 32
+"""A return in a list."""
+TILE_BYTES = 165 * 165 * 4
+"""A picture on a sheet, as `lcd view` draws it."""
+
+
+def check_run(run_config: Mapping[str, Any]) -> None:
+    """Refuse a run whose rollouts or held-out copies do not fit, or that would go on for months."""
+    seeds, agent, evaluation = len(run_config["seeds"]), run_config["agent"], run_config["evaluation"]
+    many = f"{seeds} seed{'s' * (seeds > 1)}"
+    copies, rollout = agent.get("copies", 1), agent.get("rollout")
+    if isinstance(rollout, int):
+        what = f"{many} of agent.copies={copies} and agent.rollout={rollout}"
+        require_memory(what, seeds * copies * rollout * SAMPLE_BYTES)
+    else:
+        # Such agents may train their seeds one by one.
+        require_memory(f"agent.copies={copies}", copies * COPY_BYTES)
+    held_out = seeds * evaluation["copies"]
+    require_memory(f"{many} of evaluation.copies={evaluation['copies']}", held_out * COPY_BYTES)
+    require_time(f"{many} of steps={run_config['steps']}", seeds * run_config["steps"])
+    every, episodes = evaluation["every"], evaluation["episodes"]
+    what = f"{many} of evaluation.copies={evaluation['copies']} and evaluation.episodes={episodes}"
+    require_time(f"{what}, every evaluation.every={every} steps,", held_out * episodes * evaluations(run_config))
+
+
+def check_videos(asked: VideosConfig, tasks: int, batch: int, iterations: int) -> None:
+    """Refuse a pretraining whose videos or batches do not fit, or that would go on for months."""
+    videos = tasks * (asked.count + asked.held_out)
+    what = f"pretraining.videos.count={asked.count} and held_out={asked.held_out} of {tasks} task{'s' * (tasks > 1)}"
+    require_memory(what, videos * VIDEO_BYTES)
+    require_time(what, 2 * videos)
+    copies = min(asked.copies, max(asked.count, asked.held_out))
+    require_memory(f"pretraining.videos.copies={asked.copies}", copies * COPY_BYTES)
+    # Both frames of a pair, in floats of three colours.
+    require_memory(f"pretraining.batch={batch}", 2 * 3 * 4 * batch)
+    require_time(f"pretraining.iterations={iterations} of pretraining.batch={batch}", iterations * batch)
+
+
+def check_measurement(episodes: int) -> None:
+    """Refuse to measure more episodes than can be kept or played."""
+    require_memory(f"episodes={episodes}", episodes * EPISODE_BYTES)
+    require_time(f"episodes={episodes}", episodes)
+
+
+def check_sheets(cfg: ViewConfig, views: int) -> None:
+    """Refuse sheets that are too large to be drawn."""
+    for key in ("steps", "levels", "frames"):
+        require_memory(f"{key}={getattr(cfg, key)} of {views} views", getattr(cfg, key) * views * TILE_BYTES)

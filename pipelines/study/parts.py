@@ -1,0 +1,245 @@
+"""The parts of a study: each a cross of tasks, agents, front-ends and shapings with views and reward probabilities."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from lcd.config import budgets
+from lcd.config.compose import check_probabilities, compose, show
+from lcd.config.schemas import DiagnoseConfig, StudyConfig
+from lcd.envs.benchmarks import Benchmark, check_view
+from lcd.envs.errors import InputError, nearest
+from lcd.scores.contrasts import (
+    HEADLINE,
+    PERCEPTION,
+    USUAL,
+    Condition,
+    Contrast,
+    condition,
+    most_solved,
+    parse_contrasts,
+    solved_view,
+)
+
+NONE = "none"
+NEWER = (
+    "agents",
+    "frontends",
+    "shapings",
+    "agent_params",
+    "frontend_params",
+    "parts",
+    "source",
+    "threshold",
+    "contrasts",
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One cross of conditions; every name in it is one that the benchmark has.
+
+    agents, frontends: their configs.
+    conditions: what else differs: the view, reward p, knobs of the task.
+    """
+
+    tasks: list[str]
+    agents: list[dict[str, Any]]
+    frontends: list[dict[str, Any]]
+    shapings: list[str]
+    conditions: list[Condition]
+
+    def crossed(self) -> Iterator[dict[str, Any]]:
+        """What tells its runs apart, one mapping a run."""
+        for agent in self.agents:
+            for frontend in self.frontends:
+                for shaping in self.shapings:
+                    for task in self.tasks:
+                        for each in self.conditions:
+                            yield {
+                                "task": task,
+                                "knobs": each.knobs,
+                                "agent": agent,
+                                "frontend": frontend,
+                                "shaping": shaping,
+                                "view": each.view,
+                                "reward_p": each.reward_p,
+                            }
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A part as it is written; what it leaves out is the study's own."""
+
+    tasks: list[str]
+    agents: list[str]
+    frontends: list[str]
+    shapings: list[str]
+    views: list[str]
+    reward_p: list[float]
+    optional: bool = False
+
+
+KEYS = tuple(entry.name for entry in fields(_Asked))
+
+
+def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
+    """The parts of the study that a config asks for, validated; those that are optional and impossible are left out."""
+    study = cfg.study
+    own = {
+        "tasks": list(benchmark.tasks) if study.tasks is None else study.tasks,
+        "agents": [str(cfg.agent["name"])] if study.agents is None else study.agents,
+        "frontends": [str(cfg.frontend["name"])] if study.frontends is None else study.frontends,
+        "shapings": [study.shaping] if study.shapings is None else study.shapings,
+        "views": study.views,
+        "reward_p": study.reward_p,
+    }
+    known("study.tasks", own["tasks"], benchmark.tasks, benchmark.name)
+    whole = study.parts is None
+    made = []
+    for place, given in enumerate([{}] if whole else study.parts):
+        where = "study." if whole else f"study.parts[{place}]."
+        asked = _asked(own, given, where)
+        part = _part(cfg, benchmark, asked, where)
+        if part is not None:
+            made.append(part)
+    for contrast in parse_contrasts(study.contrasts)[len(HEADLINE) :] if made else ():
+        made += _parts_of(contrast, made[0], cfg, benchmark)
+    if not any(next(part.crossed(), None) for part in made):
+        raise InputError(f"study={study.name} has no runs on the benchmark '{benchmark.name}': none of its parts fits.")
+    return made
+
+
+def _asked(own: Mapping[str, Any], given: Any, where: str) -> _Asked:
+    if not isinstance(given, Mapping):
+        raise InputError(f"{where[:-1]}={show(given)} must be a set of keys: {', '.join(KEYS)}.")
+    for key, value in given.items():
+        if key not in KEYS:
+            raise InputError(f"{where}{key} is no key of a part: {nearest(str(key), KEYS)}")
+        kinds = {"optional": bool, "reward_p": list}
+        names = key not in kinds and not (isinstance(value, list) and all(isinstance(name, str) for name in value))
+        if names or not isinstance(value, kinds.get(key, list)):
+            kind = "true or false" if key == "optional" else "a list of names ([a,b])"
+            raise InputError(f"{where}{key}={show(value)} must be {'a list ([1,0.5])' if key == 'reward_p' else kind}.")
+    if "reward_p" in given:
+        check_probabilities(f"{where}reward_p", given["reward_p"])
+    return _Asked(**{**own, **given})
+
+
+def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _Asked, where: str) -> Part | None:
+    """The part, or None where it is optional and the benchmark has no such shaping or view."""
+    offered = getattr(benchmark, "shapings", (NONE,))
+    if asked.optional and not ({*asked.shapings} <= {*offered} and {*asked.views} <= {*benchmark.views}):
+        return None
+    known(f"{where}tasks", asked.tasks, benchmark.tasks, benchmark.name)
+    known(f"{where}views", asked.views, benchmark.views, benchmark.name)
+    for task in asked.tasks:
+        for view in asked.views:
+            check_view(benchmark, task, view)
+    known(f"{where}shapings" if where != "study." else "study.shaping", asked.shapings, offered, benchmark.name)
+    _once(f"{where}agents", asked.agents)
+    _once(f"{where}frontends", asked.frontends)
+    return Part(
+        tasks=_tasks_shaped(benchmark, asked, where),
+        agents=[_named(cfg, "agent", name) for name in asked.agents],
+        frontends=[_named(cfg, "frontend", name) for name in asked.frontends],
+        shapings=list(asked.shapings),
+        conditions=_conditions(benchmark, asked, where),
+    )
+
+
+def _conditions(benchmark: Benchmark, asked: _Asked, where: str) -> list[Condition]:
+    """Those of φ and ψ: each view at p = 1, and the most solved of them at each smaller p."""
+    thinned = sorted((p for p in asked.reward_p if p < 1), reverse=True)
+    if 1 not in asked.reward_p:
+        raise InputError(f"{where}reward_p={show(asked.reward_p)} must contain 1: every score compares with it.")
+    solved, own = _solved(benchmark, asked.views), solved_view(benchmark)
+    if thinned and own != solved and {own, *asked.views} <= {*PERCEPTION.values}:
+        raise InputError(
+            f"{where}reward_p={show(asked.reward_p)} needs the {own} view, so that perception is out of the way: add "
+            f"{own} to {where}views, or give {where}reward_p=[1]."
+        )
+    every = [{"view": view, "reward_p": 1.0} for view in asked.views] + [{**USUAL, "reward_p": p} for p in thinned]
+    return [condition(values, solved) for values in every]
+
+
+def _solved(benchmark: Benchmark, views: Sequence[str]) -> str:
+    """The view, of those that are trained, in which perception is out of the way."""
+    own = solved_view(benchmark)
+    return own if own in views else most_solved(views)
+
+
+def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Benchmark) -> Iterator[Part]:
+    """A part for each value of a further contrast; what it leaves open is as in the study's first part."""
+    solved = _solved(benchmark, list(dict.fromkeys(each.view for each in base.conditions)))
+    for each in contrast.conditions(solved):
+        known("study.contrasts: view", [each.view], benchmark.views, benchmark.name)
+        where, changed = dict(each.where), {}
+        for key in ("agent", "frontend"):
+            chosen = [_named(cfg, key, where[key])] if key in where else getattr(base, f"{key}s")[:1]
+            changed[f"{key}s"] = chosen
+        changed["shapings"] = [where["shaping"]] if "shaping" in where else base.shapings[:1]
+        yield replace(base, conditions=[each], **changed)
+
+
+def _tasks_shaped(benchmark: Benchmark, asked: _Asked, where: str) -> list[str]:
+    """The tasks that have all of the part's shapings, where the benchmark says which do."""
+    having: Mapping[str, Collection[str]] = getattr(benchmark, "shaped_tasks", {})
+    tasks = [task for task in asked.tasks if all(task in having.get(name, asked.tasks) for name in asked.shapings)]
+    if not tasks and not asked.optional:
+        options = sorted({task for name in asked.shapings for task in having.get(name, ())})
+        raise InputError(
+            f"{where}shapings={show(asked.shapings)}: none of the study's tasks has it; {nearest('', options)}"
+        )
+    return tasks
+
+
+def _named(cfg: DiagnoseConfig, group: str, name: str) -> dict[str, Any]:
+    """The config of an agent or front-end by name: the study's own if it is called so, else its defaults."""
+    own = getattr(cfg, group)
+    if name in (str(own["name"]), "own"):
+        found = own
+    else:
+        setting = [f"benchmark={cfg.benchmark.name}", f"budget={cfg.budget}"]
+        found = getattr(compose("diagnose", [*setting, f"{group}={name}"]), group)
+    changed = getattr(cfg.study, f"{group}_params").get(name, {})
+    if not isinstance(changed, Mapping):
+        raise InputError(f"study.{group}_params.{name}={show(changed)} must be a set of keys.")
+    return {**found, **changed}
+
+
+def steps_for(cfg: DiagnoseConfig, agent: str) -> int:
+    """The steps of an agent: the study's, or, where the budget set those for the study's own agent, this one's."""
+    usual, own = (
+        dict(budgets.protocol(cfg.budget, cfg.benchmark.name, name))["steps"] for name in (cfg.agent["name"], agent)
+    )
+    return own if cfg.study.steps == usual else cfg.study.steps
+
+
+def _once(key: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{key}={show(names)} names '{name}' twice: give each once.")
+
+
+def known(key: str, names: Iterable[str], options: Collection[str], benchmark: str) -> None:
+    """Refuse names that a benchmark does not have, and names given twice.
+
+    key: the config key, for the error's sentence.
+    """
+    names = list(names)
+    if not names:
+        raise InputError(f"{key}=[] is empty: {nearest('', options)}")
+    for name in names:
+        if name not in options:
+            raise InputError(f"{key}: '{name}' is not in the benchmark '{benchmark}': {nearest(name, options)}")
+    _once(key, names)
+
+
+def asked_for(study: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request writes down of a study: nothing of the keys that came with parts, unless they are used.
+
+    So a request made before there were parts stays the same request.
+    """
+    usual = asdict(StudyConfig())
+    return {key: value for key, value in study.items() if key not in NEWER or value != usual[key]}

@@ -1,0 +1,293 @@
+"""How fast this machine trains runs: a little of some of them, by as many workers at once as will train.
+
+A worker imports everything before it looks at the clock, and the first run of every kind is only there to be warm
+afterwards. What that took counts as the worker's start, which is paid once, and not as training.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from lcd.config.schemas import DiagnoseConfig, TrackerConfig, TrainConfig
+from lcd.envs.errors import InputError
+from lcd.pipelines.launch.launchers import Call, at_once, launch
+from lcd.pipelines.study import store
+from lcd.pipelines.study.cost import evaluations, unit_steps, units
+from lcd.pipelines.study.runs import resolve
+
+PROBE_S = 20.0
+"""About how long a probe may take, without what workers need to start."""
+PATIENCE = 3
+"""How many times as long it may take, where that is needed to time whole rollouts."""
+SHORT_ROLLOUT = 16
+TRAIN = "lcd.pipelines.jobs.train:train_run"
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast a run is, in seconds and bytes, all its seeds together.
+
+    fixed_s: what every run takes, however long it is.
+    exact: whether whole rollouts were timed, or scaled-down ones.
+    """
+
+    fixed_s: float
+    unit_s: float
+    evaluation_s: float
+    run_bytes: float
+    evaluation_bytes: float
+    exact: bool
+
+    def seconds(self, run_config: Mapping[str, Any]) -> float:
+        """What a run takes."""
+        return self.fixed_s + units(run_config) * self.unit_s + evaluations(run_config) * self.evaluation_s
+
+    def size(self, run_config: Mapping[str, Any]) -> float:
+        """What a run leaves on the disk."""
+        return self.run_bytes + evaluations(run_config) * self.evaluation_bytes
+
+
+@dataclass(frozen=True)
+class Paces:
+    """What a probe found.
+
+    start_s: what a worker takes to start: processes, imports, whatever is slow only the first time.
+    timed: what each timed run is like (`likeness`), and its pace.
+    """
+
+    start_s: float
+    timed: Sequence[tuple[tuple[Any, ...], Pace]]
+
+    @property
+    def exact(self) -> bool:
+        """Whether whole rollouts of all kinds were timed."""
+        return all(pace.exact for _, pace in self.timed)
+
+    def of(self, run_config: Mapping[str, Any]) -> Pace:
+        """A run's pace: the mean of the timed runs that are most like it."""
+        mine = likeness(run_config)
+        for much in range(len(mine), 0, -1):
+            if found := [pace for other, pace in self.timed if other[:much] == mine[:much]]:
+                mean = {key: fmean(getattr(pace, key) for pace in found) for key in Pace.__dataclass_fields__}
+                return Pace(**mean | {"exact": all(pace.exact for pace in found)})
+        raise KeyError(f"no run of this kind was timed: {mine[0]}")
+
+    def seconds(self, run_configs: Sequence[Mapping[str, Any]], workers: int) -> float:
+        """What training takes from start to end with so many workers."""
+        free = [self.start_s] * workers
+        # The launcher gives the runs out in this order, each to whoever is free.
+        for config in sorted(run_configs, key=store.longest_first):
+            free[free.index(min(free))] += self.of(config).seconds(config)
+        return max(free)
+
+
+def kind(run_config: Mapping[str, Any]) -> str:
+    """Runs of one kind train the same networks by the same protocol."""
+    chosen = ("agent", "frontend", "evaluation", "shaping")
+    return store.canonical({key: run_config[key] for key in chosen} | {"seeds": len(run_config["seeds"])})
+
+
+def likeness(run_config: Mapping[str, Any]) -> tuple[str, ...]:
+    """What makes runs equally fast, from what matters most on."""
+    return kind(run_config), run_config["view"], store.task_name(run_config)
+
+
+def spread(run_configs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Some of the runs, those first that tell most: of every kind one, of every view one, of every task one."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for much in (1, 2, 3):
+        had = {likeness(config)[:much] for config in found.values()}
+        # From both ends, because tasks often come in the order of their size.
+        for config in run_configs if much != 2 else reversed(run_configs):
+            if likeness(config)[:much] not in had:
+                had.add(likeness(config)[:much])
+                found[store.run_id(config)] = config
+    return list(found.values())
+
+
+def probe(run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainConfig) -> Paces:
+    """Time a little of the training of every kind of run, in workers like those that will train, all at once."""
+    devices = getattr(cfg, "devices", 1)
+    workers = at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(run_configs))
+    kinds, ordered = len({kind(config) for config in run_configs}), spread(run_configs)
+    how = (vars(quiet_tracker(cfg)), {"accelerator": cfg.device, "devices": devices}, PROBE_S)
+    with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as place:
+        folders = [Path(place) / str(number) for number in range(workers)]
+        calls = []
+        for number, folder in enumerate(folders):
+            # Where there are fewer runs to tell apart than workers, some time the same one.
+            mine = [
+                dict(ordered[place % len(ordered)]) for place in range(number, max(len(ordered), number + 1), workers)
+            ]
+            needed = max(1, len(range(number, kinds, workers)))
+            folder.mkdir()
+            calls.append(Call((mine, needed, str(folder), *how, time.time()), folder / "log.txt"))
+        outcomes = launch(
+            "local",
+            "lcd.pipelines.study.probe:time_runs",
+            calls,
+            workers=workers,
+            threads=cfg.launcher.threads,
+            deadlines=cfg.deadlines,
+            **({"processes": devices} if devices > 1 else {}),
+        )
+        if errors := [outcome.error for outcome in outcomes if outcome.error is not None]:
+            raise InputError(f"The probe failed ({errors[0]}), and so would the runs: mend that first.")
+        found = [json.loads((folder / "paces.json").read_text()) for folder in folders]
+    timed = [
+        (likeness(ordered[(number + workers * index) % len(ordered)]), Pace(**pace))
+        for number, (_, paces) in enumerate(found)
+        for index, pace in paces
+    ]
+    return Paces(fmean(start for start, _ in found), timed)
+
+
+def quiet_tracker(cfg: DiagnoseConfig | TrainConfig) -> TrackerConfig:
+    """The config's tracker, whose work takes time too, but which tells nobody of what is only tried."""
+    return replace(cfg.tracker, mode="disabled" if cfg.tracker.mode == "disabled" else "offline")
+
+
+def time_runs(
+    run_configs: Sequence[dict[str, Any]],
+    needed: int,
+    folder: str,
+    tracker: dict[str, Any],
+    device: dict[str, Any],
+    allowed: float,
+    launched: float,
+) -> None:
+    """What a probing worker does: what it took to start and the paces of runs, as JSON into the folder.
+
+    needed: how many runs must be timed; the others are timed while there is time.
+    allowed: seconds for all of them.
+    launched: when the worker was.
+    """
+    train = resolve(TRAIN)
+    start_s = time.time() - launched
+    clock = _Clock(train, Path(folder), tracker, device)
+    began, paces, known = time.perf_counter(), [], {}
+    for number, config in enumerate(run_configs):
+        left = allowed - (time.perf_counter() - began)
+        if number >= needed and left < allowed / 10:
+            break
+        if (name := kind(config)) not in known:
+            warm_s, known[name] = _roughly(config, clock, allowed / needed)
+            start_s += warm_s
+        rough = known[name]
+        if (count := _affordable(config, rough, (allowed / needed if number < needed else left) / 2)) > 0:
+            known[name] = clock.time(config, count)
+        elif paces and rough in [pace for _, pace in paces]:
+            continue
+        paces.append((number, known[name]))
+    (Path(folder) / "paces.json").write_text(json.dumps([start_s, [(number, vars(pace)) for number, pace in paces]]))
+
+
+def _roughly(config: dict[str, Any], clock: _Clock, allowed: float) -> tuple[float, Pace]:
+    """Seconds that are lost only the first time, and the pace as a scaled-down run tells it."""
+    small, share, played = _scaled_down(config)
+    first = second = clock.time(small, 1)
+    # What is so slow is not waited for again: beside it, what is lost the first time is nothing.
+    if 2 * first.unit_s + 3 * first.evaluation_s < allowed:
+        second = clock.time(small, 1)
+    seeds = len(config["seeds"])
+    pace = Pace(
+        second.fixed_s,
+        second.unit_s * share,
+        second.evaluation_s * played,
+        second.run_bytes * seeds,
+        second.evaluation_bytes * seeds,
+        exact=False,
+    )
+    lost = [2 * pace.unit_s + 3 * pace.evaluation_s + pace.fixed_s for pace in (first, second)]
+    return max(lost[0] - lost[1], 0.0), pace
+
+
+def _affordable(config: dict[str, Any], pace: Pace, seconds: float) -> int:
+    """How many whole rollouts between two evaluations can be timed: at best as many as there will be; 0: none."""
+    count = min(max(2, config["evaluation"]["every"] // unit_steps(config)), max(2, units(config) - 1))
+    left = seconds - 3 * pace.evaluation_s - pace.fixed_s
+    affordable = int(left / max(pace.unit_s, 1e-9)) - 1
+    if min(count, affordable) >= 2:
+        return min(count, affordable)
+    needed = 3 * (pace.unit_s + pace.evaluation_s)
+    return 2 if needed <= PATIENCE * 2 * seconds else 0
+
+
+@dataclass
+class _Clock:
+    """Trains short runs in a folder and takes the time."""
+
+    train: Callable[..., None]
+    folder: Path
+    tracker: dict[str, Any]
+    device: dict[str, Any]
+    count: int = 0
+
+    def time(self, run_config: dict[str, Any], count: int) -> Pace:
+        """Train `count` rollouts and one more, with an evaluation before, between and after them."""
+        unit = unit_steps(run_config)
+        evaluation = run_config["evaluation"] | {"every": count * unit}
+        config = {key: value for key, value in run_config.items() if key != "curriculum"}
+        if stages := run_config.get("curriculum"):
+            config |= {"task": stages[0]["task"], "knobs": stages[0]["knobs"]}
+        if "phase" in config["agent"]:
+            # As many auxiliary passes for each rollout as in the long run, but from the first rollout on.
+            config |= {"agent": config["agent"] | {"phase": 1}}
+        self.count += 1
+        # A tracker takes the folder above for the study's.
+        folder = self.folder / "runs" / str(self.count)
+        folder.mkdir(parents=True)
+        started = time.perf_counter()
+        self.train(config | {"steps": (count + 1) * unit, "evaluation": evaluation}, folder, self.tracker, self.device)
+        return _pace(folder, time.perf_counter() - started, count)
+
+
+def _pace(folder: Path, total: float, count: int) -> Pace:
+    """The pace that a short run's curve tells, with what it left on the disk."""
+    import pandas as pd
+
+    curve = folder / "curve.csv"
+    rows = pd.read_csv(curve)
+    ends = rows[rows["split"] != "train"].groupby(["seed", "step"])["wall_s"].max().unstack("seed")
+    # Seeds that are trained together are evaluated at the same times; others one after the other.
+    ends = ends.T.drop_duplicates().to_numpy()
+    first, last = ends[:, 1] - ends[:, 0], ends[:, -1] - ends[:, -2]
+    unit, evaluation = float(((first - last) / max(count - 1, 1)).sum()), float(ends[0, 0]) * len(ends)
+    if count == 1:
+        unit = float(last.sum()) - evaluation
+    unit = max(unit, 1e-3)
+    evaluation = max(float(first.sum()) - count * unit, 0.0)
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file() and "wandb" not in file.parts)
+    of_curve = curve.stat().st_size
+    return Pace(
+        max(total - (count + 1) * unit - 3 * evaluation, 0.0),
+        unit,
+        evaluation,
+        size - of_curve,
+        of_curve / 3,
+        exact=True,
+    )
+
+
+def _scaled_down(run_config: dict[str, Any]) -> tuple[dict[str, Any], float, float]:
+    """The run with one seed, short rollouts and one episode an evaluation, and how many times as much a unit and an
+    evaluation of the real one are."""
+    agent, seeds = dict(run_config["agent"]), run_config["seeds"]
+    share = float(len(seeds))
+    rollout = agent.get("rollout", 0)
+    samples = int(agent.get("copies", 1)) * SHORT_ROLLOUT
+    if rollout > SHORT_ROLLOUT and samples % int(agent.get("minibatches", 1)) == 0:
+        share *= rollout / SHORT_ROLLOUT
+        agent["rollout"] = SHORT_ROLLOUT
+    evaluation = run_config["evaluation"]
+    # Copies play side by side: what they take together is between what one takes and as many times that.
+    played = float(evaluation["copies"] * evaluation["episodes"] * len(seeds))
+    small = evaluation | {"copies": 1, "episodes": 1}
+    return run_config | {"agent": agent, "seeds": seeds[:1], "evaluation": small}, share, played

@@ -1,0 +1,128 @@
+"""Live progress of a study: runs done, the runs at work, steps a second, time left."""
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from lcd.pipelines.study.store import DIVERGED, DONE, FAILED, QUEUED, RUNNING, Run, task_name
+
+READ_EVERY_S = 0.5
+LINE_EVERY_S = 15.0
+
+
+class Progress:
+    """Watches runs' status files; draws on a terminal, prints a line now and then elsewhere."""
+
+    def __init__(self, runs: Sequence[Run], console: Console) -> None:
+        self.runs, self.console = list(runs), console
+        self.statuses: list[dict[str, Any]] = [run.status for run in self.runs]
+        self.started = time.monotonic()
+        self.read_at = self.printed_at = 0.0
+        self.trained_before = self._trained()
+        self.live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+
+    def __enter__(self) -> "Progress":
+        if self.live is not None:
+            self.live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.live is not None:
+            self.live.__exit__(kind, error, trace)
+
+    def update(self) -> None:
+        """Read the status files again and show what they say, at most every half second."""
+        now = time.monotonic()
+        if now - self.read_at < READ_EVERY_S:
+            return
+        self.read_at = now
+        # What is done stays done; only the others can have changed.
+        for index, run in enumerate(self.runs):
+            if self.statuses[index]["state"] != DONE:
+                self.statuses[index] = run.status
+        if self.live is not None:
+            self.live.update(self._drawing(), refresh=True)
+        elif now - self.printed_at >= LINE_EVERY_S:
+            self.printed_at = now
+            self.console.print(self.line(), highlight=False)
+
+    def line(self) -> str:
+        """The progress in one line."""
+        left = self.seconds_left()
+        parts = [
+            f"{self.count(DONE)}/{len(self.runs)} runs done",
+            f"{self.rate():,.0f} steps/s",
+            f"{clock(time.monotonic() - self.started)} elapsed",
+            f"{clock(left)} left" if left is not None else "time left unknown",
+        ]
+        parts[1:1] = [f"{count} {state}" for state in (FAILED, DIVERGED) if (count := self.count(state))]
+        return ", ".join(parts)
+
+    def count(self, state: str) -> int:
+        return sum(status["state"] == state for status in self.statuses)
+
+    def rate(self) -> float:
+        """Environment steps of all seeds per second since the start of this command."""
+        return (self._trained() - self.trained_before) / max(time.monotonic() - self.started, 1e-9)
+
+    def seconds_left(self) -> float | None:
+        """Seconds until the last run is done at the present rate; None while there is no rate."""
+        rate = self.rate()
+        pairs = zip(self.runs, self.statuses, strict=True)
+        left = sum(self._steps(run, s) * (1.0 - fraction(s)) for run, s in pairs if s["state"] in (QUEUED, RUNNING))
+        return left / rate if rate > 0 else None
+
+    def _trained(self) -> float:
+        pairs = zip(self.runs, self.statuses, strict=True)
+        return sum(
+            self._steps(run, status) * (1.0 if status["state"] == DONE else fraction(status)) for run, status in pairs
+        )
+
+    @staticmethod
+    def _steps(run: Run, status: dict[str, Any]) -> float:
+        return (status["steps"] or run.config["steps"]) * len(run.config["seeds"])
+
+    def _drawing(self) -> Group:
+        table = Table.grid(padding=(0, 2))
+        for run, status in zip(self.runs, self.statuses, strict=True):
+            if status["state"] == RUNNING:
+                table.add_row(
+                    Text(label(run.config)),
+                    ProgressBar(total=1.0, completed=fraction(status), width=20),
+                    f"step {status['step']:,} of {status['steps']:,}",
+                    f"{status['steps_per_s']:,.0f} steps/s",
+                )
+        # A bar ends no line of its own.
+        bar = Table.grid()
+        bar.add_row(ProgressBar(total=max(len(self.runs), 1), completed=self.count(DONE), width=60))
+        return Group(bar, self.line(), table)
+
+
+def fraction(status: dict[str, Any]) -> float:
+    """How much of a run is trained, 0 to 1."""
+    return min(1.0, status["step"] / status["steps"]) if status["steps"] else 0.0
+
+
+def label(run_config: dict[str, Any]) -> str:
+    """A run's condition as a reader names it."""
+    parts = [task_name(run_config), run_config["view"], f"p={run_config['reward_p']:g}", run_config["agent"]["name"]]
+    usual = {"identity", "none"}
+    parts += [name for name in (run_config["frontend"]["name"], run_config["shaping"]) if name not in usual]
+    return "  ".join(parts)
+
+
+def clock(seconds: float) -> str:
+    """Seconds as minutes and seconds, or hours and minutes."""
+    seconds = int(seconds)
+    if seconds >= 3600:
+        return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
+    return f"{seconds // 60}:{seconds % 60:02d}"

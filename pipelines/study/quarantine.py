@@ -1,0 +1,122 @@
+"""Which runs of a study are finished and believed, and which are left out of what is told of it, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from lcd.envs.errors import InputError, Unfinished
+from lcd.pipelines.study import store
+from lcd.scores.left_out import LeftOut
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOT_DONE = "not done"
+LONGEST_REASON = 500
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What there is to be told of.
+
+    curves: those of the runs that are finished.
+    left_out: the runs that failed or diverged, or whose curves are not what their configs promise.
+    waiting: how many runs are still to be trained.
+    runs: how many there are.
+    unsealed: how many finished ones have no hashes to be compared with.
+    """
+
+    curves: pd.DataFrame
+    left_out: tuple[LeftOut, ...] = ()
+    waiting: int = 0
+    runs: int = 0
+    unsealed: int = 0
+
+    def tell(self, console: Console, each: bool = True) -> None:
+        """Print how many runs are left out, and, of `each`, why."""
+        if self.left_out or self.waiting:
+            number = len(self.left_out) + self.waiting
+            counts = _counts(self.left_out, self.waiting)
+            console.print(f"{number} of {self.runs} runs left out: {counts}.", highlight=False)
+        if self.unsealed:
+            told = f"{self.unsealed} of {self.runs} runs are not sealed (trained by an earlier LCD): taken as they are."
+            console.print(told, highlight=False, soft_wrap=True)
+        for left_out in self.left_out if each else ():
+            console.print(f"Note: {left_out.sentence}", highlight=False, soft_wrap=True, markup=False)
+
+
+def read_finished(source: Path, study: store.Study | None) -> Finished:
+    """The curves at `source`; of a study those of its finished runs, because half a curve has another area."""
+    from lcd.curves.table import read_curves
+
+    if study is None:
+        return Finished(read_curves(source))
+    return sort_out((run for run in study.runs() if "videos" not in run.config), str(study.path))
+
+
+def sort_out(runs: Iterable[store.Run], name: str) -> Finished:
+    """The curves of the runs that are finished, and why others are left out.
+
+    name: what holds the runs, for the sentence where none of them is finished.
+    """
+    import pandas as pd
+
+    tables, wrong, waiting, count, unsealed = [], {}, 0, 0, 0
+    benchmarks: dict[str, str] = {}
+    for run in runs:
+        count += 1
+        found = _judged(run)
+        if found is None:
+            waiting += 1
+        elif isinstance(found, tuple):
+            wrong[run] = found
+        else:
+            tables.append(found)
+            unsealed += not run.status["seal"]
+            benchmarks[run.config["benchmark"]] = found["benchmark"].iloc[0]
+    left_out = tuple(
+        _left_out(run, benchmarks.get(run.config["benchmark"], run.config["benchmark"]), *why)
+        for run, why in wrong.items()
+    )
+    if not tables:
+        first = f" The first: {left_out[0].sentence}" if left_out else ""
+        counts = f" ({_counts(left_out, waiting)})" if count else ""
+        raise Unfinished(f"No run of {name} is finished{counts}: there is nothing to tell yet.{first}")
+    return Finished(pd.concat(tables, ignore_index=True), left_out, waiting, count, unsealed)
+
+
+def _judged(run: store.Run) -> pd.DataFrame | tuple[str, str] | None:
+    """A run's curve; or the state for which it is left out, and why; or None if it is still to be trained."""
+    from lcd.curves.table import read_curves
+
+    status = run.status
+    if status["state"] in (store.FAILED, store.DIVERGED):
+        return status["state"], status["error"] or "its status does not say why"
+    if status["state"] != store.DONE:
+        return None
+    if fault := store.fault_of(run):
+        return "invalid", fault
+    if wrong := run.broken_promise():
+        return "invalid", f"its curve {wrong}"
+    try:
+        return read_curves(run.path / "curve.csv")
+    except InputError as mistake:
+        return "invalid", str(mistake)
+
+
+def _left_out(run: store.Run, benchmark: str, state: str, reason: str) -> LeftOut:
+    named = store.condition(run.config) | {"benchmark": benchmark}
+    # A stranger's status.json may hold anything, and terminals obey what cannot be seen.
+    plain = "".join(letter if letter.isprintable() else " " for letter in reason)[:LONGEST_REASON]
+    return LeftOut(**named, run=run.path.name, state=state, reason=plain, curriculum="curriculum" in run.config)
+
+
+def _counts(left_out: Iterable[LeftOut], waiting: int) -> str:
+    counts = Counter(each.state for each in left_out) + Counter({NOT_DONE: waiting})
+    return ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))

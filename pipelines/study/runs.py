@@ -1,0 +1,284 @@
+"""From configs to runs: which runs a study needs, and what happens around the training of one."""
+
+import contextlib
+import os
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from lcd.config.compose import check_knob, seed_list, show
+from lcd.config.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
+from lcd.envs.benchmarks import Benchmark
+from lcd.envs.errors import Diverged, InputError, nearest
+from lcd.files.atomic import full_disk, remove_unfinished, write_atomic
+from lcd.files.reading import Unreadable, read_yaml
+from lcd.pipelines.study import adaptive, needs, sources, store
+from lcd.pipelines.study.parts import known, parts_of, steps_for
+from lcd.process.signals import Stopped
+
+CURRICULUM = "curriculum"
+ERROR_FILE = "error.txt"
+
+
+def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
+    """The run configs of a study: those of all its parts, each once.
+
+    A part has each view at p = 1, and the semantic view at each smaller p, for every task.
+    """
+    from lcd.envs.benchmarks import get_benchmark
+
+    study, chosen = cfg.study, adaptive.recommend(cfg)
+    benchmark = get_benchmark(cfg.benchmark.name)
+    parts = parts_of(cfg, benchmark) if chosen is None else adaptive.parts_of(cfg, chosen)
+    shared = {
+        "seeds": seed_list("study.seeds", study.seeds),
+        "evaluation": study.evaluation,
+    }
+    found: dict[str, dict[str, Any]] = {}
+    for part in parts:
+        agents = [_agent(given) for given in part.agents]
+        frontends = [_frontend(given) for given in part.frontends]
+        for condition in replace(part, agents=agents, frontends=frontends).crossed():
+            steps = steps_for(cfg, condition["agent"]["name"])
+            made = _run_config(cfg.benchmark.name, steps=steps, **condition, **shared)
+            found.setdefault(store.run_id(made), made)
+    return list(found.values())
+
+
+def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
+    """The run config of `lcd train`."""
+    from lcd.envs.benchmarks import check_view, get_benchmark, reward_range
+
+    benchmark = get_benchmark(cfg.benchmark.name)
+    known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
+    known("shaping", [cfg.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
+    seeds = seed_list("seeds", cfg.seeds)
+    stages = None if cfg.curriculum is None else stages_from(cfg.curriculum, benchmark)
+    if stages is None:
+        known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
+    elif cfg.task.name != CURRICULUM:
+        raise InputError(f"task={cfg.task.name} and a curriculum cannot both be trained: leave one of them out.")
+    # A wrong view or knob is told here, where nothing has been written yet.
+    for stage in stages or [{"task": cfg.task.name, "knobs": cfg.task.knobs}]:
+        check_view(benchmark, stage["task"], cfg.view)
+        reward_range(benchmark, stage["task"], seeds[0], stage["knobs"])
+    run_config = _run_config(
+        cfg.benchmark.name,
+        agent=_agent(cfg.agent),
+        frontend=_frontend(cfg.frontend),
+        task=cfg.task.name,
+        knobs=cfg.task.knobs,
+        view=cfg.view,
+        reward_p=cfg.reward_p,
+        shaping=cfg.shaping,
+        seeds=seeds,
+        steps=cfg.steps if stages is None else sum(stage["steps"] for stage in stages),
+        evaluation=cfg.evaluation,
+    )
+    return run_config if stages is None else {**run_config, "curriculum": stages}
+
+
+def stages_from(curriculum: Any, benchmark: Benchmark) -> list[dict[str, Any]]:
+    """The stages of a curriculum: `name`, `task`, `knobs` and `steps` of each.
+
+    curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are needed;
+        or the path of a YAML or JSON file with such a list.
+    """
+    if isinstance(curriculum, str):
+        curriculum = _stages_in(Path(curriculum).expanduser())
+    if not isinstance(curriculum, Sequence):
+        raise InputError(f"curriculum={show(curriculum)} must be a list of stages, or a file that holds one.")
+    stages = [_stage(given, benchmark) for given in curriculum]
+    if len(stages) < 2:
+        raise InputError(f"curriculum={show(list(curriculum))} must have at least two stages: [[task,steps],…].")
+    for stage in stages:
+        for other in stages:
+            if stage["name"] == other["name"] and (stage["task"], stage["knobs"]) != (other["task"], other["knobs"]):
+                raise InputError(
+                    f"curriculum: two different tasks are called '{stage['name']}': give each its own name."
+                )
+    return stages
+
+
+def _stages_in(file: Path) -> Any:
+    try:
+        return read_yaml(file)
+    except Unreadable as why:
+        raise InputError(f"curriculum={file} cannot be read ({why}): give a YAML or JSON file of stages.") from None
+
+
+def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:
+    keys = ("name", "task", "knobs", "steps")
+    found = given
+    if isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
+        found = {"task": given[0], "steps": given[1]}
+    if not isinstance(found, Mapping) or not {"task", "steps"} <= found.keys():
+        raise InputError(f"curriculum: {show(given)} is no stage: give [task,steps] or {{task:…,steps:…,knobs:{{…}}}}.")
+    for key in found:
+        if key not in keys:
+            raise InputError(f"curriculum: '{key}' is no part of a stage: {nearest(str(key), keys)}")
+    steps, knobs = found["steps"], found.get("knobs") or {}
+    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        raise InputError(f"curriculum: steps={show(steps)} must be a whole number of at least 1.")
+    if not isinstance(knobs, Mapping):
+        raise InputError(f"curriculum: knobs={show(knobs)} must be a set of keys.")
+    for knob in knobs:
+        check_knob(f"curriculum: knobs.{knob}", str(knob))
+    task = str(found["task"])
+    if task not in benchmark.tasks:
+        options = nearest(task, benchmark.tasks)
+        raise InputError(f"curriculum: '{task}' is not in the benchmark '{benchmark.name}': {options}")
+    name = str(found.get("name") or store.task_name({"task": task, "knobs": knobs}))
+    if name in benchmark.tasks and (name != task or knobs):
+        raise InputError(f"curriculum: '{name}' is a task of its own: give the stage of {task} another name.")
+    return {"name": name, "task": task, "knobs": dict(knobs), "steps": steps}
+
+
+def _agent(given: Mapping[str, Any]) -> dict[str, Any]:
+    """An agent's whole config, validated by the agent."""
+    from lcd import agents
+
+    params = dict(given)
+    name = str(params.pop("name"))
+    # Defaults are written down too: a run must not become another one when a default changes.
+    return {"name": name} | asdict(agents.validate(name, params))
+
+
+def _frontend(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run writes down of its front-end, validated by making it."""
+    from lcd.frontends.record import record
+
+    knobs = dict(given)
+    return record(str(knobs.pop("name")), **knobs)
+
+
+def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> dict[str, Any]:
+    made = {
+        "benchmark": benchmark,
+        "task": fields["task"],
+        "knobs": dict(fields["knobs"]),
+        "view": fields["view"],
+        "frontend": fields["frontend"],
+        "reward_p": float(fields["reward_p"]),
+        "shaping": fields["shaping"],
+        "agent": fields["agent"],
+        "seeds": list(fields["seeds"]),
+        "steps": fields["steps"],
+        "evaluation": {"every": evaluation.every, "copies": evaluation.copies, "episodes": evaluation.episodes},
+    }
+    needs.check_run(made)
+    return sources.with_source(made)
+
+
+def agent_of(run_config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The agent's name and its hyper-parameters."""
+    params = dict(run_config["agent"])
+    return params.pop("name"), params
+
+
+def check_share(name: str, params: Mapping[str, Any], device: Mapping[str, Any]) -> None:
+    """Refuse what several processes cannot train together, each with its share of the agent's copies.
+
+    name, params: the agent and its hyper-parameters.
+    device: `accelerator`, `devices` and `num_nodes`.
+    """
+    from lcd import agents
+
+    world = int(device.get("devices", 1)) * int(device.get("num_nodes", 1))
+    if world == 1:
+        return
+    how = f"devices={device.get('devices', 1)}" + (f" num_nodes={n}" if (n := device.get("num_nodes", 1)) > 1 else "")
+    if not hasattr(agents.agents.resolve(name), "ranks"):
+        raise InputError(f"{how}: agent={name} cannot be trained by several processes: give devices=1.")
+    if device.get("accelerator") == "mps":
+        raise InputError(f"{how}: device=mps is a single one: give devices=1, or device=cpu.")
+    copies = agents.validate(name, params).copies
+    if copies % world:
+        raise InputError(
+            f"agent.copies={copies} must be divisible by the {world} processes of {how}, among which they are shared."
+        )
+    try:
+        agents.validate(name, {**params, "copies": copies // world})
+    except InputError as error:
+        raise InputError(f"{how} gives each process {copies // world} of agent.copies={copies}: {error}") from None
+
+
+def check_device(device: Mapping[str, Any]) -> None:
+    """Refuse a device that this machine does not have, and more GPUs than it has.
+
+    device: `accelerator` and `devices`. Several processes on a CPU are fine.
+    """
+    import torch
+
+    name, many = device["accelerator"], int(device.get("devices", 1))
+    has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    there = [kind for kind, present in has.items() if present] + ["cpu"]
+    if not has.get(name, True):
+        raise InputError(
+            f"device={name}, but torch finds no such device on this machine (it has: {', '.join(there)}): "
+            "give device=auto, or one that is there."
+        )
+    if name in ("auto", "cuda") and has["cuda"] and many > torch.cuda.device_count():
+        raise InputError(
+            f"devices={many}, but this machine has {torch.cuda.device_count()} GPUs: give as many, or device=cpu."
+        )
+
+
+def resolve(target: str) -> Any:
+    """The object at `module:object`."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+def perform(
+    train: str, run_config: dict[str, Any], run_dir: str, tracker: dict[str, Any], device: dict[str, Any]
+) -> None:
+    """Train one run under its lock, and keep its status true however training ends.
+
+    train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`.
+    """
+    with store.run_lock(run_dir):
+        remove_unfinished(run_dir)
+        if store.Run(run_dir, run_config).done:
+            return
+        threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
+        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"], threads=threads)
+        try:
+            # A launcher may train on another machine than the command was given on, and long after.
+            check_device(device)
+            sources.refuse_changed(run_config)
+            resolve(train)(run_config, run_dir, tracker, device)
+        except (Stopped, KeyboardInterrupt, SystemExit):
+            with contextlib.suppress(OSError):
+                store.update_status(run_dir, state=store.QUEUED)
+            raise
+        except Diverged as trouble:
+            store.update_status(run_dir, state=store.DIVERGED, error=describe(trouble))
+            raise
+        except Exception as error:
+            # On a full disk neither may fit; what went wrong is told all the same.
+            with contextlib.suppress(OSError):
+                store.update_status(run_dir, state=store.FAILED, error=describe(error))
+                write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
+            raise
+        if not store.Run(run_dir, run_config).done:
+            _refuse_unfinished(train, run_config, run_dir)
+        (Path(run_dir) / ERROR_FILE).unlink(missing_ok=True)
+
+
+def _refuse_unfinished(train: str, run_config: dict[str, Any], run_dir: str) -> None:
+    sentence = f"{train} returned before the run was done: its curve {store.Run(run_dir, run_config).broken_promise()}"
+    store.update_status(run_dir, state=store.FAILED, error=sentence)
+    raise RuntimeError(sentence)
+
+
+def describe(error: BaseException) -> str:
+    """An error in one line."""
+    full = full_disk(error)
+    text = " ".join(str(full or error).split())
+    if full is not None:
+        return f"{text}. What was written before is whole: make room, and the same command continues."
+    return text if isinstance(error, InputError | Diverged) else f"{type(error).__name__}: {text}"[:500]

@@ -1,0 +1,420 @@
+"""A study's folder: what was asked for, its runs, its locks. It is the only source of truth.
+
+study/
+  study.yaml                 what was asked for
+  runs/<run id>/             id = content hash of the run's config: the same request is the same run
+    config.yaml  status.json  curve.csv  checkpoints/  wandb/
+  diagnosis/
+
+A run that is done is sealed: its status holds the hashes of its curve and checkpoints. `fault_of` says whether what
+lies in the folder now is what the run left there.
+"""
+
+import contextlib
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lcd.curves.table import varied_task
+from lcd.envs.errors import InputError
+from lcd.files.atomic import UNFINISHED, locked, make_folder, remove_unfinished, sha256_of, write_atomic
+from lcd.files.reading import Unreadable, read_json, read_yaml
+from lcd.pipelines.study import sources
+from lcd.pipelines.study.promise import broken_promise
+
+QUEUED, RUNNING, DONE, FAILED, DIVERGED = STATES = ("queued", "running", "done", "failed", "diverged")
+"""What a run can be; of one that diverged (its numbers are not finite any more) `error` says which, where and when."""
+STATUS = {
+    "state": QUEUED,
+    "step": 0,
+    "steps": 0,
+    "steps_per_s": 0.0,
+    "wall_s": 0.0,
+    "threads": 1,
+    "device": None,
+    "launcher": {},
+    "wandb_id": None,
+    "mirrored_step": -1,
+    "error": None,
+    "seal": {},
+    "updated": 0.0,
+}
+CURVE_FILE = "curve.csv"
+SEALED = (CURVE_FILE, "checkpoints/*.ckpt", "*.pt")
+"""What a finished run has left: its curve, its checkpoints, and of a pretraining the front-end's weights."""
+
+
+MOST_DIFFERENCES = 4
+"""How many differences between two runs are told."""
+
+
+def canonical(value: Any) -> str:
+    """JSON that is the same for equal configs."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def run_id(run_config: Mapping[str, Any]) -> str:
+    """The name of a run's folder: the hash of its condition, protocol and seeds.
+
+    A file of weights counts by its content, wherever it lies.
+    """
+    frontend = run_config.get("frontend", {})
+    if isinstance(frontend.get("weights"), Mapping):
+        run_config = {**run_config, "frontend": {**frontend, "weights": frontend["weights"].get("sha256")}}
+    return hashlib.sha256(canonical(run_config).encode()).hexdigest()[:12]
+
+
+def condition(run_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything that tells two curves of one seed apart in `curve.csv`: task, view, front-end, p, shaping, agent."""
+    named = {"frontend": frontend_name(run_config), "agent": run_config["agent"]["name"]}
+    plain = {key: run_config[key] for key in ("benchmark", "view", "reward_p", "shaping")}
+    return {"task": task_name(run_config)} | plain | named
+
+
+def frontend_name(run_config: Mapping[str, Any]) -> str:
+    """What curves call a run's front-end: its name, or the label of one that may be many (any backbone, say)."""
+    return run_config["frontend"].get("label") or run_config["frontend"]["name"]
+
+
+def task_name(run_config: Mapping[str, Any]) -> str:
+    """What curves call a run's task: its name, and the knobs that make it another task than the benchmark's."""
+    return varied_task(run_config["task"], run_config["knobs"])
+
+
+def difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """In what two run configs differ, key by key: "steps=100 there, 200 asked for"."""
+    flat = [_flat(config) for config in (there, asked)]
+    keys = [key for key in {**flat[0], **flat[1]} if flat[0].get(key) != flat[1].get(key)]
+    told = [f"{key}={_told(flat[0], key)} there, {_told(flat[1], key)} asked for" for key in keys]
+    more = len(told) - MOST_DIFFERENCES
+    return "; ".join(told[:MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) and value else {f"{prefix}{key}": value}
+    return found
+
+
+def _told(flat: Mapping[str, Any], key: str) -> str:
+    value = flat.get(key, "nothing")
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def longest_first(run_config: Mapping[str, Any]) -> int:
+    """Runs sorted by this are in the order in which launchers get them: those that need most steps first."""
+    return -int(run_config["steps"]) * len(run_config["seeds"])
+
+
+def run_lock(run_dir: str | Path, wait_s: float = 10.0) -> contextlib.AbstractContextManager[None]:
+    """The lock of one run; a worker whose parent was killed holds it for a moment longer."""
+    path = Path(run_dir)
+    return locked(path / ".lock", f"Another process is training the run {path.name}: wait for it, or stop it.", wait_s)
+
+
+def read_status(run_dir: str | Path) -> dict[str, Any]:
+    """A run's status; that of a new run when the file is missing, cut off or not a status."""
+    try:
+        found = read_json(Path(run_dir) / "status.json")
+        good = isinstance(found, dict) and found.get("state") in STATES
+        good = good and all(_same_kind(found[key], value) for key, value in STATUS.items() if key in found)
+    except Unreadable:
+        good = False
+    return STATUS | found if good else dict(STATUS)
+
+
+def _same_kind(value: Any, example: Any) -> bool:
+    """Whether a value read from a status may stand where the example does; the optional fields are texts."""
+    if example is None:
+        return value is None or isinstance(value, str)
+    kind = int | float if isinstance(example, int | float) else type(example)
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def update_status(run_dir: str | Path, **changes: Any) -> dict[str, Any]:
+    """Change some fields of a run's status, atomically; the only way to write it.
+
+    Whoever calls this holds the run's lock. Returns the new status.
+    """
+    status = read_status(run_dir) | changes | {"updated": time.time()}
+    write_atomic(Path(run_dir) / "status.json", json.dumps(status, indent=1))
+    return status
+
+
+def finish(run_dir: str | Path, **changes: Any) -> None:
+    """Say that a run is done, and seal what it has left, in one write: who calls this writes nothing after it."""
+    update_status(run_dir, state=DONE, seal=seal_of(run_dir), **changes)
+
+
+def seal_of(run_dir: str | Path) -> dict[str, str]:
+    """The hashes of what lies in a run's folder, by the files' names."""
+    folder = Path(run_dir)
+    files = sorted(path for pattern in SEALED for path in folder.glob(pattern) if path.is_file())
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files}
+
+
+_judged: dict[tuple[Any, ...], str] = {}
+"""What is wrong with which curve: a study asks this of all its runs again and again, and long ones take a while."""
+
+
+class Run:
+    """One run's folder."""
+
+    def __init__(self, path: str | Path, config: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        self.config = dict(config)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return read_status(self.path)
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to train."""
+        return self.status["state"] == DONE and not self.broken_promise()
+
+    def wanting(self, retry: bool) -> bool:
+        """Whether it is to be trained; one that diverged would do so again, unless somebody wants it to be tried."""
+        return not self.done and (retry or self.status["state"] != DIVERGED)
+
+    def broken_promise(self, upto: float = math.inf) -> str:
+        """What is wrong with the curve of a run that has come to a step, in words that follow "its curve"."""
+        path = self.path / "curve.csv"
+        try:
+            found = path.stat()
+        except OSError:
+            return "is missing"
+        judged = (path, repr(self.config), upto, found.st_ino, found.st_mtime_ns, found.st_size)
+        if judged not in _judged:
+            _judged[judged] = broken_promise(path, self.config, condition(self.config), upto)
+        return _judged[judged]
+
+    def update(self, **changes: Any) -> None:
+        update_status(self.path, **changes)
+
+    def forget(self) -> None:
+        """Drop what was trained, so that the run begins anew, also in its mirror. The caller holds the study's lock."""
+        for trained in (self.path / "curve.csv", *(self.path / "checkpoints").glob("*.ckpt")):
+            trained.unlink(missing_ok=True)
+        self.update(state=QUEUED, step=0, wall_s=0.0, error=None, wandb_id=None, mirrored_step=-1)
+
+
+def fault_of(run: Run) -> str | None:
+    """Why a run's curve cannot be believed, in a sentence; None where nothing speaks against it.
+
+    It reads the config, the status and the curve; `lcd verify` looks at the rest. A run that was done before there were
+    seals, or is not done yet, has none to compare the curve with.
+    """
+    try:
+        own = run_id(run.config)
+    except (TypeError, ValueError):
+        own = None
+    if own != run.path.name:
+        return "its config.yaml is not the one that its folder is named after: put it back as it was"
+    status = run.status
+    if status["state"] != DONE or not status["seal"]:
+        return None
+    anew = f"put it back as it was, or move {run.path} away and the same command trains the run anew"
+    curve = run.path / CURVE_FILE
+    try:
+        if sha256_of(curve) == status["seal"].get(CURVE_FILE):
+            return None
+    except OSError as error:
+        return f"its {CURVE_FILE} cannot be read ({error.strerror}): {anew}"
+    return f"its {CURVE_FILE} has been changed since the run was done: {anew}"
+
+
+def missing(
+    study: str | Path, run_configs: Iterable[Mapping[str, Any]], retry: bool = False
+) -> list[Mapping[str, Any]]:
+    """The runs that are still to be trained in a study's folder, which need not be there."""
+    runs = Path(study) / "runs"
+    return [config for config in run_configs if Run(runs / run_id(config), config).wanting(retry)]
+
+
+class Study:
+    """A study's folder; made when it does not exist, extended when it does."""
+
+    def __init__(self, path: str | Path, create: bool = False) -> None:
+        """path: the folder of a study; with `create` also an empty or a missing one, which `lock` or `ask` fills."""
+        self.path = Path(path)
+        self._refuse(create)
+        self.record: dict[str, Any] = self._read()
+
+    @property
+    def name(self) -> str:
+        return self.path.resolve().name
+
+    @property
+    def diagnosis_dir(self) -> Path:
+        return self.path / "diagnosis"
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """The study's lock: one process at a time. What is refused under it leaves the folder as it was.
+
+        What a killed process left half written is deleted, but in runs.
+        """
+        sentence = f"Another process is working on the study {self.path}: wait for it, stop it, or give another out=."
+        with self._made(), locked(self.path / ".lock", sentence):
+            self._remove_unfinished()
+            self.record = self._read()
+            before, runs = dict(self.record), {run.path for run in self.runs()}
+            try:
+                yield
+            except InputError:
+                self._take_back(before, runs)
+                raise
+
+    def _remove_unfinished(self) -> None:
+        for path in self.path.glob(f".study.yaml.*{UNFINISHED}"):
+            path.unlink(missing_ok=True)
+        for folder in ("videos", "views"):
+            remove_unfinished(self.path / folder)
+
+    @contextlib.contextmanager
+    def _made(self) -> Iterator[None]:
+        """Make the study's folder; it goes again when nothing but its lock came into it."""
+        missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        self._make()
+        try:
+            yield
+        finally:
+            if not (self.path / "study.yaml").exists() and _pristine(self.path):
+                with contextlib.suppress(OSError):
+                    (self.path / ".lock").unlink(missing_ok=True)
+                    for path in (self.path / "runs", *missing):
+                        path.rmdir()
+
+    def _take_back(self, before: dict[str, Any], runs: set[Path]) -> None:
+        """Remove the runs that a refused request added, as far as nothing was done for them, and the request."""
+        new = [run.path for run in self.runs() if run.path not in runs]
+        with contextlib.suppress(OSError):
+            for path in new:
+                if {entry.name for entry in path.iterdir()} <= {"config.yaml", "status.json"}:
+                    # Without its config a folder is no run, whatever comes now.
+                    (path / "config.yaml").unlink()
+                    (path / "status.json").unlink(missing_ok=True)
+                    path.rmdir()
+            if all(run.path in runs for run in self.runs()):
+                self.record = before
+                if before["requests"]:
+                    self._write()
+                else:
+                    (self.path / "study.yaml").unlink(missing_ok=True)
+
+    def note(self, **fields: Any) -> None:
+        """Remember something about the study as a whole in study.yaml."""
+        self.record |= fields
+        self._write()
+
+    def runs(self) -> list[Run]:
+        """The runs that the study holds; folders without a readable config are none."""
+        found = []
+        for path in sorted((self.path / "runs").glob("*/config.yaml")):
+            with contextlib.suppress(Unreadable):
+                config = read_yaml(path)
+                if _is_run_config(config):
+                    found.append(Run(path.parent, config))
+        return found
+
+    def ask(self, request: Mapping[str, Any], run_configs: Iterable[Mapping[str, Any]]) -> list[Run]:
+        """Take a request in: remember it, and make those of its runs that are new. The caller holds the lock.
+
+        Nothing is changed when one of the runs is refused.
+        """
+        known = {run.path: run for run in self.runs()}
+        wanted = [Run(self.path / "runs" / run_id(config), config) for config in run_configs]
+        for run in wanted:
+            if run.path not in known:
+                self._refuse_overlap(run, [*known.values(), *wanted])
+        for run in wanted:
+            if run.path not in known:
+                make_folder(run.path)
+                run.update(steps=int(run.config["steps"]))
+            # The same run may be asked for with its weights at another place.
+            if run.path not in known or known[run.path].config != run.config:
+                write_atomic(run.path / "config.yaml", yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True))
+        if dict(request) not in self.record["requests"]:
+            self.note(requests=[*self.record["requests"], dict(request)])
+        return wanted
+
+    def _refuse_overlap(self, run: Run, others: Iterable[Run]) -> None:
+        """The same (condition, seed) twice would be counted as two seeds, or mix two protocols in one curve."""
+        for other in others:
+            shared = sorted(set(other.config["seeds"]) & set(run.config["seeds"]))
+            if other.path != run.path and shared and condition(other.config) == condition(run.config):
+                if told := sources.difference(other.config, run.config):
+                    raise InputError(
+                        f"{told} since run {other.path.name} of the study {self.path} was trained: put the source back "
+                        "as it was, or train the new one into another folder with out=."
+                    )
+                where = f"{run.config['task']}, {run.config['view']}, p={run.config['reward_p']:g}"
+                raise InputError(
+                    f"The study {self.path} already has seeds {shared} of ({where}), trained otherwise (run "
+                    f"{other.path.name}): {difference(other.config, run.config)}. Give the study's own, seeds that it "
+                    "does not have, or another folder with out=."
+                )
+
+    def _refuse(self, creating: bool) -> None:
+        if (self.path / "study.yaml").is_file():
+            return
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"out={self.path} is a file: give a folder.")
+        if not creating:
+            raise InputError(f"{self.path} is not a study's folder: there is no study.yaml in it.")
+        if self.path.is_dir() and not _pristine(self.path):
+            raise InputError(f"out={self.path} is not empty and not a study: give a new folder or a study's.")
+
+    def _make(self) -> None:
+        try:
+            make_folder(self.path / "runs")
+        except OSError as error:
+            raise InputError(f"out={self.path} cannot be made ({error.strerror}): give a writable folder.") from None
+
+    def _read(self) -> dict[str, Any]:
+        file = self.path / "study.yaml"
+        try:
+            record = read_yaml(file) if file.exists() else {}
+        except Unreadable as why:
+            raise InputError(
+                f"{file} cannot be read ({why}): mend it, or move it away and ask for the study again; its runs stay."
+            ) from None
+        if not isinstance(record, dict):
+            record = {}
+        requests = record.get("requests")
+        requests = requests if isinstance(requests, list) else []
+        return {"created": time.strftime("%Y-%m-%dT%H:%M:%S%z")} | record | {"requests": requests}
+
+    def _write(self) -> None:
+        self._make()
+        write_atomic(self.path / "study.yaml", yaml.safe_dump(self.record, sort_keys=False, allow_unicode=True))
+
+
+def _pristine(folder: Path) -> bool:
+    """Whether a folder holds nothing but what is left of a study that was killed while it was made."""
+    return all(
+        entry.name == ".lock"
+        or entry.name.startswith(".study.yaml.")
+        or (entry.name == "runs" and entry.is_dir() and not any(entry.iterdir()))
+        for entry in folder.iterdir()
+    )
+
+
+def _is_run_config(config: Any) -> bool:
+    """Whether what a run's config.yaml holds can be a run's config; a stranger's study may hold anything."""
+    kinds: dict[str, type] = {"task": str, "knobs": dict, "seeds": list, "steps": int, "frontend": dict, "agent": dict}
+    return (
+        isinstance(config, dict)
+        and all(isinstance(config.get(key), kind) for key, kind in kinds.items())
+        and {"benchmark", "view", "reward_p", "shaping", "evaluation"} <= set(config)
+        and all(isinstance(seed, int) for seed in config["seeds"])
+        and all("name" in config[part] for part in ("frontend", "agent"))
+    )

@@ -1,0 +1,232 @@
+"""`lcd verify`: is a study what its runs have left? It writes nothing and imports nothing that the study names."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from lcd.config.schemas import VerifyConfig
+from lcd.envs.errors import InputError, Unfinished
+from lcd.files.atomic import sha256_of
+from lcd.pipelines.jobs.checkpoint import CURVE, STEP
+from lcd.pipelines.jobs.record import CurveFile
+from lcd.pipelines.study import sources, store
+from lcd.pipelines.study.progress import label
+
+SCORES = ("diagnosis.json", "challenge.csv")
+FAULT, NOTE = "wrong", "note"
+Found = Iterator[tuple[str, str]]
+"""What a check finds: `FAULT` or `NOTE`, and a sentence."""
+
+
+def run(cfg: VerifyConfig) -> int:
+    """Check a study and say what is wrong with it; returns the exit code, 1 where something is."""
+    if cfg.path is None:
+        raise InputError("path is missing: give a study's folder.")
+    study, console = store.Study(Path(cfg.path).expanduser()), Console()
+    made, found = study.runs(), []
+    for each in made:
+        found += [(kind, f"{_named(each)}: {said}") for kind, said in check_run(each)]
+    found += [(FAULT, said) for said in _strangers(study, made)]
+    found += check_diagnosis(study, made)
+    for kind, said in sorted(found, key=lambda each: each[0] != FAULT):
+        console.print(f"{kind:<5} {said}", highlight=False, soft_wrap=True, markup=False)
+    console.print(_summary(made), highlight=False, soft_wrap=True, markup=False)
+    faults = sum(kind == FAULT for kind, _ in found)
+    told = f"{faults} thing{'s are' if faults > 1 else ' is'} wrong" if faults else "Nothing is wrong"
+    console.print(f"{told} with {study.path}.", highlight=False, soft_wrap=True, markup=False)
+    return int(faults > 0)
+
+
+def _named(run: store.Run) -> str:
+    try:
+        return f"{run.path.name} ({label(run.config)})"
+    except (TypeError, ValueError):  # a stranger's config may hold anything
+        return run.path.name
+
+
+def check_run(run: store.Run) -> Found:
+    """What is wrong with a run, and what is to be known of it."""
+    fault = store.fault_of(run)
+    if fault is not None:
+        yield FAULT, fault
+    yield from _status(run, believed=fault is None)
+    if run.status["state"] == store.DONE:
+        yield from _sealed(run)
+    for path in sorted(run.path.glob("checkpoints/*.ckpt")):
+        yield from _checkpoint(run, path, believed=fault is None)
+    yield from _sources(run)
+    yield from _weights(run)
+
+
+def _status(run: store.Run, believed: bool) -> Found:
+    """Is the status one, and true? A curve that is not believed has been told of."""
+    path, status = run.path / "status.json", run.status
+    if not path.is_file():
+        yield FAULT, "status.json is missing: the same command trains the run anew"
+    elif status == store.STATUS:
+        yield FAULT, "status.json is cut off or no status: the same command trains the run anew"
+    elif status["state"] == store.RUNNING and not _locked(run.path / ".lock"):
+        yield FAULT, "its status says that it is being trained, but no process does: the same command continues it"
+    elif status["state"] == store.DONE and believed and not run.done:
+        yield FAULT, "its status says that it is done, but its curve does not reach from step 0 to the end"
+    elif status["state"] == store.FAILED:
+        yield NOTE, f"it failed ({status['error']})"
+
+
+def _locked(path: Path) -> bool:
+    """Does a process hold a run's lock?"""
+    try:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def _sealed(run: store.Run) -> Found:
+    """Are the files of a finished run those that it left? (Its curve is `store.fault_of`'s.)"""
+    seal = run.status["seal"]
+    if not seal:
+        yield NOTE, "it is not sealed (trained by an earlier LCD): that its files are unchanged cannot be told"
+        return
+    now = store.seal_of(run.path)
+    for name, digest in seal.items():
+        if name != store.CURVE_FILE and now.get(name) != digest:
+            yield FAULT, f"its {name} {'has been changed' if name in now else 'is gone'} since the run was done"
+
+
+def _checkpoint(run: store.Run, path: Path, believed: bool) -> Found:
+    """Does a checkpoint hold data only, and go with the run's status and, where that is believed, with its curve?"""
+    name = f"checkpoints/{path.name}"
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        step, digest = content.get(STEP), content.get(CURVE)
+    except Exception as error:  # a stranger's file may fail in any way
+        yield FAULT, f"{name} cannot be loaded as data only ({type(error).__name__})"
+        return
+    if run.status["state"] == store.DONE and isinstance(step, int) and step != run.status["step"]:
+        yield FAULT, f"{name} is of step {step}, but the run was done at step {run.status['step']}"
+    if digest is None or not believed:
+        return
+    seed = path.stem.removeprefix("seed-")
+    try:
+        rows = [row for row in _rows(run.path) if seed in ("last", row["seed"]) and int(row["step"]) <= _last(step)]
+        header = _header(run.path)
+    except (OSError, ValueError, KeyError, TypeError, UnicodeDecodeError):
+        yield FAULT, f"its {store.CURVE_FILE} cannot be read"
+        return
+    if CurveFile(run.path / store.CURVE_FILE, header).digest_of(rows) != digest:
+        yield FAULT, f"{name} goes with other rows than those in {store.CURVE_FILE}"
+
+
+def _last(step: Any) -> float:
+    """The step up to which a checkpoint's rows go: that of an agent that trains itself says none, and means all."""
+    return step if isinstance(step, int) else float("inf")
+
+
+def _rows(folder: Path) -> list[dict[str, str]]:
+    text = (folder / store.CURVE_FILE).read_text("utf-8")
+    return list(csv.DictReader(io.StringIO(text[: text.rfind("\n") + 1])))
+
+
+def _header(folder: Path) -> list[str]:
+    with (folder / store.CURVE_FILE).open(newline="", encoding="utf-8") as file:
+        return next(csv.reader(file), [])
+
+
+def _sources(run: store.Run) -> Found:
+    """Is the code that the run names what it was?"""
+    kept = run.config.get(sources.SOURCE, {})
+    named = [("launcher", target, before) for target, before in run.status["launcher"].items()]
+    for part in sources.PARTS if isinstance(kept, dict) else ():
+        given = run.config[part]
+        named.append((part, given["name"] if isinstance(given, dict) else given, kept.get(part)))
+    for part, target, before in named:
+        if not isinstance(before, dict) or not isinstance(target, str):
+            continue
+        now = sources.hashes_of(target, [os.getcwd()])
+        if not now:
+            yield NOTE, f"the source of {part}={target} is not here: it cannot be compared"
+        elif changed := sources.changed_modules(before, now):
+            yield FAULT, f"the source of {part}={target} has changed since (modules: {', '.join(changed)})"
+
+
+def _weights(run: store.Run) -> Found:
+    """Are the front-end's weights what they were?"""
+    weights = run.config["frontend"].get("weights")
+    if not isinstance(weights, dict) or not isinstance(weights.get("file"), str):
+        return
+    try:
+        if sha256_of(weights["file"]) != weights.get("sha256"):
+            yield FAULT, f"frontend.weights={weights['file']} has changed since the run was asked for"
+    except (OSError, ValueError):
+        yield NOTE, f"frontend.weights={weights['file']} is not here: it cannot be compared"
+
+
+def _strangers(study: store.Study, made: list[store.Run]) -> Iterator[str]:
+    """Folders among the runs that are none."""
+    known = {run.path for run in made}
+    for path in sorted((study.path / "runs").glob("*")):
+        if path not in known:
+            yield f"{path.name}: there is no readable config.yaml in runs/{path.name}"
+
+
+def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str, str]]:
+    """Are the scores in the study's folder those that its curves give now?"""
+    folder = study.diagnosis_dir
+    if not any((folder / name).is_file() for name in SCORES):
+        return [(NOTE, "diagnosis: there is none")] if made else []
+    try:
+        now = _rediagnosed(study, folder)
+    except (InputError, Unfinished) as mistake:
+        return [(FAULT, f"diagnosis: the curves give none now ({mistake})")]
+    stale = [name for name in SCORES if _scores(folder / name) != now[name]]
+    return [(FAULT, f"diagnosis/{name} is not what the curves give now: 'lcd report' makes it anew") for name in stale]
+
+
+def _rediagnosed(study: store.Study, folder: Path) -> dict[str, Any]:
+    """What the files of scores would say now, under the definition that they were made with."""
+    from lcd.analyses.transfer import split_phases
+    from lcd.pipelines.publish.report import Telling, diagnosed
+    from lcd.pipelines.study.quarantine import read_finished
+    from lcd.scores.contrasts import DEFINITIONS
+
+    told = _scores(folder / "diagnosis.json")
+    definition = told.get("definition") if isinstance(told, dict) else None
+    how = Telling(definition if definition in DEFINITIONS else "paper")
+    finished = read_finished(study.path, study)
+    plain, phased = split_phases(finished.curves)
+    diagnosis = diagnosed(plain, len(phased) > 0, finished, study, how)
+    with tempfile.TemporaryDirectory(prefix="lcd-verify-") as scratch:
+        return {file.name: _scores(file) for file in diagnosis.save(scratch).values()}
+
+
+def _scores(path: Path) -> Any:
+    """What a file says of scores: not the notes, which are about analyses too, nor the cost, which is no curve's."""
+    try:
+        text = path.read_text("utf-8")
+        return text if path.suffix == ".csv" else {**json.loads(text), "notes": None, "cost": None}
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _summary(made: list[store.Run]) -> str:
+    states = [run.status["state"] for run in made]
+    done = states.count(store.DONE)
+    sealed = sum(run.status["state"] == store.DONE and bool(run.status["seal"]) for run in made)
+    others = [f"{states.count(state)} {state}" for state in (store.FAILED, store.RUNNING, store.QUEUED)]
+    told = [f"{done} done, {sealed} of them sealed", *(other for other in others if not other.startswith("0 "))]
+    return f"{len(made)} runs: {', '.join(told)}."
