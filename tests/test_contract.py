@@ -77,6 +77,40 @@ def allowed(room: str, target: str) -> bool:
     return owner in OURS[room]
 
 
+def module_graph(root: Path) -> dict[str, set[str]]:
+    """Module → the modules of ours that it imports."""
+    paths = {}
+    for room, name in ROOMS.items():
+        for path in sorted((root / room).rglob("*.py")):
+            inner = path.relative_to(root / room).with_suffix("").parts
+            paths[".".join([name, *(inner[:-1] if inner[-1] == "__init__" else inner)])] = (room, path)
+    graph = {}
+    for module, (room, path) in paths.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+        typing_only = {
+            id(inner)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+            for inner in ast.walk(node)
+        }
+        kept = ast.Module([node for node in ast.walk(tree) if id(node) not in typing_only], [])
+        flat = ast.Module([node for node in kept.body if isinstance(node, ast.Import | ast.ImportFrom)], [])
+        names = [target for _, target in imports(flat, package_of(root / room, path))]
+        graph[module] = {name if name in paths else name.rpartition(".")[0] for name in names} & paths.keys()
+    return graph
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Modules that reach themselves, those of one cycle together."""
+    reach = {module: set(uses) for module, uses in graph.items()}
+    for through in graph:
+        for module in graph:
+            if through in reach[module]:
+                reach[module] |= reach[through]
+    found = {tuple(sorted(other for other in reach[module] if module in reach[other])) for module in graph}
+    return sorted(list(cycle) for cycle in found if cycle)
+
+
 def cuda_calls(tree: ast.AST) -> Iterator[int]:
     """Lines that call a method `.cuda(...)`."""
     for node in ast.walk(tree):
@@ -156,3 +190,13 @@ def test_importing_environments_loads_nothing_heavy():
 def copy_rooms(target: Path) -> None:
     for room in ROOMS:
         shutil.copytree(REPO / room, target / room, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def test_modules_import_each_other_in_no_cycle():
+    """Imports within functions count; those for type checkers alone do not."""
+    graph = {module: uses - {module} for module, uses in module_graph(REPO).items()}
+    assert cycles(graph) == []
+
+
+def test_a_cycle_is_found():
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]

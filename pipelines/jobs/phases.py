@@ -16,7 +16,7 @@ from lcd.agents.learner import spaces_for
 from lcd.agents.ppg import PPG
 from lcd.agents.stepping import Stepper
 from lcd.agents.store import RolloutStore, StoreSize, is_mask, require_room
-from lcd.pipelines.jobs.train import build_agent, build_environment, stages_of
+from lcd.pipelines.jobs.build import build_agent, build_environment, stages_of
 from lcd.pipelines.launch.launchers import RUNS_AT_ONCE
 
 FOLDER = "rollouts"

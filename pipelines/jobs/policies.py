@@ -113,7 +113,7 @@ def load_policy(run: store.Run, env: VectorEnv, seed: int) -> TrainedPolicy:
     """The agent of a run, from its checkpoint."""
     from lcd.agents import agents
     from lcd.agents.learner import spaces_for
-    from lcd.pipelines.jobs.train import build_agent
+    from lcd.pipelines.jobs.build import build_agent
 
     checkpoint = run.path / "checkpoints" / "last.ckpt"
     try:

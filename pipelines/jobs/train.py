@@ -1,10 +1,8 @@
 """Training one run: all seeds of one condition, from its configuration to its held-out curve."""
 
 import logging
-import math
 import os
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -12,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import VectorEnv
 from lightning.pytorch import LightningModule, Trainer
 from rich.console import Console
@@ -20,20 +17,15 @@ from rich.table import Table
 from rich.text import Text
 
 from lcd.agents import agents, validate
-from lcd.agents.curriculum import CurriculumRollouts, Stage
 from lcd.agents.evaluate import Evaluator, EveryTask
-from lcd.agents.frozen import freeze
 from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts, loader
 from lcd.config.schemas import TrainConfig
 from lcd.curves.table import COLUMNS, PHASE
-from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.benchmark import quiet
-from lcd.envs.population import make_population
 from lcd.files.atomic import make_folder
-from lcd.frontends import record
+from lcd.pipelines.jobs.build import build_agent, build_environments, build_rollouts, shared_columns
 from lcd.pipelines.jobs.checkpoint import AtomicCheckpoints, drop_without_curve, kept_curve, reached_step
 from lcd.pipelines.jobs.learn import learn_run
 from lcd.pipelines.jobs.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, count, node_rank, together
@@ -41,7 +33,6 @@ from lcd.pipelines.jobs.record import CurveFile, Recorder
 from lcd.pipelines.launch.launchers import Call, launch
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study import determinism, dry_run
-from lcd.pipelines.study.diagnose import check_trainable, device_of, opening, train_missing
 from lcd.pipelines.study.progress import label
 from lcd.pipelines.study.runs import agent_of, check_share, run_config_from
 from lcd.pipelines.study.store import (
@@ -49,13 +40,12 @@ from lcd.pipelines.study.store import (
     Run,
     Study,
     finish,
-    frontend_name,
     missing,
     read_status,
     run_id,
-    task_name,
     update_status,
 )
+from lcd.pipelines.study.training import check_trainable, device_of, opening, train_missing
 from lcd.process import signals
 from lcd.statistics.intervals import iqm
 
@@ -167,7 +157,7 @@ def train_rank(
     """
     name, params = agent_of(run_config)
     kind, copies = agents.resolve(name), validate(name, params).copies
-    training, held_out = _environments(run_config, copies // ranks.world, ranks.rank == 0)
+    training, held_out = build_environments(run_config, copies // ranks.world, ranks.rank == 0)
     training = [spaces_for(kind, env) for env in training]
     held_out = {split: [spaces_for(kind, env) for env in envs] for split, envs in held_out.items()}
     try:
@@ -191,95 +181,10 @@ def _learn(run_config: dict[str, Any], folder: Path, kind: type, config: Any, tr
         raise InputError(f"agent={name} learns one task: a curriculum needs agent=ppo or agent=recurrent_ppo.")
 
     def environments(seeds: list[int]) -> tuple[VectorEnv, dict[str, VectorEnv]]:
-        training, held_out = _environments(run_config | {"seeds": seeds}, config.copies)
+        training, held_out = build_environments(run_config | {"seeds": seeds}, config.copies)
         return training[0], {split: envs[0] for split, envs in held_out.items()}
 
-    learn_run(run_config, folder, kind, config, environments, _shared_columns(run_config), tracker)
-
-
-def stages_of(run_config: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a run trains, in order: `name` (what curves call it), `task`, `knobs` and `steps`; one, or a curriculum."""
-    if "curriculum" in run_config:
-        return run_config["curriculum"]
-    return [{"name": task_name(run_config), **{key: run_config[key] for key in ("task", "knobs", "steps")}}]
-
-
-def build_agent(run_config: dict[str, Any], env: VectorEnv, ranks: Ranks = ALONE) -> LightningModule:
-    """The agent of a run, its front-end and networks shaped by the environment's spaces; of several ranks, one's."""
-    name, params = agent_of(run_config)
-    actions = env.single_action_space
-    if not isinstance(actions, Discrete | Box):
-        raise InputError(
-            f"task={run_config['task']} has the action space {actions}: agent={name} needs a discrete one or a box."
-        )
-    config = validate(name, params)
-    frontend, shape = freeze(
-        record.build(run_config["frontend"]),
-        env.single_observation_space,
-        copies=env.num_envs,
-        # PPG keeps the rollouts of a whole phase.
-        steps=len(run_config["seeds"]) * config.copies * config.rollout * getattr(config, "phase", 1),
-        **record.use(run_config["frontend"]),
-    )
-    actions = int(actions.n) if isinstance(actions, Discrete) else actions
-    if ranks.world > 1:
-        config = replace(config, copies=config.copies // ranks.world)
-    agent = agents.resolve(name)(config, shape, actions, run_config["seeds"], frontend)
-    if ranks.world > 1:
-        agent.ranks = ranks
-    return agent
-
-
-def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], agent: LightningModule) -> Rollouts:
-    """The run's training data: as many rollouts as its steps, or each stage's, need."""
-    config, seeds = agent.config, run_config["seeds"]
-    how = {"length": config.rollout, "gamma": config.gamma, "normalise": config.normalise_rewards}
-    steps_each = config.copies * config.rollout * getattr(agent, "ranks", ALONE).world
-    stages = [
-        Stage(stage["name"], env, math.ceil(stage["steps"] / steps_each))
-        for stage, env in zip(stages_of(run_config), training, strict=True)
-    ]
-    if "curriculum" in run_config:
-        return CurriculumRollouts(stages, seeds, agent, **how)
-    return Rollouts(stages[0].env, seeds, agent, total=stages[0].rollouts, **how)
-
-
-def _environments(
-    run_config: dict[str, Any], copies: int, evaluates: bool = True
-) -> tuple[list[VectorEnv], dict[str, list[VectorEnv]]]:
-    """The training population of each stage (rewards thinned), and by their split those of each task held out."""
-    stages, evaluation = stages_of(run_config), run_config["evaluation"]
-    training = [build_environment(run_config, stage, "train", copies) for stage in stages]
-    if not evaluates:
-        return training, {}
-    tasks = list({stage["name"]: stage for stage in stages}.values())
-    splits = {"eval": tasks}
-    if evaluation.get("noise_free"):
-        still = [quiet(stage["task"], stage["knobs"]) for stage in tasks]
-        splits["noise_free"] = [{"task": task, "knobs": knobs} for task, knobs in still]
-    held_out = {
-        split: [build_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
-        for split, of_split in splits.items()
-    }
-    return training, held_out
-
-
-def build_environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:
-    """The population of one task: with rewards thinned to train in, or held out with rewards as they are."""
-    knobs = dict(stage["knobs"])
-    # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
-    if split == "train" and run_config["shaping"] != "none":
-        knobs["shaping"] = run_config["shaping"]
-    return make_population(
-        get_benchmark(run_config["benchmark"]),
-        stage["task"],
-        seeds=run_config["seeds"],
-        copies=copies,
-        view=run_config["view"],
-        split=split,
-        reward_p=run_config["reward_p"],
-        **knobs,
-    )
+    learn_run(run_config, folder, kind, config, environments, shared_columns(run_config), tracker)
 
 
 def _fit(
@@ -310,7 +215,7 @@ def _fit(
         rollouts,
         evaluators,
         run_config["evaluation"]["every"],
-        _shared_columns(run_config),
+        shared_columns(run_config),
         curve,
         checkpoint,
         report=lambda **progress: update_status(folder, **progress),
@@ -378,28 +283,3 @@ def _trainer(logger: Any, recorder: Recorder, accelerator: str, place: Place | N
         precision=precision,
         **where,
     )
-
-
-def _shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
-    """The columns that all rows of a task and seed share, in the order of the tasks, then of the seeds."""
-    benchmark = get_benchmark(run_config["benchmark"])
-    shared = {
-        "benchmark": benchmark.name,
-        "view": run_config["view"],
-        "frontend": frontend_name(run_config),
-        "reward_p": run_config["reward_p"],
-        "shaping": run_config["shaping"],
-        "agent": run_config["agent"]["name"],
-    }
-    rows = []
-    for name, stage in {stage["name"]: stage for stage in stages_of(run_config)}.items():
-        for seed in run_config["seeds"]:
-            r_min, r_max = reward_range(benchmark, stage["task"], seed, stage["knobs"])
-            rows.append({**shared, "task": name, "seed": seed, "r_min": r_min, "r_max": r_max})
-    return rows
-
-
-def _agent(run_config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The agent's name and its hyper-parameters."""
-    params = dict(run_config["agent"])
-    return params.pop("name"), params

@@ -237,7 +237,7 @@ def _tell(
 
 def _show_pretraining(study: store.Study, console: Console) -> bool:
     """Tell of the front-ends that a study pretrained; whether there is nothing else to report."""
-    from lcd.pipelines.jobs.pretrain import publish as publish_pretraining
+    from lcd.pipelines.publish.pretrained import publish as publish_pretraining
 
     pretrained = [run for run in study.runs() if "videos" in run.config]
     done = [run for run in pretrained if run.done]

@@ -8,7 +8,7 @@ import io
 import random
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from lcd.pipelines.study import store
 from lcd.pipelines.study.cost import HOUR, duration, evaluations
 from lcd.pipelines.study.probe import PROBE_S, probe, quiet_tracker
 
+Finish = Callable[[Any, store.Study, Console], None]
 NARROW, WIDE = 1.5, 3.0
 """By what factor an hour may be off: where whole rollouts were timed, and where only scaled-down ones could be."""
 REHEARSED_S = 1800.0
@@ -31,9 +32,16 @@ REHEARSED_S = 1800.0
 
 
 def tell(
-    run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainConfig, out: Path, console: Console
+    run_configs: Sequence[Mapping[str, Any]],
+    cfg: DiagnoseConfig | TrainConfig,
+    out: Path,
+    console: Console,
+    finish: Finish | None = None,
 ) -> int:
-    """Print what training these runs into `out` would cost; returns the exit code."""
+    """Print what training these runs into `out` would cost; returns the exit code.
+
+    finish: what the command does when all is trained; None is nothing that takes time.
+    """
     missing = store.missing(out, run_configs, cfg.retry)
     table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
     steps = sum(config["steps"] * len(config["seeds"]) for config in missing)
@@ -50,7 +58,7 @@ def tell(
         workers = workers_of(cfg, missing)
         training = paces.seconds(missing, workers)
         alone = duration(paces.seconds(missing, 1) / HOUR)
-        around = time.process_time() + (_report_s(run_configs, cfg) if training < REHEARSED_S else 0.0)
+        around = time.process_time() + (_report_s(run_configs, cfg, finish) if training < REHEARSED_S else 0.0)
         table.add_row("seeds a run", " or ".join(map(str, seeds)))
         table.add_row("steps", f"{steps:,} of all seeds together")
         table.add_row("time", _time(training + around, paces.exact, workers))
@@ -74,12 +82,12 @@ def _time(seconds: float, exact: bool, workers: int) -> str:
     return f"about {expected} with {workers} worker{'s' * (workers > 1)} here (likely {least} to {most})"
 
 
-def _report_s(run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainConfig) -> float:
+def _report_s(
+    run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainConfig, finish: Finish | None
+) -> float:
     """What pictures, diagnosis and report will take: they are made on trial, of invented curves."""
-    if not isinstance(cfg, DiagnoseConfig):
+    if finish is None:
         return 0.0
-    from lcd.pipelines.study.diagnose import finish
-
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as folder:
         study = store.Study(Path(folder) / "study", create=True)

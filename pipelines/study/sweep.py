@@ -28,7 +28,7 @@ RESULTS = "sweep"
 
 def run(cfg: SweepConfig) -> int:
     """Train what the experiment still lacks, then draw it; returns the exit code."""
-    from lcd.pipelines.study.diagnose import check_trainable, opening, train_missing
+    from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
     experiment = quickened(cfg.experiment) if cfg.quick else cfg.experiment
     console = Console()

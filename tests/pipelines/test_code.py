@@ -27,7 +27,7 @@ import json, sys
 from lcd import cli
 from lcd.pipelines.study import diagnose
 
-diagnose.TRAIN = "fake_training:train"
+training.TRAIN = "fake_training:train"
 codes = []
 for arguments in json.loads(sys.argv[1]):
     print("$", *arguments, flush=True)

@@ -15,7 +15,7 @@ from lcd import cli
 from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.pipelines.publish.track import offline_folders
-from lcd.pipelines.study import diagnose, runs, store
+from lcd.pipelines.study import diagnose, runs, store, training
 
 HERE = str(Path(__file__).parent)
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]", "study.seeds=2", "study.steps=400"]
@@ -26,8 +26,8 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 from lcd import cli
-from lcd.pipelines.study import diagnose
-diagnose.TRAIN = "fake_training:train"
+from lcd.pipelines.study import training
+training.TRAIN = "fake_training:train"
 sys.exit(cli.main(sys.argv[2:]))
 """
 
@@ -35,7 +35,7 @@ sys.exit(cli.main(sys.argv[2:]))
 @pytest.fixture(autouse=True)
 def made_up(monkeypatch):
     monkeypatch.syspath_prepend(HERE)
-    monkeypatch.setattr(diagnose, "TRAIN", "fake_training:train")
+    monkeypatch.setattr(training, "TRAIN", "fake_training:train")
 
 
 def arguments(out, *more, tracker="none"):
@@ -51,7 +51,7 @@ def uninterrupted(tmp_path_factory):
     out = tmp_path_factory.mktemp("studies") / "whole"
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(HERE)
-        patch.setattr(diagnose, "TRAIN", "fake_training:train")
+        patch.setattr(training, "TRAIN", "fake_training:train")
         assert cli.main(arguments(out, tracker="wandb")) == 0
     return out
 

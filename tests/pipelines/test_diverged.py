@@ -11,7 +11,7 @@ import pytest
 from lcd import cli
 from lcd.envs.errors import Diverged
 from lcd.pipelines.jobs.train import train_run
-from lcd.pipelines.study import diagnose, store
+from lcd.pipelines.study import store, training
 from lcd.pipelines.study.promise import promised_steps
 from lcd.pipelines.study.runs import perform
 
@@ -131,7 +131,7 @@ def test_what_a_run_cannot_have_written_is_not_believed(tmp_path, old, new, sent
 @pytest.fixture
 def made_up(monkeypatch):
     monkeypatch.syspath_prepend(HERE)
-    monkeypatch.setattr(diagnose, "TRAIN", "fake_training:train")
+    monkeypatch.setattr(training, "TRAIN", "fake_training:train")
 
 
 def study(out, *more):

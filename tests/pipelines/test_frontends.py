@@ -15,8 +15,8 @@ from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
 from lcd.frontends import record
+from lcd.pipelines.jobs.build import build_agent, build_rollouts
 from lcd.pipelines.jobs.phases import store_size
-from lcd.pipelines.jobs.train import build_agent, build_rollouts
 from lcd.pipelines.study.runs import run_config_from
 from lcd.pipelines.study.store import run_id
 

@@ -16,10 +16,10 @@ from lcd import cli, frontends
 from lcd.config.compose import compose
 from lcd.envs.benchmarks import get_benchmark
 from lcd.frontends.flow.file import read
+from lcd.pipelines.jobs.build import build_agent
 from lcd.pipelines.jobs.policies import trained_runs
 from lcd.pipelines.jobs.pretrain import film, run_config_from, tasks_of
 from lcd.pipelines.jobs.pretraining import WEIGHTS_FILE, pretrain_run
-from lcd.pipelines.jobs.train import build_agent
 from lcd.pipelines.study.runs import run_config_from as train_config_from
 from lcd.pipelines.study.store import Study, run_id
 from lcd.process import signals

@@ -18,7 +18,8 @@ from lcd.curves.table import read_curves
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
-from lcd.pipelines.jobs.train import build_agent, train_run
+from lcd.pipelines.jobs.build import build_agent
+from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study.runs import check_share
 from lcd.pipelines.study.store import read_status
 

@@ -10,7 +10,7 @@ from lcd import cli
 from lcd.config.compose import compose
 from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
-from lcd.pipelines.study import diagnose, stopping, store
+from lcd.pipelines.study import diagnose, stopping, store, training
 from lcd.scores.diagnosis import diagnose_curves
 from lcd.statistics.sequential import nominal_levels
 
@@ -21,7 +21,7 @@ TASKS = "study.tasks=[toy/easy-sight-easy-reward]"
 @pytest.fixture(autouse=True)
 def made_up(monkeypatch):
     monkeypatch.syspath_prepend(HERE)
-    monkeypatch.setattr(diagnose, "TRAIN", "fake_training:train")
+    monkeypatch.setattr(training, "TRAIN", "fake_training:train")
     # The page's figures take longer than all the rest, and nothing here looks at them.
     monkeypatch.setattr("lcd.report.page.write_report", lambda folder, *_, **__: Path(folder) / "report.html")
 

@@ -12,7 +12,7 @@ import yaml
 from lcd import cli
 from lcd.envs.errors import InputError
 from lcd.pipelines.jobs.train import train_run
-from lcd.pipelines.study import determinism, diagnose, runs, store
+from lcd.pipelines.study import determinism, runs, store, training
 
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]", "study.seeds=2", "study.steps=400"]
 SMALL += ["study.views=[pixels,semantic]", "study.reward_p=[1]"]
@@ -23,7 +23,7 @@ def whole(tmp_path_factory):
     out = tmp_path_factory.mktemp("studies") / "whole"
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(Path(__file__).parent))
-        patch.setattr(diagnose, "TRAIN", "fake_training:train")
+        patch.setattr(training, "TRAIN", "fake_training:train")
         assert cli.main(["diagnose", *SMALL, f"out={out}", "tracker=none", "launcher.workers=2"]) == 0
     return out
 

@@ -1,0 +1,130 @@
+"""What a run is made of: its agent, its environments, its rollouts, from the run's config."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import VectorEnv
+from lightning.pytorch import LightningModule
+
+from lcd.agents import agents, validate
+from lcd.agents.curriculum import CurriculumRollouts, Stage
+from lcd.agents.frozen import freeze
+from lcd.agents.ranks import ALONE, Ranks
+from lcd.agents.rollout import Rollouts
+from lcd.envs.benchmarks import get_benchmark, reward_range
+from lcd.envs.errors import InputError
+from lcd.envs.hardness.benchmark import quiet
+from lcd.envs.population import make_population
+from lcd.frontends import record
+from lcd.pipelines.study.runs import agent_of
+from lcd.pipelines.study.store import (
+    frontend_name,
+    task_name,
+)
+
+
+def stages_of(run_config: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a run trains, in order: `name` (what curves call it), `task`, `knobs` and `steps`; one, or a curriculum."""
+    if "curriculum" in run_config:
+        return run_config["curriculum"]
+    return [{"name": task_name(run_config), **{key: run_config[key] for key in ("task", "knobs", "steps")}}]
+
+
+def build_agent(run_config: dict[str, Any], env: VectorEnv, ranks: Ranks = ALONE) -> LightningModule:
+    """The agent of a run, its front-end and networks shaped by the environment's spaces; of several ranks, one's."""
+    name, params = agent_of(run_config)
+    actions = env.single_action_space
+    if not isinstance(actions, Discrete | Box):
+        raise InputError(
+            f"task={run_config['task']} has the action space {actions}: agent={name} needs a discrete one or a box."
+        )
+    config = validate(name, params)
+    frontend, shape = freeze(
+        record.build(run_config["frontend"]),
+        env.single_observation_space,
+        copies=env.num_envs,
+        # PPG keeps the rollouts of a whole phase.
+        steps=len(run_config["seeds"]) * config.copies * config.rollout * getattr(config, "phase", 1),
+        **record.use(run_config["frontend"]),
+    )
+    actions = int(actions.n) if isinstance(actions, Discrete) else actions
+    if ranks.world > 1:
+        config = replace(config, copies=config.copies // ranks.world)
+    agent = agents.resolve(name)(config, shape, actions, run_config["seeds"], frontend)
+    if ranks.world > 1:
+        agent.ranks = ranks
+    return agent
+
+
+def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], agent: LightningModule) -> Rollouts:
+    """The run's training data: as many rollouts as its steps, or each stage's, need."""
+    config, seeds = agent.config, run_config["seeds"]
+    how = {"length": config.rollout, "gamma": config.gamma, "normalise": config.normalise_rewards}
+    steps_each = config.copies * config.rollout * getattr(agent, "ranks", ALONE).world
+    stages = [
+        Stage(stage["name"], env, math.ceil(stage["steps"] / steps_each))
+        for stage, env in zip(stages_of(run_config), training, strict=True)
+    ]
+    if "curriculum" in run_config:
+        return CurriculumRollouts(stages, seeds, agent, **how)
+    return Rollouts(stages[0].env, seeds, agent, total=stages[0].rollouts, **how)
+
+
+def build_environments(
+    run_config: dict[str, Any], copies: int, evaluates: bool = True
+) -> tuple[list[VectorEnv], dict[str, list[VectorEnv]]]:
+    """The training population of each stage (rewards thinned), and by their split those of each task held out."""
+    stages, evaluation = stages_of(run_config), run_config["evaluation"]
+    training = [build_environment(run_config, stage, "train", copies) for stage in stages]
+    if not evaluates:
+        return training, {}
+    tasks = list({stage["name"]: stage for stage in stages}.values())
+    splits = {"eval": tasks}
+    if evaluation.get("noise_free"):
+        still = [quiet(stage["task"], stage["knobs"]) for stage in tasks]
+        splits["noise_free"] = [{"task": task, "knobs": knobs} for task, knobs in still]
+    held_out = {
+        split: [build_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
+        for split, of_split in splits.items()
+    }
+    return training, held_out
+
+
+def build_environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:
+    """The population of one task: with rewards thinned to train in, or held out with rewards as they are."""
+    knobs = dict(stage["knobs"])
+    # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
+    if split == "train" and run_config["shaping"] != "none":
+        knobs["shaping"] = run_config["shaping"]
+    return make_population(
+        get_benchmark(run_config["benchmark"]),
+        stage["task"],
+        seeds=run_config["seeds"],
+        copies=copies,
+        view=run_config["view"],
+        split=split,
+        reward_p=run_config["reward_p"],
+        **knobs,
+    )
+
+
+def shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
+    """The columns that all rows of a task and seed share, in the order of the tasks, then of the seeds."""
+    benchmark = get_benchmark(run_config["benchmark"])
+    shared = {
+        "benchmark": benchmark.name,
+        "view": run_config["view"],
+        "frontend": frontend_name(run_config),
+        "reward_p": run_config["reward_p"],
+        "shaping": run_config["shaping"],
+        "agent": run_config["agent"]["name"],
+    }
+    rows = []
+    for name, stage in {stage["name"]: stage for stage in stages_of(run_config)}.items():
+        for seed in run_config["seeds"]:
+            r_min, r_max = reward_range(benchmark, stage["task"], seed, stage["knobs"])
+            rows.append({**shared, "task": name, "seed": seed, "r_min": r_min, "r_max": r_max})
+    return rows
