@@ -108,10 +108,10 @@ def recording(folder, env, iteration=0, state=None):
     rollouts = Rollouts(iteration=iteration, total=4, episodes=SimpleNamespace(pop=lambda ranks: [None]))
     kept = []
     trainer = SimpleNamespace(save_checkpoint=lambda path, weights_only: kept.append(dict(recorder.state_dict())))
-    curve = CurveFile(folder / "curve.csv", ("split", "step", "wall_s", "episodes", *STATISTICS))
+    curve = CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS))
     evaluators = {"eval": Evaluator(env, [0], 2)}
     recorder = Recorder(
-        rollouts, evaluators, 10, [{}], curve, folder / "last.ckpt", lambda **_: None, lambda rows: None
+        rollouts, evaluators, 10, [{"seed": 0}], curve, folder / "last.ckpt", lambda **_: None, lambda rows: None
     )
     if state is not None:
         recorder.load_state_dict(state)
@@ -132,7 +132,7 @@ def train(recorder, rollouts, trainer):
 
 def rows(folder):
     lines = (folder / "curve.csv").read_text().splitlines()
-    return [[cell for place, cell in enumerate(line.split(",")) if place != 2] for line in lines]
+    return [[cell for place, cell in enumerate(line.split(",")) if place != 3] for line in lines]
 
 
 @pytest.mark.parametrize("killed_after_making_up", [False, True])
@@ -140,7 +140,7 @@ def test_a_signal_stops_an_evaluation_between_steps_and_it_is_made_up_for(tmp_pa
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     for folder in (whole, stopped):
         folder.mkdir()
-        CurveFile(folder / "curve.csv", ("split", "step", "wall_s", "episodes", *STATISTICS)).cut(-1)
+        CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS)).cut(-1)
     train(*recording(whole, Corridor())[:3])
     signals.listen()
     try:
