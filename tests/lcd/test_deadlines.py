@@ -51,6 +51,9 @@ class Chance:
 
     device = torch.device("cpu")
 
+    def parameters(self):
+        return iter(())
+
     def encode(self, observations):
         return torch.from_numpy(observations)
 
@@ -154,7 +157,7 @@ def test_a_signal_stops_an_evaluation_between_steps_and_it_is_made_up_for(tmp_pa
             signal.signal(number, signal.SIG_DFL)
     assert env.total == 230
     assert kept[-1]["owed"]
-    assert [row[1] for row in rows(stopped)[1:]] == ["0", "10"]
+    assert [row[2] for row in rows(stopped)[1:]] == ["0", "10"]
     if killed_after_making_up:
         recorder, _, trainer, _ = recording(stopped, Corridor(), iteration=2, state=kept[-1])
         recorder.on_train_start(trainer, Chance())
