@@ -79,10 +79,16 @@ def kept_curve(checkpoint: Path) -> str | None:
 def drop_without_curve(checkpoint: Path, run: Run, world: int) -> None:
     """Delete the checkpoint of a run whose curve has lost rows: going on would never bring them back."""
     reached = reached_step(checkpoint, world)
-    # The evaluation at the step itself may be owed: the next start makes it first.
-    if reached is not None and (wrong := run.broken_promise(reached - 1)):
+    if reached is not None and (wrong := run.broken_promise(reached - _owes_an_evaluation(checkpoint))):
         warnings.warn(f"The curve of run {run.path.name} {wrong}: training it anew.", stacklevel=2)
         checkpoint.unlink(missing_ok=True)
+
+
+def _owes_an_evaluation(checkpoint: Path) -> bool:
+    """Whether the evaluation at the checkpoint's step is still to be made, which the next start does first."""
+    content = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
+    states = content.get("callbacks", {}).values()
+    return any(isinstance(state, dict) and bool(state.get("owed")) for state in states)
 
 
 def _refuse_other_number(checkpoint: Path, before: int, now: int) -> None:

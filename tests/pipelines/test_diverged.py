@@ -14,6 +14,7 @@ from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study import store, training
 from lcd.pipelines.study.promise import promised_steps
 from lcd.pipelines.study.runs import perform
+from lcd.pipelines.study.sources import with_source
 
 HERE = str(Path(__file__).parent)
 DEVICE, NO_TRACKER = {"accelerator": "cpu"}, {"name": "none"}
@@ -24,7 +25,7 @@ TASKS = "study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]"
 
 
 def run_config(task="fine", agent=PPO, **changes):
-    return {
+    made = {
         "benchmark": "broken_worlds:BROKEN",
         "task": task,
         "knobs": {},
@@ -36,7 +37,8 @@ def run_config(task="fine", agent=PPO, **changes):
         "seeds": [3, 8],
         "steps": 200,
         "evaluation": {"every": 50, "copies": 1, "episodes": 5},
-    } | changes
+    }
+    return with_source(made | changes)
 
 
 @pytest.mark.parametrize(
