@@ -74,6 +74,10 @@ class Registry:
         """Whether the name is no registered one but that of an object in a module: `module:object`."""
         return ":" in name and name not in self.names()
 
+    def may_resolve(self, name: str) -> bool:
+        """Whether the name is a registered one, or that of code which may be imported here."""
+        return name in self.names() or (":" in name and (_named is None or name in _named))
+
     def resolve(self, name: str) -> Any:
         """The object called `name`: a built-in, an entry point's, or the one at `module:object`."""
         if name in self._built_in:

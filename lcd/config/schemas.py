@@ -107,7 +107,7 @@ class StudyConfig:
     )
     contrasts: list[Any] | None = field(
         default=None,
-        metadata=_doc("asked beside φ and ψ: names, or {name, axis, baseline, variants, formula, at}"),
+        metadata=_doc("asked beside φ and ψ: names, module:object, or {name, axis, baseline, variants, formula, …}"),
     )
     source: str | None = field(
         default=None, metadata=_doc("the study whose diagnosis says what each task is trained with; null: none")
@@ -350,7 +350,7 @@ class PretrainConfig:
 class ListConfig:
     """List what can be chosen."""
 
-    what: str | None = field(default=None, metadata=_doc("benchmarks, tasks, agents, …; what= may be left out"))
+    what: str | None = field(default=None, metadata=_doc("benchmarks, agents, contrasts, …; what= may be left out"))
 
 
 @dataclass

@@ -241,7 +241,7 @@ DEFINITIONS = {
 }
 """Definition → the formulas of φ and ψ under it, for a reader. docs/calibration.md derives them."""
 
-contrasts = Registry("contrast", "lcd.scores.contrasts")
+contrasts = Registry("contrast", "lcd.contrasts")
 contrasts.add(PERCEPTION.name, PERCEPTION)
 contrasts.add(REWARD.name, REWARD)
 

@@ -12,6 +12,7 @@ from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.pipelines.launch.launchers import launchers
 from lcd.pipelines.publish.track import trackers
+from lcd.scores.contrasts import contrasts, parse_contrast
 
 Rows = Iterator[tuple[str, ...]]
 
@@ -57,6 +58,13 @@ def _budgets() -> Rows:
         yield name, ", ".join(owners)
 
 
+def _contrasts() -> Rows:
+    for name in contrasts.names():
+        contrast = parse_contrast(name, "study.contrasts")
+        values = " ".join(map(str, contrast.values))
+        yield name, contrast.sign, contrast.asks, contrast.axis, values
+
+
 def _names(group: str) -> Callable[[], Rows]:
     return lambda: ((name,) for name in sorted({*choices(group), *registered(group)}))
 
@@ -71,6 +79,7 @@ LISTS: dict[str, tuple[tuple[str, ...], Callable[[], Rows]]] = {
     "agents": (("agent",), _names("agent")),
     "frontends": (("frontend",), _names("frontend")),
     "studies": (("study",), _names("study")),
+    "contrasts": (("contrast", "sign", "asks", "axis", "values"), _contrasts),
     "budgets": (("budget", "own budget of"), _budgets),
     "launchers": (("launcher",), _registry(launchers.names)),
     "trackers": (("tracker",), _registry(trackers.names)),

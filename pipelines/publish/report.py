@@ -139,6 +139,11 @@ def diagnosed(
     if len(plain) or not curricula:
         known = {} if study is None else _known(study)
         diagnosis = diagnose_curves(plain, ranges, definition=how.definition, **known)
+        notes = [
+            f"The contrast '{name}' is left out: no installed package has it, and only lcd diagnose imports code."
+            for name in (() if study is None else contrasts_of(study)[1])
+        ]
+        diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *notes))
     if finished.left_out:
         diagnosis = mark(diagnosis, finished.left_out)
     return diagnosis if study is None else replace(diagnosis, cost=cost.spent(study.runs()))
@@ -149,21 +154,26 @@ def _known(study: store.Study) -> dict[str, Any]:
     return {
         "levels": stopping.levels(study),
         "dynamics": dynamics.noted(study),
-        "contrasts": _contrasts(study),
+        "contrasts": contrasts_of(study)[0],
     }
 
 
-def _contrasts(study: store.Study) -> "tuple[Contrast, ...]":
-    """What the study asks beside φ and ψ; code that its file names is not imported."""
+def contrasts_of(study: store.Study) -> "tuple[tuple[Contrast, ...], tuple[str, ...]]":
+    """What the study asks of its tasks, and the names of contrasts that are not to be had here.
+
+    Those are a package's that is not installed, or code that the study's file names and the command does not.
+    """
     from lcd.scores.contrasts import HEADLINE, contrasts, parse_contrasts
 
-    found = dict.fromkeys(HEADLINE)
+    found = {each.name: each for each in HEADLINE}
+    unknown: dict[str, None] = {}
     for request in study.record["requests"]:
         asked = request.get("study") if isinstance(request, dict) else None
         given = asked.get("contrasts") if isinstance(asked, dict) else None
-        known = [each for each in given or () if not isinstance(each, str) or each in contrasts.names()]
-        found |= dict.fromkeys(parse_contrasts(known))
-    return tuple(found)
+        known = [each for each in given or () if not isinstance(each, str) or contrasts.may_resolve(each)]
+        found |= {each.name: each for each in parse_contrasts(known)}
+        unknown |= {each: None for each in given or () if isinstance(each, str) and not contrasts.may_resolve(each)}
+    return tuple(found.values()), tuple(unknown)
 
 
 def _write(

@@ -189,6 +189,10 @@ def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str
     folder = study.diagnosis_dir
     if not any((folder / name).is_file() for name in SCORES):
         return [(NOTE, "diagnosis: there is none")] if made else []
+    from lcd.pipelines.publish.report import contrasts_of
+
+    if unknown := contrasts_of(study)[1]:
+        return [(NOTE, f"diagnosis: the contrast {unknown[0]} is not to be had here: its scores cannot be compared")]
     try:
         now = _rediagnosed(study, folder)
     except (InputError, Unfinished) as mistake:

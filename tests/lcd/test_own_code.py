@@ -22,6 +22,7 @@ OWN = "my_code_beside_the_command"
         ("diagnose", [f"study.parts=[{{frontends:['{OWN}:Mine']}}]"]),
         ("diagnose", [f"study.frontend_params={{{OWN}:Mine: {{width: 8}}}}"]),
         ("diagnose", [f"study.frontend_params={{flow: {{a: 1}}, '{OWN}:Mine': {{width: 8}}}}"]),
+        ("diagnose", [f"study.contrasts=['{OWN}:Mine']"]),
         ("ablate", ["study=frontend", f"study.agent_params={{{OWN}:Mine: {{width: 8}}}}"]),
         ("sweep", ["experiment=delay", f"experiment.agents=['{OWN}:Mine']"]),
         ("train", ["task=a", f"frontend={OWN}:Mine"]),
@@ -42,6 +43,7 @@ def test_every_command_and_key_can_name_code(command, words):
     ("command", "words"),
     [
         ("diagnose", []),
+        ("diagnose", ["study.contrasts=[{name: delay, axis: knobs.delay, variants: [2]}]"]),
         ("train", ["task=discrete:delay=4"]),
         ("report", ["c:curves.csv", "out=a:b"]),
         ("diagnose", [f"study.source={OWN}:Mine", f"out={OWN}:Mine"]),
