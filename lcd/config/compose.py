@@ -502,7 +502,7 @@ def _check(config: Any, prefix: str = "") -> None:
             raise InputError(f"{key}={show(value)} is unknown: {nearest(str(value), options)}")
         if least is not None:
             _check_least(key, value, least, auto=entry.default == "auto")
-        if entry.name in TEXT_KEYS and value is not None:
+        if entry.name in TEXT_KEYS and isinstance(value, str):
             _check_path(key, value)
         if entry.name == "seeds":
             seed_list(key, value)

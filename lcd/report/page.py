@@ -16,6 +16,7 @@ from lcd.analyses import Analysis, analyse
 from lcd.analyses.analysis import listed
 from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
 from lcd.analyses.transfer import MEASURES, Transfer
+from lcd.curves.index import CurveIndex
 from lcd.curves.table import CURVE
 from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
@@ -78,7 +79,7 @@ def write_report(
     """
     folder = Path(folder)
     if diagnosis.curves.empty and curves is not None and "normalised" in curves:
-        diagnosis = replace(diagnosis, curves=curves)
+        diagnosis = replace(diagnosis, curves=curves, index=CurveIndex(curves[curves["split"] == "eval"]))
     analyses = analyse(diagnosis, threshold)[0] if analyses is None else analyses
     wide, narrow = _drawn(folder, diagnosis, transfers, analyses, threshold)
     groups = _told_groups(diagnosis, pictures or {}, threshold)

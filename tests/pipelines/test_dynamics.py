@@ -15,12 +15,16 @@ from lcd.pipelines.study import dynamics, runs, store
 WORLDS = "benchmark=flawed_worlds:Clocks"
 
 
-@pytest.fixture
-def study(tmp_path):
-    made = store.Study(tmp_path / "study", create=True)
-    configs = runs.expand(compose("diagnose", [WORLDS, "study.seeds=2", "study.steps=400"]))
+def asked_for(folder, seeds):
+    made = store.Study(folder, create=True)
+    configs = runs.expand(compose("diagnose", [WORLDS, f"study.seeds={seeds}", "study.steps=400"]))
     made.ask({"benchmark": "clocks"}, configs)
     return made
+
+
+@pytest.fixture
+def study(tmp_path):
+    return asked_for(tmp_path / "study", seeds=2)
 
 
 def compared(study):
@@ -67,11 +71,11 @@ def test_a_view_that_a_task_has_not_is_refused_before_anything_is_made(command, 
     assert not out.exists()
 
 
-def test_an_adaptive_study_does_not_build_on_what_cannot_be_trusted(study, tmp_path):
+def test_an_adaptive_study_does_not_build_on_what_cannot_be_trusted(tmp_path):
+    study = asked_for(tmp_path / "study", seeds=1)
     compared(study)
     for run in study.runs():
-        config = run.config | {"seeds": run.config["seeds"][:1]}
-        fake_training.train(config, run.path, {"name": "none"}, {})
+        fake_training.train(run.config, run.path, {"name": "none"}, {})
     asked = ["study=adaptive", f"study.source={study.path}", WORLDS]
     with pytest.raises(InputError, match=r"recommends nothing\. All 2 tasks: one seed cannot tell"):
         runs.expand(compose("diagnose", asked))

@@ -156,11 +156,13 @@ def test_a_run_goes_on_only_from_rows_that_it_wrote(tmp_path):
     train_run(*arguments)
     assert store.read_status(tmp_path)["seal"] == status["seal"]
     curve = (tmp_path / "curve.csv").read_text().splitlines(keepends=True)
-    for wrong in (curve[:2] + curve[3:], [*curve[:2], curve[2].replace(",eval,", ",train,"), *curve[3:]]):
-        (tmp_path / "curve.csv").write_text("".join(wrong))
-        with pytest.raises(InputError, match="is not what the run wrote before it was stopped"):
-            train_run(*arguments)
-        assert (tmp_path / "curve.csv").read_text() == "".join(wrong)
+    cells = curve[2].split(",")
+    cells[curve[0].split(",").index("return_mean")] = "0.125"
+    wrong = "".join([*curve[:2], ",".join(cells), *curve[3:]])
+    (tmp_path / "curve.csv").write_text(wrong)
+    with pytest.raises(InputError, match="is not what the run wrote before it was stopped"):
+        train_run(*arguments)
+    assert (tmp_path / "curve.csv").read_text() == wrong
 
 
 @pytest.mark.parametrize(
