@@ -1,6 +1,7 @@
 """Composition of the commands' configs by Hydra from the groups in `lcd.configs`, typed by `lcd.config.schemas`."""
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,9 +16,9 @@ import yaml
 
 from lcd.config import budgets
 from lcd.config.own_code import OWN_CODE
-from lcd.config.schemas import SCHEMAS
+from lcd.config.schemas import SCHEMAS, StudyConfig
 from lcd.envs.errors import InputError, nearest
-from lcd.files.reading import not_plain
+from lcd.files.reading import Unreadable, not_plain, read_yaml
 from lcd.process.limits import require_memory
 
 HYDRA_VERSION = "1.3"
@@ -52,6 +53,8 @@ PATH_OR_LIST = "curriculum"
 OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
 SEED_BYTES = 1024
 """Least that a seed takes: it has networks, environments and random streams of its own."""
+LONGEST_STUDY = 20_000
+"""Letters that a study's file may come to on a command line; Hydra reads some thousands a second."""
 LONGEST_NAME, LONGEST_PATH = 200, 3000
 """Room is left for what is written beside and below a path."""
 
@@ -318,7 +321,7 @@ def _parsed(text: str) -> Any:
 def _choice(group: str, name: Any) -> list[str]:
     name = name if isinstance(name, str) else show(name)
     if group == "study" and name.endswith((".yaml", ".yml")):
-        return _study_in(Path(name).expanduser())
+        return _study_in(name)
     if name in choices(group) or name == "custom":
         return [f"{group}={name}"]
     named = group == "task" or (group in NAMED_ELSEWHERE and ":" in name)
@@ -328,27 +331,40 @@ def _choice(group: str, name: Any) -> list[str]:
     raise InputError(f"{group}={show(name)} is unknown: {nearest(name, options)}")
 
 
-def _study_in(file: Path) -> list[str]:
+def _study_in(name: str) -> list[str]:
     """The overrides that a study's file stands for; what it leaves out is as in `study=lcd`."""
+    _check_path("study", name)
+    file = Path(name).expanduser()
     try:
-        found = yaml.safe_load(file.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"study={file} cannot be read ({error.strerror}): give a YAML file of a study.") from None
-    except (yaml.YAMLError, ValueError, RecursionError):
-        raise InputError(f"study={file} is not YAML: give a file with keys of study.…") from None
-    if not isinstance(found, Mapping) or not all(isinstance(key, str) for key in found):
-        raise InputError(f"study={file} must hold a set of keys: {', '.join(_study_keys())}.")
+        found = read_yaml(file)
+    except Unreadable as why:
+        raise InputError(f"study={file} cannot be read ({why}): give a YAML file with keys of study.…") from None
+    keys = [entry.name for entry in fields(StudyConfig)]
+    if not isinstance(found, Mapping):
+        raise InputError(f"study={file} must hold a set of keys: {', '.join(keys)}.")
     for key in found:
-        if key not in _study_keys():
-            raise InputError(f"study={file}: '{key}' is no key of a study: {nearest(key, _study_keys())}")
-    named = {"name": file.stem} | dict(found)
-    return ["study=lcd", *(f"++study.{key}={_written(value, f'study={file}: {key}')}" for key, value in named.items())]
+        if key not in keys:
+            raise InputError(f"study={file}: '{key}' is no key of a study: {nearest(key, keys)}")
+    named = _by_last_keys({"name": file.stem} | found, f"study={file}")
+    lines = [f"++study.{key}={_written(value, f'study={file}: {key}')}" for key, value in named.items()]
+    if sum(map(len, lines)) > LONGEST_STUDY:
+        raise InputError(f"study={file} holds more than {LONGEST_STUDY:,} letters: a study is said in some lines.")
+    return ["study=lcd", *lines]
 
 
-def _study_keys() -> list[str]:
-    from lcd.config.schemas import StudyConfig
-
-    return [entry.name for entry in fields(StudyConfig)]
+def _by_last_keys(study: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What a study's file says, with dots for the keys of its sections."""
+    known = [key for key, _ in schema_fields(StudyConfig)]
+    found = {}
+    for key, value in study.items():
+        inside = [name.removeprefix(f"{key}.") for name in known if name.startswith(f"{key}.")]
+        if inside and not isinstance(value, Mapping):
+            raise InputError(f"{where}: {key}={show(value)} must be a set of keys: {', '.join(inside)}.")
+        for last in value if inside else ():
+            if last not in inside:
+                raise InputError(f"{where}: '{key}.{last}' is no key of a study: {nearest(last, inside)}")
+        found |= {f"{key}.{last}": each for last, each in value.items()} if inside else {key: value}
+    return found
 
 
 def _written(value: Any, where: str) -> str:
@@ -356,6 +372,9 @@ def _written(value: Any, where: str) -> str:
     if value is None or isinstance(value, bool | int | float):
         return json.dumps(value)
     if isinstance(value, str):
+        # Hydra would put the environment's variables, or other keys, in its place.
+        if "${" in value:
+            raise InputError(f"{where}={value} must not hold ${{: write what it stands for.")
         return _quoted(value)
     if isinstance(value, list):
         return f"[{','.join(_written(each, where) for each in value)}]"
@@ -471,10 +490,18 @@ def _typed(schema: type, plain: dict[str, Any]) -> Any:
         return OmegaConf.merge(structured, plain)
     except OmegaConfBaseException as error:
         key = error.full_key or ""
-        value = flatten(plain).get(key)
+        value = _at(plain, key)
         expected = dict(schema_fields(schema)).get(key)
         kind = _kind(expected.type) if expected else "something else"
         raise InputError(f"{key}={show(value)} has the wrong type: it must be {kind}.") from None
+
+
+def _at(plain: Mapping[str, Any], key: str) -> Any:
+    """What nested dictionaries hold at a dotted key."""
+    found: Any = plain
+    for part in key.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
 
 
 def _kind(annotation: Any) -> str:
@@ -485,6 +512,7 @@ def _kind(annotation: Any) -> str:
         "str": "a text",
         "list[str]": "a list of names ([a,b])",
         "list[float]": "a list of numbers ([1,0.5])",
+        "list[typing.Any]": "a list",
         "dict[str, typing.Any]": "a set of keys",
     }
     return " or ".join(words.get(part, "null" if part == "None" else part) for part in text.split(" | "))
@@ -500,6 +528,9 @@ def _check(config: Any, prefix: str = "") -> None:
         options, least = entry.metadata["choices"], entry.metadata["least"]
         if options and value not in options:
             raise InputError(f"{key}={show(value)} is unknown: {nearest(str(value), options)}")
+        # A text ("Infinity") becomes a number only where the schema says that it is one.
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{key}={value} must be a finite number.")
         if least is not None:
             _check_least(key, value, least, auto=entry.default == "auto")
         if entry.name in TEXT_KEYS and isinstance(value, str):

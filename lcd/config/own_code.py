@@ -22,6 +22,9 @@ def names_code(config: Any) -> bool:
     named = [value for key, value in values.items() if key.removesuffix("_params") in PARTS]
     for part in values.get("parts") or ():
         named += [part.get(key) for key in PARTS] if isinstance(part, Mapping) else []
+    for contrast in values.get("contrasts") or ():
+        if isinstance(contrast, Mapping):
+            named += [contrast.get("baseline"), contrast.get("variants"), list((contrast.get("at") or {}).values())]
     return any(map(_is_code, named)) or any(names_code(value) for value in values.values() if is_dataclass(value))
 
 

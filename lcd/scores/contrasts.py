@@ -246,6 +246,10 @@ contrasts.add(PERCEPTION.name, PERCEPTION)
 contrasts.add(REWARD.name, REWARD)
 
 
+OTHER_COLUMNS = ("benchmark", "task", "agent", "frontend", "shaping", "perception_level", "reward_level")
+OTHER_COLUMNS += ("seeds", "steps", "status", "validity")
+MEASURES = ("auc_", "final_")
+"""What a diagnosis' table has besides its contrasts' scores."""
 KEYS = ("name", "axis", "baseline", "variants", "formula", "at", "sign", "asks")
 
 
@@ -272,10 +276,12 @@ def parse_contrast(given: Any, where: str) -> Contrast:
     name = given["name"]
     if not isinstance(name, str) or not name.isidentifier() or name in contrasts.names():
         raise InputError(f"{where}.name={name} must be a word of letters, digits and _ that no other contrast has.")
+    if name in OTHER_COLUMNS or name.startswith(MEASURES):
+        raise InputError(f"{where}.name={name} is a column of every diagnosis: give the contrast another name.")
     variants, formula = given["variants"], given.get("formula", "mean_change")
     if not isinstance(variants, list) or not variants or any(isinstance(each, list | Mapping) for each in variants):
         raise InputError(f"{where}.variants={variants} must be a list of values.")
-    if formula not in FORMULAS:
+    if not isinstance(formula, str) or formula not in FORMULAS:
         raise InputError(f"{where}.formula={formula} is unknown: {nearest(str(formula), FORMULAS)}")
     _check_axes(given, where)
     return Contrast(
@@ -302,8 +308,29 @@ def _check_axes(given: Mapping[str, Any], where: str) -> None:
         raise InputError(f"{where}.at.{axis} is the contrast's axis: leave it out of `at`.")
     if given.get("baseline") is None and not axis.startswith(KNOB):
         raise InputError(f"{where}.baseline is missing: give the value of {axis} that the others are compared with.")
+    for value in given["variants"]:
+        _check_value(axis, value, f"{where}.variants")
+    if given.get("baseline") is not None:
+        _check_value(axis, given["baseline"], f"{where}.baseline")
+    for key, value in fixed.items():
+        _check_value(key, value, f"{where}.at.{key}")
     if given.get("baseline") in given["variants"]:
         raise InputError(f"{where}.variants={given['variants']} must not have the baseline among them.")
+    if len(set(given["variants"])) < len(given["variants"]):
+        raise InputError(f"{where}.variants={given['variants']} must have each value once.")
+
+
+def _check_value(axis: str, value: Any, where: str) -> None:
+    """Refuse what no run has on this axis."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if axis == "reward_p":
+        right, kind = number and 0 < value <= 1, "a number in (0, 1]"
+    elif axis.startswith(KNOB):
+        right, kind = isinstance(value, str | int | float), "a text, a number, true or false"
+    else:
+        right, kind = isinstance(value, str), "a name"
+    if not right:
+        raise InputError(f"{where}: {value!r} is no value of {axis}, which must be {kind}.")
 
 
 def parse_contrasts(given: Sequence[Any] | None, where: str = "study.contrasts") -> tuple[Contrast, ...]:
@@ -312,8 +339,13 @@ def parse_contrasts(given: Sequence[Any] | None, where: str = "study.contrasts")
     for place, each in enumerate(given or ()):
         contrast = parse_contrast(each, f"{where}[{place}]")
         if contrast not in found:
-            if contrast.name in {other.name for other in found}:
-                raise InputError(f"{where}[{place}].name={contrast.name} is taken: give each contrast its own name.")
+            for other in found:
+                # "a_raw" is a column of the contrast "a".
+                if f"{contrast.name}_".startswith(f"{other.name}_") or other.name.startswith(f"{contrast.name}_"):
+                    raise InputError(
+                        f"{where}[{place}].name={contrast.name} is taken, or begins like the contrast {other.name}: "
+                        "give each contrast its own name."
+                    )
             found.append(contrast)
     return tuple(found)
 

@@ -5,12 +5,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from lcd.config import budgets
-from lcd.config.compose import check_probabilities, compose, show
+from lcd.config.compose import check_knob, check_probabilities, compose, show
 from lcd.config.schemas import DiagnoseConfig, StudyConfig
 from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
 from lcd.scores.contrasts import (
     HEADLINE,
+    KNOB,
     PERCEPTION,
     USUAL,
     Condition,
@@ -174,11 +175,17 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
     solved = _solved(benchmark, list(dict.fromkeys(each.view for each in base.conditions)))
     for each in contrast.conditions(solved):
         known("study.contrasts: view", [each.view], benchmark.views, benchmark.name)
+        for task in base.tasks:
+            check_view(benchmark, task, each.view)
+        for knob in each.knobs:
+            check_knob(f"study.contrasts: {KNOB}{knob}", knob)
         where, changed = dict(each.where), {}
         for key in ("agent", "frontend"):
             chosen = [_named(cfg, key, where[key])] if key in where else getattr(base, f"{key}s")[:1]
             changed[f"{key}s"] = chosen
         changed["shapings"] = [where["shaping"]] if "shaping" in where else base.shapings[:1]
+        offered = getattr(benchmark, "shapings", (NONE,))
+        known("study.contrasts: shaping", changed["shapings"], offered, benchmark.name)
         yield replace(base, conditions=[each], **changed)
 
 

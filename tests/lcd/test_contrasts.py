@@ -6,7 +6,7 @@ import pytest
 from lcd.envs.errors import InputError
 from lcd.report.terminal import terminal_table
 from lcd.scores.contrasts import HEADLINE, PERCEPTION, REWARD, all_conditions, most_solved, parse_contrasts
-from lcd.scores.diagnosis import Diagnosis, diagnose_curves
+from lcd.scores.diagnosis import Diagnosis, diagnose_curves, table_columns
 
 DELAY = {"name": "delay", "axis": "knobs.delay", "baseline": 0, "variants": [2, 4], "formula": "loss"}
 
@@ -110,8 +110,24 @@ def test_the_terminal_shows_what_was_asked(make_study):
         ({"name": "phi"}, "that no other contrast has"),
         ({"at": {"knobs.delay": 3}}, "leave it out of `at`"),
         ({"nam": "x"}, "is no key of a contrast"),
+        ({"formula": ["loss"]}, "is unknown"),
+        ({"variants": [2, 2]}, "each value once"),
+        ({"variants": [None]}, "is no value of knobs.delay"),
+        ({"axis": "reward_p", "baseline": 1, "variants": [2]}, "must be a number in"),
+        ({"axis": "reward_p", "baseline": "x", "variants": [0.5]}, "must be a number in"),
+        ({"axis": "view", "baseline": 3, "variants": ["pixels"]}, "must be a name"),
+        ({"at": {"view": ["pixels"]}}, "must be a name"),
+        ({"at": {"reward_p": "x"}}, "must be a number in"),
     ],
 )
 def test_what_is_no_contrast_is_refused(changed, sentence):
     with pytest.raises(InputError, match=sentence):
         parse_contrasts([DELAY | changed])
+
+
+def test_no_contrast_takes_a_column_that_is_there_already(curves):
+    for column in table_columns():
+        with pytest.raises(InputError, match="name"):
+            parse_contrasts([DELAY | {"name": column}])
+    with pytest.raises(InputError, match="begins like the contrast delay"):
+        parse_contrasts([DELAY, DELAY | {"name": "delay_raw", "variants": [3]}])

@@ -163,7 +163,7 @@ def test_a_diverged_run_is_left_out_and_named_and_trained_anew_on_request_only(t
     assert (left_out["run"], left_out["state"], left_out["reason"]) == (lost.path.name, "diverged", reason)
     assert any(reason in note and lost.path.name in note for note in told(out)["notes"])
     easy, hard = told(out)["tasks"]
-    assert (easy["status"], hard["status"], hard["phi_status"]) == ("floor", "diverged", "diverged")
+    assert (easy["status"], hard["status"], hard["phi_status"]) == ("single_task", "diverged", "diverged")
     assert hard["auc_semantic"] is not None
     page = (out / "diagnosis" / "report.html").read_text()
     assert f"diverged: {reason}" in page
