@@ -533,6 +533,7 @@ def _check(config: Any, prefix: str = "") -> None:
             raise InputError(f"{key}={value} must be a finite number.")
         if least is not None:
             _check_least(key, value, least, auto=entry.default == "auto")
+        # Ranges may be given one by one, without a file.
         if entry.name in TEXT_KEYS and isinstance(value, str):
             _check_path(key, value)
         if entry.name == "seeds":

@@ -4,10 +4,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from lcd.curves.table import Range
 from lcd.envs.errors import InputError, nearest
+from lcd.files.reading import Unreadable, not_plain, read_yaml
 
 
 def ranges_from(given: str | Mapping[str, Any] | None, tasks: Collection[str]) -> dict[str, Range]:
@@ -26,11 +25,9 @@ def ranges_from(given: str | Mapping[str, Any] | None, tasks: Collection[str]) -
 
 def _content(file: Path) -> Mapping[str, Any]:
     try:
-        content = yaml.safe_load(file.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"ranges={file} cannot be read ({error.strerror}): give a YAML or JSON file.") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
-        content = None
+        content = read_yaml(file)
+    except Unreadable as why:
+        raise InputError(f"ranges={file} cannot be read ({why}): give a YAML or JSON file.") from None
     if not isinstance(content, Mapping) or not content:
         raise InputError(
             f"ranges={file} holds no ranges: give a YAML or JSON file with a line 'task: [lo, hi]' for each."
@@ -40,7 +37,7 @@ def _content(file: Path) -> Mapping[str, Any]:
 
 def _pair(task: Any, pair: Any) -> Range:
     numbers = isinstance(pair, list | tuple) and all(type(bound) in (int, float) for bound in pair)
-    if not numbers or len(pair) != 2:
+    if not numbers or len(pair) != 2 or not_plain(list(pair)) is not None:
         raise InputError(
             f"ranges.{task}={pair} must be two numbers: the returns of a random and of a perfect agent, [lo,hi]."
         )

@@ -193,7 +193,7 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
                 )
             written = written.fillna(stated)
             curves.loc[rows.index, ["r_min", "r_max"]] = written
-        _check_written(written, name, task)
+        _check_written(written, rows["seed"], name, task)
     return curves, notes
 
 
@@ -329,7 +329,7 @@ def _own_ranges(name: str, task: str, seeds: np.ndarray) -> dict[int, Range] | N
     return {seed: _checked(pair, where) for seed, pair in found.items()}
 
 
-def _check_written(written: pd.DataFrame, name: str, task: str) -> None:
+def _check_written(written: pd.DataFrame, seeds: pd.Series, name: str, task: str) -> None:
     if written.isna().any(axis=None):
         raise InputError(
             f"Nothing tells the range of task '{task}': give the columns r_min and r_max, or "
@@ -337,6 +337,13 @@ def _check_written(written: pd.DataFrame, name: str, task: str) -> None:
         )
     for pair in written.drop_duplicates().itertuples(index=False):
         _checked(pair, f"The range in the columns r_min and r_max of task '{task}'")
+    by_seed = written.groupby(seeds)
+    differing = (by_seed.max() - by_seed.min()).max(axis=1) > 1e-6 * (written["r_max"] - written["r_min"]).min()
+    if differing.any():
+        raise InputError(
+            f"The columns r_min and r_max of task '{task}' have several ranges for seed {differing.idxmax()}: returns "
+            f"under different ranges cannot be compared; give one, or 'ranges.{task}=[R_min,R_max]'."
+        )
 
 
 def _checked(pair: Any, where: str) -> Range:

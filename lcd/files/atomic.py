@@ -5,6 +5,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -114,7 +115,9 @@ def full_disk(error: BaseException) -> OSError | None:
 
 
 def sha256_of(path: str | Path) -> str:
-    """The SHA-256 of a file's content, in hexadecimal digits."""
+    """The SHA-256 of a file's content, in hexadecimal digits; an `OSError` for a pipe or a device: it may never end."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", os.fspath(path))
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 from lcd.scores.calibration import ground_truth
-from lcd.scores.contrasts import HEADLINE
+from lcd.scores.contrasts import HEADLINE, PERCEPTION, most_solved
 from lcd.scores.diagnosis import KEYS, Diagnosis, numeric, table_columns
 from lcd.scores.left_out import STATES, LeftOut
 from lcd.scores.validity import OK
@@ -16,8 +16,10 @@ from lcd.scores.validity import OK
 def mark(diagnosis: Diagnosis, left_out: Sequence[LeftOut]) -> Diagnosis:
     """The diagnosis with statuses that say which tasks lack runs; tasks of which nothing is left get a row."""
     keys = list(KEYS)
-    columns = list(table_columns(diagnosis.contrasts, diagnosis.solved.values()))
     marked = [each for each in left_out if not each.curriculum]
+    # Of a benchmark of which nothing is left no curve says in which view perception is out of the way.
+    solved = {each.benchmark: most_solved(PERCEPTION.values) for each in marked} | diagnosis.solved
+    columns = list(table_columns(diagnosis.contrasts, solved.values()))
     known = set(diagnosis.table[keys].itertuples(index=False, name=None))
     lost = list(dict.fromkeys(tuple(getattr(each, name) for name in keys) for each in marked))
     rows = [*diagnosis.table.to_dict("records"), *(_blank(key, columns) for key in lost if key not in known)]
@@ -28,7 +30,7 @@ def mark(diagnosis: Diagnosis, left_out: Sequence[LeftOut]) -> Diagnosis:
             if each.state == state:
                 _set_status(table, (table[keys] == [getattr(each, name) for name in keys]).all(axis=1), each)
     notes = (*diagnosis.notes, *(each.sentence for each in left_out))
-    return replace(diagnosis, table=table, notes=notes, left_out=tuple(left_out))
+    return replace(diagnosis, table=table, notes=notes, left_out=tuple(left_out), solved=solved)
 
 
 def _blank(key: tuple[str, ...], columns: Sequence[str]) -> dict:

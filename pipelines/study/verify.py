@@ -18,6 +18,7 @@ from rich.console import Console
 from lcd.config.schemas import VerifyConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files.atomic import sha256_of
+from lcd.files.reading import read_bytes
 from lcd.pipelines.jobs.checkpoint import CURVE, STEP
 from lcd.pipelines.jobs.record import CurveFile
 from lcd.pipelines.study import sources, store
@@ -111,6 +112,9 @@ def _sealed(run: store.Run) -> Found:
 def _checkpoint(run: store.Run, path: Path, believed: bool) -> Found:
     """Does a checkpoint hold data only, and go with the run's status and, where that is believed, with its curve?"""
     name = f"checkpoints/{path.name}"
+    if not path.is_file():
+        yield FAULT, f"{name} is no regular file"
+        return
     try:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         step, digest = content.get(STEP), content.get(CURVE)
@@ -138,7 +142,7 @@ def _last(step: Any) -> float:
 
 
 def _rows(folder: Path) -> list[dict[str, str]]:
-    text = (folder / store.CURVE_FILE).read_text("utf-8")
+    text = read_bytes(folder / store.CURVE_FILE).decode("utf-8")
     return list(csv.DictReader(io.StringIO(text[: text.rfind("\n") + 1])))
 
 
@@ -221,7 +225,7 @@ def _rediagnosed(study: store.Study, folder: Path) -> dict[str, Any]:
 def _scores(path: Path) -> Any:
     """What a file says of scores: not the notes, which are about analyses too, nor the cost, which is no curve's."""
     try:
-        text = path.read_text("utf-8")
+        text = read_bytes(path).decode("utf-8")
         return text if path.suffix == ".csv" else {**json.loads(text), "notes": None, "cost": None}
     except (OSError, ValueError, TypeError):
         return None

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lcd.curves.table import COLUMNS, area, check_curves, common_interval, read_curves
+from lcd.curves.table import COLUMNS, area, attach_ranges, check_curves, common_interval, read_curves
 from lcd.envs.errors import InputError
 
 MINIMAL = "task,view,reward_p,seed,step,return_mean\nNA,pixels,1,0,0,0.5\nNA,pixels,1,0,100,1.5\n"
@@ -165,3 +165,10 @@ def test_all_missing_columns_are_named_at_once():
         check_curves(pd.DataFrame(columns=["task", "step", "return_mean"]))
     with pytest.raises(InputError, match=r"lack the column 'seed': did you mean 'seeds'\?"):
         check_curves(pd.DataFrame(columns=["task", "view", "reward_p", "seeds", "step", "return_mean"]))
+
+
+def test_a_seeds_returns_are_normalised_by_one_range(minimal):
+    ranges = minimal.assign(r_min=0.0, r_max=10.0)
+    assert set(attach_ranges(check_curves(ranges))[0]["r_max"]) == {10.0}
+    with pytest.raises(InputError, match="several ranges for seed 0"):
+        attach_ranges(check_curves(minimal.assign(r_min=0.0, r_max=[10.0, 20.0])))

@@ -267,6 +267,8 @@ def test_ranges_are_given_by_key_or_file(tmp_path, capsys):
         (["ranges.a=[5,1]"], "R_max should be above R_min"),
         (["ranges=none.yaml"], "ranges=none.yaml cannot be read"),
         (["ranges=c.csv"], "ranges=c.csv holds no ranges"),
+        (["ranges=/dev/zero"], "no regular file"),
+        ([f"ranges.a=[0,1{'0' * 400}]"], "must be two numbers"),
         (["ranges=r.yaml", "ranges.a=[0,1]"], "cannot both be given"),
     ],
 )

@@ -59,7 +59,18 @@ def lost(run):
     (run.path / "curve.csv").unlink()
 
 
+def never_ending(run):
+    (run.path / "curve.csv").unlink()
+    (run.path / "curve.csv").symlink_to("/dev/zero")
+
+
+def of_another_benchmark(run):
+    edited(run.path / "config.yaml", "benchmark: toy", "benchmark: nobodys:code")
+
+
 FAULTS = {
+    never_ending: "curve.csv cannot be read (it is no regular file)",
+    of_another_benchmark: "config.yaml is not the one",
     rewritten: "curve.csv has been changed since the run was done",
     cut_out: "curve.csv has been changed since the run was done",
     lost: "curve.csv cannot be read",
@@ -80,12 +91,13 @@ def test_a_run_whose_files_do_not_match_is_left_out_and_named(study, break_it, c
     assert FAULTS[break_it] in told
 
 
-def test_a_report_leaves_out_a_run_that_cannot_be_believed(study, capsys):
+@pytest.mark.parametrize("break_it", [rewritten, of_another_benchmark], ids=lambda function: function.__name__)
+def test_a_report_leaves_out_a_run_that_cannot_be_believed(study, break_it, capsys):
     first = study.runs()[0]
-    rewritten(first)
+    break_it(first)
     assert cli.main(["report", str(study.path)]) == 0
     told = capsys.readouterr().out
-    assert f"(run {first.path.name}), is left out. It is invalid: its {FAULTS[rewritten]}" in told
+    assert f"(run {first.path.name}), is left out. It is invalid: its {FAULTS[break_it]}" in told
 
 
 def test_a_whole_study_is_found_whole_and_left_as_it_is(study, capsys):
