@@ -118,6 +118,11 @@ def make_copies(benchmark: Benchmark, task: str, **how: Any) -> VectorEnv:
             f"make_vec of the benchmark '{benchmark.name}' gives a {type(env).__name__} for '{task}', not a "
             "gymnasium.vector.VectorEnv: gymnasium.make_vec, or gymnasium.vector.SyncVectorEnv, makes one."
         )
+    if "autoreset_mode" not in env.metadata:
+        raise InputError(
+            f"'{task}' of the benchmark '{benchmark.name}' does not say how its copies begin anew: give its class "
+            "metadata = {'autoreset_mode': gymnasium.vector.AutoresetMode.SAME_STEP}, or the mode that it has."
+        )
     if env.single_observation_space.shape is None:
         kind = type(env.single_observation_space).__name__
         raise InputError(

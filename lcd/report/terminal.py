@@ -49,7 +49,7 @@ def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
     heads = [each.head for each in areas]
     for head in ("\n".join(heads),) if narrow else heads:
         table.add_column(Text(head), no_wrap=True)
-    table.add_column("status", max_width=9)
+    table.add_column("status", min_width=8, max_width=9)
     views = ", ".join(PERCEPTION.label(view).replace(" ", "-") for view in PERCEPTION.values)
     starred = f"* {views}; " if any("*" in head for head in heads) else ""
     table.caption = Text(f"{starred}95 % intervals over seeds", style="dim")

@@ -91,8 +91,10 @@ def publish(
     study: store.Study | None = None,
     tracker: Mapping[str, Any] | None = None,
     how: Telling | None = None,
-) -> None:
+) -> bool:
     """Diagnose the curves at `source`, write everything into `folder`, print the table and where things are.
+
+    Returns whether no run is left out.
 
     study: the study that the curves belong to, if they do.
     tracker: the config of what mirrors the diagnosis; None mirrors nothing.
@@ -121,6 +123,7 @@ def publish(
         _place(console, name, folder / file)
     if study is not None:
         _places_of_mirror(console, study)
+    return not finished.left_out
 
 
 def diagnosed(

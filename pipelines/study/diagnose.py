@@ -39,7 +39,7 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
         stopping.check(cfg)
     if cfg.dry_run:
         return dry_run.tell(run_configs, cfg, default_out(cfg), console, finish)
-    determinism.refuse_chance(store.missing(default_out(cfg), run_configs))
+    determinism.refuse_chance(store.missing(default_out(cfg), run_configs), console)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
@@ -48,14 +48,14 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
             trained = stopping.rounds(cfg, study, tasks, lambda part: _trained(part, cfg, study, console), console)
         else:
             trained = _trained(cfg, cfg, study, console)
-        finish(cfg, study, console, first, trained)
-    return 0 if trained else 1
+        whole = finish(cfg, study, console, first, trained)
+    return 0 if trained and whole else 1
 
 
 def finish(
     cfg: DiagnoseConfig, study: store.Study, console: Console, first: str | None = None, whole: bool = True
-) -> None:
-    """What comes after training: pictures of the tasks, diagnosis and report.
+) -> bool:
+    """What comes after training: pictures of the tasks, diagnosis and report; whether no run is left out of it.
 
     first: the key of the analysis that is told before all else.
     whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
@@ -66,7 +66,7 @@ def finish(
     how = Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first)
     tracker = usable(asdict(cfg.tracker))[0]
     try:
-        publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)
+        return publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)
     except InputError as impossible:
         if whole:
             raise

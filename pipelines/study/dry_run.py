@@ -24,7 +24,7 @@ from lcd.pipelines.study import store
 from lcd.pipelines.study.cost import HOUR, duration, evaluations
 from lcd.pipelines.study.probe import PROBE_S, probe, quiet_tracker
 
-Finish = Callable[[Any, store.Study, Console], None]
+Finish = Callable[[Any, store.Study, Console], Any]
 NARROW, WIDE = 1.5, 3.0
 """By what factor an hour may be off: where whole rollouts were timed, and where only scaled-down ones could be."""
 REHEARSED_S = 1800.0

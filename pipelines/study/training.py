@@ -1,6 +1,7 @@
 """Training the runs that a study still lacks, by whatever launcher, and telling what became of them."""
 
 import contextlib
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from lcd.config.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
+from lcd.envs.benchmarks import BENCHMARKS, reward_range
+from lcd.envs.errors import InputError
 from lcd.pipelines.launch.launchers import Call, at_once, launch, launchers
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.study import runs, sources, store
@@ -27,7 +30,20 @@ def check_trainable(
     if cfg.launcher.name == "local":
         runs.check_device(device_of(cfg))
     for config in run_configs:
+        if not BENCHMARKS.is_built_in(config["benchmark"]):
+            _check_ranges(config)
         runs.check_share(*runs.agent_of(config), device_of(cfg))
+
+
+def _check_ranges(run_config: dict[str, Any]) -> None:
+    """Refuse a stranger's range of returns that nothing can be divided by, before anything is trained."""
+    for stage in run_config.get("curriculum") or [run_config]:
+        low, high = reward_range(run_config["benchmark"], stage["task"], run_config["seeds"][0], stage["knobs"])
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise InputError(
+                f"benchmark={run_config['benchmark']} says that returns of '{stage['task']}' lie between r_min={low:g} "
+                f"and r_max={high:g}: both must be finite, and r_max above r_min."
+            )
 
 
 def train_missing(
