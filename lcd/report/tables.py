@@ -15,7 +15,7 @@ from lcd.scores.diagnosis import Diagnosis
 
 FORMATS = ("markdown", "latex")
 ENDINGS = {"markdown": "md", "latex": "tex"}
-SCORES = ("task", "agent", "phi", "psi", "phi_raw", "psi_raw", "phi_gain", "seeds", "status")
+SCORES = ("task", "agent", "phi", "psi", "phi_raw", "psi_raw", "phi_gain", "seeds", "status", "validity")
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "φ": r"$\phi$", "ψ": r"$\psi$", "−": "$-$", "–": "--",

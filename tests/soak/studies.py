@@ -7,6 +7,8 @@ from pathlib import Path
 import torch
 import yaml
 
+from lcd.files.outputs import MANIFEST
+
 TASK = "toy/hard-sight-easy-reward"
 SMALL = [
     *("tracker=none", "device=cpu", "launcher.workers=1"),
@@ -89,9 +91,13 @@ def broken(root: Path) -> list[str]:
     return found
 
 
+KEPT = (".lock", MANIFEST)
+"""Hidden files that belong to a finished study."""
+
+
 def unfinished(path: Path) -> bool:
     """Is this a file that is only there while another one is written?"""
-    return path.name.endswith(UNFINISHED) or (path.name.startswith(".") and path.name != ".lock")
+    return path.name.endswith(UNFINISHED) or (path.name.startswith(".") and path.name not in KEPT)
 
 
 def left_over(root: Path) -> list[str]:
