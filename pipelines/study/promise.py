@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lcd.files.reading import Unreadable, read_bytes
+
 NUMBERS, LOSSES = ("return_mean", "r_min", "r_max"), ("loss",)
 """Columns that hold finite numbers in every row: of a run's curve, and of a pretraining's."""
-MOST = 10**7
+MOST = 10**6
 """Evaluations that a config is believed to ask for."""
 
 Row = Mapping[str, str]
@@ -46,14 +48,14 @@ def broken_promise(
     condition: the columns that all of the run's rows share, as its config names them.
     upto: the step that the run has come to, if that is not the last; what lies beyond it is not looked at.
     """
+    if not path.exists():
+        return "is missing"
     try:
-        text = path.read_text("utf-8")
+        text = read_bytes(path).decode("utf-8")
         whole = text if upto == math.inf else text[: text.rfind("\n") + 1]
         rows = list(csv.DictReader(io.StringIO(whole), strict=True))
         return wrong_in([row for row in rows if float(row["step"]) <= upto], run_config, condition, upto)
-    except FileNotFoundError:
-        return "is missing"
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (Unreadable, UnicodeDecodeError, csv.Error) as error:
         return f"cannot be read ({' '.join(str(error).split())})"
     except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
         # Of a stranger's run the config may be to blame, too.
