@@ -28,12 +28,14 @@ ENOUGH_S = 10.0
 SPLITS = ("train", "eval")
 
 
-def refuse_chance(run_configs: Iterable[Mapping[str, Any]], console: Console) -> None:
+def refuse_chance(run_configs: Iterable[Mapping[str, Any]], console: Console | None = None) -> None:
     """Refuse runs of a benchmark that does not do the same when it is made with the same seed."""
     cases = list(_cases(run_configs))
     if not cases:
         return
-    console.print(f"Checking that {cases[0]['benchmark']} does the same twice with the same seed …", highlight=False)
+    (console or Console(quiet=True)).print(
+        f"Checking that {cases[0]['benchmark']} does the same twice with the same seed …", highlight=False
+    )
     with tempfile.TemporaryDirectory(prefix="lcd-probe-") as folder:
         files = [Path(folder) / name for name in ("one.json", "other.json")]
         calls = [Call((cases, str(file)), file.with_suffix(".txt")) for file in files]
