@@ -26,6 +26,8 @@ from lcd.envs.streams import seed_sequence
 
 SMALLEST_FOR_SB3 = 36
 """Below this many pixels Stable-Baselines3's own convolutions have nothing left; ours take over."""
+NOT_FINITE = ("found invalid values", "probability tensor contains either")
+"""What PyTorch says, in a ValueError or a RuntimeError, when it is to draw from a policy that is not finite."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,10 @@ class Sb3(Learner):
             evaluate(0)
         try:
             self.model.learn(total_timesteps=steps, callback=Pause())
-        except ValueError as error:
+        except (ValueError, RuntimeError) as error:
             # PyTorch refuses to draw from such a policy before it comes to an evaluation.
             self.require_finite(self.model.num_timesteps)
-            if "found invalid values" in str(error):
+            if any(complaint in str(error) for complaint in NOT_FINITE):
                 raise diverged("the policy", [False], self.seeds, self.model.num_timesteps) from error
             raise
         with undisturbed():

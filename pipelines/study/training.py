@@ -87,12 +87,14 @@ def train_missing(
             deadlines=cfg.deadlines,
             **({"processes": device["devices"]} if device["devices"] > 1 else {}),
         )
-    for each, outcome in zip(order, outcomes, strict=True):
-        if outcome.error is not None and each.status["state"] != store.DIVERGED:
-            # A worker that was killed could not say so itself; neither can this on a full disk.
-            with contextlib.suppress(OSError):
-                each.update(state=store.FAILED, error=outcome.error)
-    for sentence in (failure(wanted), divergence(wanted)):
+    failed = {run: outcome.error for run, outcome in zip(order, outcomes, strict=True) if outcome.error is not None}
+    diverged = {run: run.status["error"] for run in wanted if run.status["state"] == store.DIVERGED}
+    failed = {run: error for run, error in failed.items() if run not in diverged}
+    for run, error in failed.items():
+        # A worker that was killed could not say so itself; neither can this on a full disk.
+        with contextlib.suppress(OSError):
+            run.update(state=store.FAILED, error=error)
+    for sentence in (_failure(failed, len(wanted)), _divergence(diverged, len(wanted))):
         if sentence:
             console.print(sentence, highlight=False, soft_wrap=True, markup=False)
     if stopped := sum(outcome.stopped for outcome in outcomes):
@@ -149,19 +151,17 @@ def opening(study: store.Study, wanted: list[store.Run]) -> str:
     return f"{training}. Ctrl-C stops; the same command continues."
 
 
-def failure(runs: list[store.Run]) -> str:
-    """Which runs failed, why, and what to do; nothing if none did."""
-    failed = [each for each in runs if each.status["state"] == store.FAILED]
-    lines = [f"{len(failed)} of {len(runs)} runs failed:"]
-    lines += [f"  {label(each.config)}: {each.status['error']} (see {each.path / LOG_FILE})" for each in failed]
+def _failure(errors: dict[store.Run, str], count: int) -> str:
+    """Which of so many runs failed, why, and what to do; nothing if none did."""
+    lines = [f"{len(errors)} of {count} runs failed:"]
+    lines += [f"  {label(run.config)}: {error} (see {run.path / LOG_FILE})" for run, error in errors.items()]
     lines.append("The same command tries them again.")
-    return "\n".join(lines) if failed else ""
+    return "\n".join(lines) if errors else ""
 
 
-def divergence(runs: list[store.Run]) -> str:
-    """Which runs diverged, in what, and what to do; nothing if none did."""
-    lost = [each for each in runs if each.status["state"] == store.DIVERGED]
-    lines = [f"{len(lost)} of {len(runs)} runs diverged and are left out:"]
-    lines += [f"  {label(each.config)}: {each.status['error']} (run {each.path.name})" for each in lost]
+def _divergence(errors: dict[store.Run, str], count: int) -> str:
+    """Which of so many runs diverged, in what, and what to do; nothing if none did."""
+    lines = [f"{len(errors)} of {count} runs diverged and are left out:"]
+    lines += [f"  {label(run.config)}: {error} (run {run.path.name})" for run, error in errors.items()]
     lines.append("The same command would end the same way and does not try them again; retry=true trains them anew.")
-    return "\n".join(lines) if lost else ""
+    return "\n".join(lines) if errors else ""

@@ -234,6 +234,6 @@ def test_a_second_process_on_a_study_is_turned_away(tmp_path, capsys):
 def test_another_protocol_in_the_same_study_is_refused(uninterrupted, capsys):
     before = (uninterrupted / "study.yaml").read_text()
     assert cli.main(arguments(uninterrupted, "study.steps=500")) == 2
-    assert "give other seeds, or another folder" in capsys.readouterr().err
+    assert "seeds that it does not have, or another folder" in capsys.readouterr().err
     assert (uninterrupted / "study.yaml").read_text() == before
     assert len(store.Study(uninterrupted).runs()) == RUNS

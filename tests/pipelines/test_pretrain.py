@@ -109,8 +109,8 @@ def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, trained, sent, status
     made = prepared(tmp_path / "killed")
     program = (
         "import sys, os, signal, yaml\n"
-        "from lcd import signals\n"
-        "from lcd.pipelines import pretraining, record\n"
+        "from lcd.process import signals\n"
+        "from lcd.pipelines.jobs import pretraining, record\n"
         "record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1\n"
         "save = pretraining.AtomicCheckpoints.save_checkpoint\n"
         "def killed(self, checkpoint, path, storage_options=None):\n"

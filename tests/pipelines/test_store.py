@@ -177,7 +177,7 @@ def test_what_a_killed_process_left_half_written_is_deleted(tmp_path, monkeypatc
 
 
 def test_a_lock_is_held_against_others_and_released_by_a_kill(tmp_path):
-    code = "import sys, time\nfrom lcd.pipelines import store\n"
+    code = "import sys, time\nfrom lcd.pipelines.study import store\n"
     code += "with store.run_lock(sys.argv[1]):\n    print('held', flush=True)\n    time.sleep(60)"
     holder = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     try:

@@ -8,6 +8,7 @@ refused command that changed something.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -142,9 +143,14 @@ def _experiment_words() -> list[str]:
     try:
         content = yaml.safe_load(Path("experiment.yaml").read_text("utf-8", "surrogateescape"))
         content = content if isinstance(content, dict) else {"grid": content}
-        return [f"experiment.{key}={json.dumps(value, default=str)}" for key, value in content.items()]
+        return [f"experiment.{key}={_beginning(value)}" for key, value in content.items()]
     except (yaml.YAMLError, OSError, ValueError, RecursionError):
         return ["experiment.grid=" + "[" * 50]
+
+
+def _beginning(value: Any) -> str:
+    """A value as JSON, cut off where a shell would: aliases of aliases grow without end."""
+    return "".join(itertools.islice(json.JSONEncoder(default=str).iterencode(value), 10_000))
 
 
 LIBRARY: dict[str, Callable[[], Any]] = {"checkpoint": _checkpoint, "policy": _policy, "diagnosis": _diagnosis,
