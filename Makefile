@@ -14,7 +14,8 @@ SUITS := import sys, ensurepip, venv; sys.exit(sys.version_info[:2] not in ((3, 
 # Hashes are locked for this platform alone. It is also the only one that procgen-mirror has wheels for.
 LOCK := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),lock/linux-x86_64.txt)
 
-# Modules are compiled when they are first imported: compiling all of torch in advance costs more than it saves.
+# Modules are compiled when they are first imported. Where Python may not write what it compiled (container images like to
+# say so), every process would compile thousands of them again: there all are compiled in advance, in half a minute.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-warn-conflicts --no-compile -qq
 
 SOAKS := $(addprefix tests/soak/,kills.py faults.py memory.py) $(wildcard tests/soak/fuzz_configs.py tests/soak/fuzz_files.py)
@@ -73,4 +74,5 @@ else
 	@$(PIP) -c constraints.txt setuptools wheel
 	@$(PIP) -c constraints.txt --no-build-isolation --editable '.[all]'
 endif
+	@if [ -n "$$PYTHONDONTWRITEBYTECODE" ]; then $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true; fi
 	@touch $@
