@@ -44,7 +44,7 @@ COMMANDS = {
     ),
     "pretrain": Command(
         "lcd.pipelines.jobs.pretrain:run",
-        "frontend=flow benchmark=procgen [pretraining=paper]",
+        "frontend=flow benchmark=procgen [budget=smoke]",
         "film a benchmark and pretrain a front-end on the videos, without rewards",
     ),
     "sweep": Command(

@@ -85,7 +85,9 @@ class StudyConfig:
 
     name: str = field(default="lcd", metadata=_doc("names the study's folder when out is not given"))
     seeds: Any = field(default=5, metadata=_doc("a number of seeds, or a list of seeds"))
-    steps: int = field(default=10000, metadata=_doc("environment steps each seed is trained for", least=1))
+    steps: Any = field(
+        default=None, metadata=_doc("environment steps of each seed; or agent: steps, with default; null: the budget's")
+    )
     tasks: list[str] | None = field(default=None, metadata=_doc("tasks of the benchmark; null: all of them"))
     views: list[str] = field(default_factory=_copy(VIEWS), metadata=_doc("views compared at p = 1"))
     reward_p: list[float] = field(
@@ -314,7 +316,7 @@ class FlowSizesConfig:
 class PretrainingConfig:
     """How much is filmed and learned."""
 
-    name: str = field(default="cpu", metadata=_doc("names these settings"))
+    name: str = field(default="cpu", metadata=_doc("the budget that these settings are of"))
     videos: VideosConfig = field(default_factory=VideosConfig)
     batch: int = field(default=16, metadata=_doc("pairs of frames in a batch", least=1))
     iterations: int = field(default=1500, metadata=_doc("batches that are learned from", least=1))
@@ -330,6 +332,7 @@ class PretrainConfig:
 
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    budget: str = field(default="cpu", metadata=_doc("how much is filmed and learned; else the benchmark's own"))
     pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)

@@ -17,7 +17,6 @@ from lcd.pipelines.publish.pictures import take_pictures
 from lcd.pipelines.publish.report import FILES, PRODUCT, Telling, publish
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
-from lcd.pipelines.study.parts import asked_for
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
 
@@ -89,8 +88,7 @@ def request(cfg: DiagnoseConfig) -> dict[str, Any]:
     """What a study was asked for, without where and by what it is made."""
     asked = asdict(cfg)
     rounds = ("stopping", "definition") if cfg.stopping.name == "auto" else ()
-    parts = {key: asked[key] for key in ("benchmark", "agent", "frontend", "study", *rounds)}
-    return parts | {"study": asked_for(parts["study"])}
+    return {key: asked[key] for key in ("benchmark", "agent", "frontend", "study", "budget", *rounds)}
 
 
 def default_out(cfg: DiagnoseConfig) -> Path:

@@ -1,12 +1,12 @@
 """The parts of a study: each a cross of tasks, agents, front-ends and shapings with views and reward probabilities."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lcd.config import budgets
 from lcd.config.compose import check_knob, check_probabilities, compose, show
-from lcd.config.schemas import DiagnoseConfig, StudyConfig
+from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
 from lcd.scores.contrasts import (
@@ -23,17 +23,6 @@ from lcd.scores.contrasts import (
 )
 
 NONE = "none"
-NEWER = (
-    "agents",
-    "frontends",
-    "shapings",
-    "agent_params",
-    "frontend_params",
-    "parts",
-    "source",
-    "threshold",
-    "contrasts",
-)
 
 
 @dataclass(frozen=True)
@@ -216,11 +205,8 @@ def _named(cfg: DiagnoseConfig, group: str, name: str) -> dict[str, Any]:
 
 
 def steps_for(cfg: DiagnoseConfig, agent: str) -> int:
-    """The steps of an agent: the study's, or, where the budget set those for the study's own agent, this one's."""
-    usual, own = (
-        dict(budgets.protocol(cfg.budget, cfg.benchmark.name, name))["steps"] for name in (cfg.agent["name"], agent)
-    )
-    return own if cfg.study.steps == usual else cfg.study.steps
+    """The steps that an agent of the study is trained for."""
+    return budgets.steps_of(cfg.study.steps, agent, cfg.budget, cfg.benchmark.name)
 
 
 def _once(key: str, names: list[str]) -> None:
@@ -241,12 +227,3 @@ def known(key: str, names: Iterable[str], options: Collection[str], benchmark: s
         if name not in options:
             raise InputError(f"{key}: '{name}' is not in the benchmark '{benchmark}': {nearest(name, options)}")
     _once(key, names)
-
-
-def asked_for(study: Mapping[str, Any]) -> dict[str, Any]:
-    """What a request writes down of a study: nothing of the keys that came with parts, unless they are used.
-
-    So a request made before there were parts stays the same request.
-    """
-    usual = asdict(StudyConfig())
-    return {key: value for key, value in study.items() if key not in NEWER or value != usual[key]}

@@ -25,7 +25,7 @@ from lcd.pipelines.study.store import Study, run_id
 from lcd.process import signals
 
 TASK = "toy/hard-sight-easy-reward"
-COMMAND = ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "pretraining=smoke", "tracker=none"]
+COMMAND = ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "budget=smoke", "tracker=none"]
 
 
 @pytest.fixture(autouse=True)
@@ -188,7 +188,7 @@ def test_a_trained_policy_films(tmp_path, capsys):
         ("pretraining.learning_rate=0", "must be a number above 0"),
         ("view=state", "view: 'state' is not in the benchmark 'toy'"),
         ("tasks=[toy/none]", "tasks: 'toy/none' is not in the benchmark"),
-        ("pretraining=huge", "pretraining=huge is unknown"),
+        ("budget=huge", "budget=huge is unknown"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_written(change, told, capsys, tmp_path):
@@ -198,7 +198,7 @@ def test_mistakes_are_told_before_anything_is_written(change, told, capsys, tmp_
 
 
 def test_the_papers_settings():
-    cfg = compose("pretrain", ["pretraining=paper"])
+    cfg = compose("pretrain", ["budget=paper"])
     tasks = tasks_of(cfg, get_benchmark("procgen"))
     games = ["chaser", "leaper", "dodgeball", "climber", "bossfight", "starpilot", "bigfish"]
     assert tasks == [f"procgen/{game}" for game in games]
@@ -208,7 +208,7 @@ def test_the_papers_settings():
     config = run_config_from(cfg, tasks, {})
     assert config["frontend"]["width"] == 64
     assert config["agent"]["loss"] == {"mse": 1.0, "l1": 0.0, "ssim": 0.0, "smoothness": 0.0, "occlusion": False}
-    other = compose("pretrain", ["pretraining=paper", "frontend.width=32"])
+    other = compose("pretrain", ["budget=paper", "frontend.width=32"])
     assert run_config_from(other, tasks, {})["frontend"]["width"] == 32
     assert run_id(run_config_from(other, tasks, {})) != run_id(config)
 
