@@ -39,7 +39,7 @@ COMMANDS = {
     ),
     "train": Command(
         "lcd.pipelines.jobs.train:run",
-        "task=toy/… [view=semantic] [reward_p=0.5] [budget=smoke] [--dry-run]",
+        "task=toy/… [view=…] [reward_p=0.5] [budget=smoke] [--dry-run]",
         "train one task under one condition for several seeds",
     ),
     "pretrain": Command(
@@ -69,7 +69,7 @@ COMMANDS = {
     ),
     "view": Command(
         "lcd.pipelines.publish.view:run",
-        "toy/… | procgen/heist | procgen [view=pixels] [out=x.png]",
+        "toy/… | procgen/heist | procgen [view=…] [out=x.png]",
         "draw a task, or all of a benchmark, under each of its views, and its graph where it has one",
     ),
     "measure": Command(

@@ -24,7 +24,7 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Ana
     Parameters
     ----------
     factor
-        frontend (on pixels) or shaping (on the semantic view), all else equal and p = 1.
+        frontend (on φ's baseline) or shaping (on its last variant), all else equal and p = 1.
     threshold
         From where on a scaled score counts as hard.
 

@@ -16,7 +16,7 @@ NAMES = ("baseline", "both", "sum of parts", "synergy")
 def synergy(curves: pd.DataFrame) -> Analysis | None:
     """Both improvements at once against the sum of one at a time, in AUC over the baseline, by task.
 
-    The baseline is the simpler agent on pixels; the improvements are the better agent, and the semantic view.
+    The baseline is the simpler agent on pixels; the improvements are the better agent, and the last of φ's views.
 
     Parameters
     ----------
@@ -56,15 +56,16 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
             f"{len(rows_of)} tasks ({listed(more.tolist())}); "
             f"{(rows_of['sure'] == 'yes').sum()} of the outcomes are sure."
         )
+    seen, solved = PERCEPTION.baseline, PERCEPTION.variants[-1]
     note = (
-        "Baseline: AUC of the simpler agent on pixels. both = AUC(better agent, semantic) − baseline; sum of parts = "
-        "[AUC(better agent, pixels) − baseline] + [AUC(simpler agent, semantic) − baseline]; synergy = both − sum."
+        f"Baseline: AUC of the simpler agent on {seen}. both = AUC(better agent, {solved}) − baseline; sum of parts = "
+        f"[AUC(better agent, {seen}) − baseline] + [AUC(simpler agent, {solved}) − baseline]; synergy = both − sum."
     )
     return Analysis("synergy", "Learning to see and to act: together, or one at a time?", table, says, note)
 
 
 def differentials(averages: np.ndarray) -> np.ndarray:
-    """Mean AUCs (base pixels, base semantic, better pixels, better semantic) to `NAMES`."""
+    """Mean AUCs (simpler agent seen, solved; better agent seen, solved) to `NAMES`."""
     base, seeing, acting, together = (averages[..., place] for place in range(4))
     both, parts = together - base, (acting - base) + (seeing - base)
     return np.stack([base, both, parts, both - parts], axis=-1)

@@ -496,7 +496,7 @@ def _check(config: Any, prefix: str = "") -> None:
             check_path(key, value)
         if entry.name == "seeds":
             seed_list(key, value)
-        if entry.name == "reward_p":
+        if entry.name == "reward_p" and value is not None:
             check_probabilities(key, value)
         if key == "study.steps":
             _check_steps(key, value)

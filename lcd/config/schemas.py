@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lcd.scores.contrasts import DEFINITIONS, PERCEPTION
+
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SHAPINGS = ("none", "subgoals")
 PROCESSES = "GPUs (without one: processes) that train each run together, sharing its copies"
-VIEWS = ("pixels", "figure_ground", "semantic")
-DEFINITION_NAMES = ("paper", "calibrated")
+DEFINITION_NAMES = tuple(DEFINITIONS)
 SPENDINGS = ("pocock", "obrien_fleming")
-REWARD_P = (1.0, 0.75, 0.5, 0.25)
 
 
 def _doc(meaning: str, choices: Sequence[Any] = (), least: float | None = None) -> dict[str, Any]:
@@ -89,10 +89,9 @@ class StudyConfig:
         default=None, metadata=_doc("environment steps of each seed; or agent: steps, with default; null: the budget's")
     )
     tasks: list[str] | None = field(default=None, metadata=_doc("tasks of the benchmark; null: all of them"))
-    views: list[str] = field(default_factory=_copy(VIEWS), metadata=_doc("views compared at p = 1"))
-    reward_p: list[float] = field(
-        default_factory=_copy(REWARD_P),
-        metadata=_doc("probabilities of keeping a reward, on the semantic view"),
+    views: list[str] | None = field(default=None, metadata=_doc("views compared at p = 1; null: those of φ"))
+    reward_p: list[float] | None = field(
+        default=None, metadata=_doc("probabilities of keeping a reward, on the solved view; null: those of ψ")
     )
     shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))
     agents: list[str] | None = field(default=None, metadata=_doc("agents compared; null: agent= alone"))
@@ -184,7 +183,7 @@ class TrainConfig:
     curriculum: Any = field(
         default=None, metadata=_doc("tasks learned one after the other, in place of task: [[task,steps],…], or a file")
     )
-    view: str = field(default="pixels", metadata=_doc("what the environment shows"))
+    view: str = field(default=PERCEPTION.baseline, metadata=_doc("what the environment shows"))
     reward_p: float = field(default=1.0, metadata=_doc("probability of keeping a reward in training"))
     shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))
     seeds: Any = field(default=5, metadata=_doc("a number of seeds, or a list of seeds"))
@@ -341,7 +340,7 @@ class PretrainConfig:
         default=None, metadata=_doc("tasks that are filmed; null: those that the benchmark calls moving, or all")
     )
     knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("what is passed on to the environments"))
-    view: str = field(default="pixels", metadata=_doc("what is filmed"))
+    view: str = field(default=PERCEPTION.baseline, metadata=_doc("what is filmed"))
     policy: str = field(default="random", metadata=_doc("who plays: random, or the folder of a run or of a study"))
     seed: int = field(default=0, metadata=_doc("of the videos, the networks and the order of learning", least=0))
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))

@@ -30,15 +30,15 @@ class TaskSamples:
         names: The conditions that were trained, in the order of the contrasts.
         areas: One array of AUCs a condition, in the order of its seeds.
         seeds: Each condition's seeds, in order.
-        contrasts: What is asked of them.
         solved: The view that `lcd.scores.contrasts.SOLVED` stands for.
+        contrasts: What is asked of them.
     """
 
     names: tuple[str, ...]
     areas: tuple[np.ndarray, ...]
     seeds: tuple[tuple[int, ...], ...]
+    solved: str
     contrasts: tuple[Contrast, ...] = HEADLINE
-    solved: str = "semantic"
 
     @property
     def paired(self) -> bool:
@@ -103,7 +103,7 @@ def samples_between(
 ) -> TaskSamples:
     """The areas of a task's curves between two steps."""
     areas = tuple(np.array([area(*curve, low, high) for curve in seeds.values()]) for seeds in curves.values())
-    return TaskSamples(tuple(curves), areas, tuple(tuple(seeds) for seeds in curves.values()), tuple(asked), solved)
+    return TaskSamples(tuple(curves), areas, tuple(tuple(seeds) for seeds in curves.values()), solved, tuple(asked))
 
 
 def score_replicates(

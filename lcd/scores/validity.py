@@ -98,7 +98,8 @@ def solved_views_worse(found: Evidence) -> Iterator[Concern]:
             worse,
             "more is learned from pixels than from the solved views (by up to "
             f"{-worse['phi_gain'].min():.2f} of AUC, and seeds do not differ by so much), so φ says nothing about "
-            "seeing: look at the views with 'lcd view', and let figure_ground and semantic show all that is needed.",
+            f"seeing: look at the views with 'lcd view', and let {' and '.join(PERCEPTION.variants)} show all that is "
+            "needed.",
         )
 
 
@@ -188,9 +189,9 @@ def dynamics_differ(found: Evidence) -> Iterator[Concern]:
 
 
 def views_identical(found: Evidence) -> Iterator[Concern]:
-    """The curves of pixels and semantic are the same number by number, so that they showed the same.
+    """φ's baseline and its last variant have the same curves, number by number, so that they showed the same.
 
-    Pixels and figure_ground may rightly be the same: where there is nothing but plain figures, as in the easy toys.
+    Its first variant may rightly be the same: where there is nothing but plain figures, as in the easy toys.
     """
     views = PERCEPTION.baseline, PERCEPTION.variants[-1]
     alike = _alike(found.curves, *views)
@@ -203,7 +204,7 @@ def views_identical(found: Evidence) -> Iterator[Concern]:
 
 
 def solved_views_identical(found: Evidence) -> Iterator[Concern]:
-    """figure_ground and semantic have the same curves: right where they show the same, and half a φ where not."""
+    """φ's variants have the same curves: right where they show the same, and half a φ where not."""
     views = PERCEPTION.variants
     alike = _alike(found.curves, *views)
     if alike:

@@ -26,7 +26,7 @@ from lcd.frontends.flow.networks import FlowModel
 from lcd.frontends.flow.warp import inside
 from lcd.pipelines.jobs import videos
 from lcd.pipelines.jobs.checkpoint import CURVE, STEP, AtomicCheckpoints, drop_without_curve
-from lcd.pipelines.jobs.objectness import Objectness
+from lcd.pipelines.jobs.objectness import SEEN, Objectness
 from lcd.pipelines.jobs.pretraining_record import PretrainRecorder, Table, mirror, picture
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study.store import RUNNING, Run, finish, read_status, update_status
@@ -177,7 +177,7 @@ def objectness_tables(run_config: Mapping[str, Any]) -> dict[str, Table]:
     """The measurements of a front-end that are taken while it is pretrained, by name."""
     benchmark = get_benchmark(run_config["benchmark"])
     asked = run_config["videos"]
-    if not hasattr(benchmark, "make_pairs") or asked["view"] != "pixels":
+    if not hasattr(benchmark, "make_pairs") or asked["view"] != SEEN:
         return {}
     seed = run_config["seeds"][0]
     return {"objectness": Objectness(benchmark, asked["tasks"], seed, MEASURED_VIDEOS, **asked["knobs"])}

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lcd.config.schemas import VIEWS, BenchmarkConfig, TaskConfig, ViewConfig
+from lcd.config.schemas import BenchmarkConfig, TaskConfig, ViewConfig
 from lcd.files.atomic import write_atomic
 from lcd.pipelines.study.store import Study, task_name
+from lcd.scores.contrasts import PERCEPTION
 
 FOLDER = "views"
 MOMENT = 12
@@ -27,7 +28,7 @@ def take_pictures(study: Study, run_configs: Iterable[Mapping[str, Any]]) -> Non
     for config in run_configs:
         wanted.setdefault(task_name(config), (config, set()))[1].add(config["view"])
     for name, (config, views) in wanted.items():
-        places = {view: _place(study, name, view) for view in sorted(views & set(VIEWS))}
+        places = {view: _place(study, name, view) for view in sorted(views & set(PERCEPTION.values))}
         if places and not all(path.is_file() for path in places.values()):
             try:
                 shown = _shown(config, list(places))
@@ -44,7 +45,7 @@ def read_pictures(study: Study) -> dict[str, dict[str, bytes]]:
     found: dict[str, dict[str, bytes]] = {}
     for run in study.runs():
         name = task_name(run.config)
-        for view in VIEWS:
+        for view in PERCEPTION.values:
             path = _place(study, name, view)
             if view not in found.get(name, {}) and path.is_file() and path.stat().st_size <= MOST_BYTES:
                 content = path.read_bytes()

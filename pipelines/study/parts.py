@@ -13,6 +13,7 @@ from lcd.scores.contrasts import (
     HEADLINE,
     KNOB,
     PERCEPTION,
+    REWARD,
     USUAL,
     Condition,
     Contrast,
@@ -81,8 +82,8 @@ def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
         "agents": [str(cfg.agent["name"])] if study.agents is None else study.agents,
         "frontends": [str(cfg.frontend["name"])] if study.frontends is None else study.frontends,
         "shapings": [study.shaping] if study.shapings is None else study.shapings,
-        "views": study.views,
-        "reward_p": study.reward_p,
+        "views": _usual_views(benchmark) if study.views is None else study.views,
+        "reward_p": [*REWARD.values] if study.reward_p is None else study.reward_p,
     }
     known("study.tasks", own["tasks"], benchmark.tasks, benchmark.name)
     whole = study.parts is None
@@ -98,6 +99,11 @@ def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
     if not any(next(part.crossed(), None) for part in made):
         raise InputError(f"study={study.name} has no runs on the benchmark '{benchmark.name}': none of its parts fits.")
     return made
+
+
+def _usual_views(benchmark: Benchmark) -> list[str]:
+    """The views of φ that the benchmark has; where it has none, the view in which perception is out of the way."""
+    return [view for view in PERCEPTION.values if view in benchmark.views] or [solved_view(benchmark)]
 
 
 def _asked(own: Mapping[str, Any], given: Any, where: str) -> _Asked:

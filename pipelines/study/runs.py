@@ -26,7 +26,7 @@ ERROR_FILE = "error.txt"
 def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
     """The run configs of a study: those of all its parts, each once.
 
-    A part has each view at p = 1, and the semantic view at each smaller p, for every task.
+    A part has each view at p = 1, and the solved view at each smaller p, for every task.
     """
     from lcd.envs.benchmarks import get_benchmark
 
