@@ -1,6 +1,6 @@
 """`lcd <command> --help`: a command's groups and keys, their defaults, and what they mean."""
 
-from dataclasses import MISSING, Field
+from dataclasses import Field
 from importlib import resources
 
 from lcd.config.compose import GROUPS, POSITIONAL, choices, defaults, flatten, groups, schema_fields, show
@@ -37,18 +37,13 @@ def key_table(command: str) -> list[tuple[str, str, str]]:
     """Every key of a command with its default and its meaning; for the help."""
     documented = dict(schema_fields(SCHEMAS[command]))
     rows = []
-    for key, value in {**_usual(documented), **flatten(defaults(command))}.items():
+    for key, value in {**dict.fromkeys(documented), **flatten(defaults(command))}.items():
         entry = documented.get(key)
         chosen_by_group = key in GROUPS or (key.endswith(".name") and key != "study.name")
         if not chosen_by_group:
             empty = value is None and entry is not None and "dict" in str(entry.type)
             rows.append((key, "{}" if empty else show(value), _meaning(key, entry)))
     return rows
-
-
-def _usual(documented: dict[str, Field]) -> dict[str, object]:
-    """The values that keys have where no file gives one."""
-    return {key: None if entry.default is MISSING else entry.default for key, entry in documented.items()}
 
 
 def _meaning(key: str, entry: Field | None) -> str:
