@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.benchmarks import NativeBenchmark
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.envs.hardness.mdp import HardnessKnobs, build_mdp
-from lcd.envs.hardness.solve import expected_return
+from lcd.envs.hardness.mdp import HardnessKnobs
+from lcd.envs.hardness.solve import exact_range
 from lcd.envs.native import IMAGE_VIEWS
 
 # Transition noise and a single rewarding state make looking pay: without them an agent that always takes the same
@@ -63,7 +62,7 @@ class ToyBenchmark(NativeBenchmark):
 
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
         """The exact mean returns of a random and of an optimal agent."""
-        return _exact_range(HardnessKnobs.from_dict({**KNOBS[task], **knobs}), seed)
+        return exact_range(HardnessKnobs.from_dict({**KNOBS[task], **knobs}), seed)
 
     def make_population(
         self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any
@@ -72,12 +71,6 @@ class ToyBenchmark(NativeBenchmark):
         return HardnessDiscreteVectorEnv(
             len(seeds) * copies, view=view, split=split, seed=seeds, **{**KNOBS[task], **knobs}
         )
-
-
-@lru_cache(maxsize=4096)
-def _exact_range(knobs: HardnessKnobs, seed: int) -> tuple[float, float]:
-    mdp = build_mdp(knobs, seed)
-    return expected_return(mdp, "random"), expected_return(mdp, "optimal")
 
 
 TOY = ToyBenchmark()

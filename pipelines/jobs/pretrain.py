@@ -15,6 +15,7 @@ from lcd.config.schemas import PretrainConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.files.atomic import remove_unfinished
+from lcd.files.slugs import slug
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
 from lcd.pipelines.jobs import policies, videos
@@ -154,5 +155,4 @@ def film(
 
 def default_out(run_config: RunConfig) -> Path:
     """A folder that the same request always gets."""
-    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in run_config["benchmark"])
-    return Path("studies") / f"pretrain-flow-{plain}-{run_id(run_config)[:6]}"
+    return Path("studies") / f"pretrain-flow-{slug(run_config['benchmark'])}-{run_id(run_config)[:6]}"

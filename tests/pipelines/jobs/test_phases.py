@@ -10,6 +10,7 @@ from importlib.util import find_spec
 import pandas as pd
 import pytest
 import torch
+from small_runs import KILLING, toy_run
 
 from lcd import cli
 from lcd.agents import store as rollouts
@@ -20,55 +21,25 @@ from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study.configs import Device
 
 DEVICE = Device("cpu")
-KILLED = """
-import os, signal, sys, yaml
-import torch
+KILLED = (
+    KILLING
+    + """
 from lcd.agents import store
-from lcd.agents.rollout import Rollouts
-from lcd.pipelines.jobs import checkpoint, record
-from lcd.pipelines.jobs.train import train_run
-from lcd.pipelines.study.configs import Device
-
-torch.set_num_threads(1)
-record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1
-config, folder, moment, spilled = yaml.safe_load(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "spilled"
-store.MEMORY_SHARE = 0 if spilled else 1
-
-def killing(method):
-    def wrapped(self, *args, **kwargs):
-        global moment
-        moment -= 1
-        if moment < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return method(self, *args, **kwargs)
-    return wrapped
+store.MEMORY_SHARE = 0 if sys.argv[4] == "spilled" else 1
 
 # Moments lie between any two of: collecting, writing a rollout's file, forgetting a phase, saving a checkpoint.
-Rollouts.collect = killing(Rollouts.collect)
 store.Stored.write = killing(store.Stored.write)
 store.RolloutStore.clear = killing(store.RolloutStore.clear)
 store.RolloutStore._drop = killing(store.RolloutStore._drop)
-checkpoint.AtomicCheckpoints.save_checkpoint = killing(checkpoint.AtomicCheckpoints.save_checkpoint)
 train_run(config, folder, {"name": "none"}, Device("cpu"))
 """
+)
 
 
 def run_config(**changes):
     sizes = {"copies": 4, "rollout": 25, "minibatches": 2, "phase": 3, "auxiliary_epochs": 1, "auxiliary_rollouts": 2}
-    return {
-        "benchmark": "toy",
-        "task": "toy/easy-sight-easy-reward",
-        "knobs": {},
-        "view": "semantic",
-        "frontend": {"name": "identity"},
-        "reward_p": 0.5,
-        "shaping": "none",
-        "agent": {"name": "ppg", **sizes},
-        "seeds": [3, 8],
-        "steps": 800,
-        "evaluation": {"every": 400, "copies": 2, "episodes": 1},
-        **changes,
-    }
+    evaluation = {"every": 400, "copies": 2, "episodes": 1}
+    return toy_run({"name": "ppg", **sizes}, steps=800, evaluation=evaluation) | changes
 
 
 def start(folder, moment, place):
