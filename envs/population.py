@@ -71,7 +71,7 @@ class SeedStack(VectorEnv):
     """Vector environments of one seed each, stepped one after the other and seen as one."""
 
     def __init__(self, envs: Sequence[VectorEnv]) -> None:
-        """Args: environments with equal spaces and numbers of copies, in the order of the seeds."""
+        """Stack environments with equal spaces and numbers of copies, in the order of the seeds."""
         self.envs = list(envs)
         first = self.envs[0]
         for env in self.envs[1:]:

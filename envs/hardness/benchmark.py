@@ -15,9 +15,9 @@ from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation, Transf
 from lcd.envs.benchmarks import check_view
 from lcd.envs.checks import seed_list
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.hardness.base import VIEWS
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.envs.hardness.engine import VIEWS
 from lcd.envs.hardness.images import ImageKnobs
 from lcd.envs.hardness.injection import InjectionKnobs
 from lcd.envs.hardness.knobs import HardnessKnobs

@@ -8,7 +8,7 @@ from typing import Any
 
 from lcd.envs.checks import is_number, whole_number
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.procgen.tables import GAMES, MASKS
+from lcd.envs.procgen.mask_tables import GAMES, MASKS
 
 VIEWS = ("pixels", *MASKS)
 LABELS = "labels"

@@ -17,11 +17,11 @@ from lcd.envs.errors import InputError
 from lcd.envs.procgen.decode import make_decoder
 from lcd.envs.procgen.engine import ACTIONS, RESET, SIDE, Engine
 from lcd.envs.procgen.knobs import LABELS, ProcgenKnobs
+from lcd.envs.procgen.mask_tables import TABLES
 from lcd.envs.procgen.paint import skin_of
 from lcd.envs.procgen.shaping import Subgoals
 from lcd.envs.procgen.skins import skin_folder
 from lcd.envs.procgen.snapshot import Snapshot
-from lcd.envs.procgen.tables import TABLES
 from lcd.envs.single import SingleCopy
 from lcd.envs.state import State
 from lcd.envs.streams import group_seeds, seed_sequence

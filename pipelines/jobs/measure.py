@@ -50,14 +50,14 @@ def moving(benchmark: Benchmark) -> list[str]:
 
 def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig, console: Console) -> int:
     """Print a front-end's objectness beside the baselines'; keep table and sheets where `out` says."""
-    from lcd.frontends.record import build, record
+    from lcd.frontends.entry import build, entry_of
     from lcd.pipelines.jobs import objectness
     from lcd.report import seeing
 
     folder = None if cfg.out is None else Path(cfg.out).expanduser()
     if folder is not None:
         outputs.check(folder, PRODUCT, [objectness.KEPT])
-    recorded = record(**cfg.frontend)
+    recorded = entry_of(**cfg.frontend)
     frontend = build(recorded)
     maps = objectness.maps_of(frontend)
     with console.status("") as status:

@@ -14,9 +14,9 @@ from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
 from lcd.files.slugs import slug
-from lcd.pipelines.publish.pictures import take_pictures
 from lcd.pipelines.publish.report import FILES, PRODUCT, Telling, publish
 from lcd.pipelines.publish.track import usable
+from lcd.pipelines.publish.view_pictures import take_pictures
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
 from lcd.pipelines.study.configs import canonical
 from lcd.pipelines.study.parts import asked_for

@@ -151,10 +151,10 @@ def _agent(given: Mapping[str, Any]) -> AgentEntry:
 
 def _frontend(given: Mapping[str, Any]) -> FrontendEntry:
     """What a run writes down of its front-end, validated by making it."""
-    from lcd.frontends.record import record
+    from lcd.frontends.entry import entry_of
 
     knobs = dict(given)
-    return record(str(knobs.pop("name")), **knobs)
+    return entry_of(str(knobs.pop("name")), **knobs)
 
 
 def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> RunConfig:

@@ -13,7 +13,7 @@ import torch
 from small_runs import KILLING, toy_run
 
 from lcd import cli
-from lcd.agents import store as rollouts
+from lcd.agents import phase_store
 from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
 from lcd.pipelines.jobs import phases
@@ -24,13 +24,13 @@ DEVICE = Device("cpu")
 KILLED = (
     KILLING
     + """
-from lcd.agents import store
-store.MEMORY_SHARE = 0 if sys.argv[4] == "spilled" else 1
+from lcd.agents import phase_store
+phase_store.MEMORY_SHARE = 0 if sys.argv[4] == "spilled" else 1
 
 # Moments lie between any two of: collecting, writing a rollout's file, forgetting a phase, saving a checkpoint.
-store.Stored.write = killing(store.Stored.write)
-store.RolloutStore.clear = killing(store.RolloutStore.clear)
-store.RolloutStore._drop = killing(store.RolloutStore._drop)
+phase_store.Stored.write = killing(phase_store.Stored.write)
+phase_store.RolloutStore.clear = killing(phase_store.RolloutStore.clear)
+phase_store.RolloutStore._drop = killing(phase_store.RolloutStore._drop)
 train_run(config, folder, {"name": "none"}, Device("cpu"))
 """
 )
@@ -75,8 +75,8 @@ def test_no_rollouts_are_left_of_a_run_that_is_over(uninterrupted):
 
 
 def test_a_run_that_cannot_fit_is_refused_before_it_begins(tmp_path, monkeypatch):
-    monkeypatch.setattr(rollouts, "MEMORY_SHARE", 0)
-    monkeypatch.setattr(rollouts.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10})())
+    monkeypatch.setattr(phase_store, "MEMORY_SHARE", 0)
+    monkeypatch.setattr(phase_store.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10})())
     with pytest.raises(InputError, match=r"need .* make room"):
         train_run(run_config(), tmp_path, {"name": "none"}, DEVICE)
 
