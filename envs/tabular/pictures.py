@@ -26,10 +26,12 @@ class LabelRenderer:
     views: Sequence[str] = IMAGE_VIEWS
 
     def __init__(self, labels: Sequence[str], shape: tuple[int, int], texture: float = 0.0) -> None:
-        """Args:
-        labels: what each label stands for; the first is the background.
-        shape: height and width in pixels.
-        texture: strength of the textures in `pixels`, 0 (none) to 1; new ones every frame.
+        """Name the labels.
+
+        Args:
+            labels: what each label stands for; the first is the background.
+            shape: height and width in pixels.
+            texture: strength of the textures in `pixels`, 0 (none) to 1; new ones every frame.
         """
         if not 0 <= texture <= 1:
             raise InputError(f"texture is {texture!r}, but it must be a number from 0 to 1.")
@@ -83,13 +85,15 @@ class BoardRenderer(LabelRenderer):
         texture: float = 0.0,
         sprites: np.ndarray | None = None,
     ) -> None:
-        """Args:
-        cells: states -> (n, rows, columns) pieces, 0 being an empty cell.
-        pieces: the pieces' names, of number 1, 2, ….
-        board: rows and columns.
-        cell: side of a cell in pixels.
-        texture: as in `LabelRenderer`.
-        sprites: (pieces, cell, cell) truth values, the pieces' outlines; by default polygons.
+        """Make a board's renderer.
+
+        Args:
+            cells: states -> (n, rows, columns) pieces, 0 being an empty cell.
+            pieces: the pieces' names, of number 1, 2, ….
+            board: rows and columns.
+            cell: side of a cell in pixels.
+            texture: as in `LabelRenderer`.
+            sprites: (pieces, cell, cell) truth values, the pieces' outlines; by default polygons.
         """
         super().__init__(("empty", *pieces), (board[0] * cell, board[1] * cell), texture)
         if sprites is None:
@@ -114,10 +118,12 @@ class Screens:
     words = 0
 
     def __init__(self, screens: np.ndarray, of_state: np.ndarray, states: int) -> None:
-        """Args:
-        screens: (pictures, height, width, 3) `uint8`.
-        of_state: (states,) the number of each state's picture.
-        states: how many states there are.
+        """Keep the pictures.
+
+        Args:
+            screens: (pictures, height, width, 3) `uint8`.
+            of_state: (states,) the number of each state's picture.
+            states: how many states there are.
         """
         if screens.ndim != 4 or screens.shape[-1] != 3 or screens.dtype != np.uint8 or 0 in screens.shape:
             raise InputError(

@@ -44,16 +44,18 @@ class TabularVectorEnv(NativeVectorEnv):
         horizon: int | None = None,
         sticky: float | None = None,
     ) -> None:
-        """Args:
-        num_envs: number of copies, over all seeds.
-        mdp: the MDP, or the path of an `.npz` file (`lcd.envs.tabular.files`).
-        view: "state", or, where the MDP has a renderer, one of its: "pixels", "figure_ground", "semantic".
-        split: "train" or "eval": the same MDP under other random streams.
-        seed: a seed, or the seeds of a population, whose copies lie side by side in this order.
-        render_mode: None or "rgb_array".
-        observation: what the view "state" shows: "features" (one-hot vectors, or the MDP's own features) or "number".
-        horizon: another horizon than the MDP's.
-        sticky: another probability of repeating an action than the MDP's.
+        """Make the copies.
+
+        Args:
+            num_envs: number of copies, over all seeds.
+            mdp: the MDP, or the path of an `.npz` file (`lcd.envs.tabular.files`).
+            view: "state", or, where the MDP has a renderer, one of its: "pixels", "figure_ground", "semantic".
+            split: "train" or "eval": the same MDP under other random streams.
+            seed: a seed, or the seeds of a population, whose copies lie side by side in this order.
+            render_mode: None or "rgb_array".
+            observation: what the view "state" shows: "features" (the MDP's own, else one-hot vectors) or "number".
+            horizon: another horizon than the MDP's.
+            sticky: another probability of repeating an action than the MDP's.
         """
         self._populate(num_envs, view, split, seed, render_mode)
         self.mdp = _given(mdp, horizon, sticky)
