@@ -37,13 +37,17 @@ SAME_IDEA = {
     "against": {"lcd.analyses", "lcd.pipelines.publish"},
     "benchmark": {"lcd.envs.ctgraph", "lcd.envs.hardness", "lcd.envs.procgen"},
     "calibration": {"lcd.envs", "lcd.scores"},
+    "files": {"lcd.envs.ctgraph", "lcd.envs.tabular"},
     "images": {"lcd.envs.ctgraph", "lcd.envs.hardness"},
     "knobs": {"lcd.envs.ctgraph", "lcd.envs.hardness", "lcd.envs.procgen"},
+    "mdp": {"lcd.envs.hardness", "lcd.envs.tabular"},
     "networks": {"lcd.agents", "lcd.frontends.flow"},
     "objectness": {"lcd.frontends", "lcd.pipelines.jobs"},
     "population": {"lcd.agents", "lcd.envs"},
     "power": {"lcd.pipelines.publish", "lcd.statistics"},
     "ranks": {"lcd.agents", "lcd.pipelines.jobs"},
+    "tabular": {"lcd.agents", "lcd.envs.ctgraph", "lcd.envs.hardness"},
+    "vector": {"lcd.envs.procgen", "lcd.envs.tabular"},
 }
 
 
