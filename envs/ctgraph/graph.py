@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import batch_space
 
-from lcd.envs.checks import checked_actions, table_fits
+from lcd.envs.checks import checked_actions, require_fitting_table
 from lcd.envs.ctgraph.compare import compare
 from lcd.envs.ctgraph.goals import GoalSchedule, checked_goal
 from lcd.envs.ctgraph.images import Reader, labels
@@ -66,7 +66,7 @@ class CTGraphVectorEnv(NativeVectorEnv):
         self._one_hot = None
         if self._reader is None:
             ids = self.knobs.num_ids
-            table_fits(f"view is 'state', and the graph shows {ids} observation ids", ids * ids, 4)
+            require_fitting_table(f"view is 'state', and the graph shows {ids} observation ids", ids * ids, 4)
             self._one_hot = np.eye(ids, dtype=np.float32)
         self._make_spaces()
         self._make_buffers()

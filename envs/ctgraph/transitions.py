@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from lcd.envs.checks import table_fits
+from lcd.envs.checks import require_fitting_table
 from lcd.envs.ctgraph.layout import DECISION, END, FAIL, HOME, KINDS, SET_OF_KIND, WAIT, has_own_id
 from lcd.envs.ctgraph.theory import num_decisions, num_ends, num_states, num_waits
 from lcd.envs.errors import InputError
@@ -69,5 +69,5 @@ def transitions(knobs: object) -> Transitions:
             f"graph_shape.d is {d}, but with b={b} that makes {num_states(b, d)} states, more than the {MOST_STATES} "
             "that are built; the closed forms take deeper ones."
         )
-    table_fits(f"graph_shape.b is {b} and graph_shape.d is {d}", num_states(b, d) * (b + 1), 8)
+    require_fitting_table(f"graph_shape.b is {b} and graph_shape.d is {d}", num_states(b, d) * (b + 1), 8)
     return Transitions(knobs)

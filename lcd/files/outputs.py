@@ -63,7 +63,7 @@ def drafted(folder: str | Path, product: str, inputs: Iterable[Path] = ()) -> It
         made = _make(folder)
         with _draft(folder) as draft:
             yield draft
-            with _held(folder):
+            with _locked_folder(folder):
                 _finish(folder)
                 _commit(folder, draft, product, inputs)
     except OSError as error:
@@ -97,7 +97,7 @@ def check(folder: str | Path, product: str, names: Iterable[str] = (), inputs: I
     folder = Path(folder)
     _refuse_no_folder(folder)
     if folder.is_dir():
-        with _held(folder):
+        with _locked_folder(folder):
             _finish(folder)
             files = (_read(folder) or Manifest()).files
             again = [name for name, entry in files.items() if entry["product"] == product]
@@ -127,7 +127,7 @@ def _make(folder: Path) -> list[Path]:
     return missing[::-1]
 
 
-def _held(folder: Path) -> contextlib.AbstractContextManager[None]:
+def _locked_folder(folder: Path) -> contextlib.AbstractContextManager[None]:
     return locked(folder, f"Another process is writing into {folder}: wait for it, or give another out=.", WAIT_S)
 
 
@@ -135,7 +135,7 @@ def _held(folder: Path) -> contextlib.AbstractContextManager[None]:
 def _draft(folder: Path) -> Iterator[Path]:
     """A hidden folder in `folder`, locked as long as it is worked on."""
     with contextlib.ExitStack() as stack:
-        with _held(folder):
+        with _locked_folder(folder):
             _finish(folder)
             draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=folder))
             stack.enter_context(locked(draft, f"{draft} is in use."))
@@ -200,7 +200,7 @@ def _place(folder: Path, draft: Path) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         os.replace(draft / name, folder / name)
     for name in old.files.keys() - new.files.keys():
-        if _is(folder, name, old):
+        if _is_as_written(folder, name, old):
             (folder / name).unlink()
     for name in sorted(set(old.folders) - set(new.folders), reverse=True):
         with contextlib.suppress(OSError):
@@ -226,7 +226,7 @@ def _refuse_others(
             path = folder / parent
             if str(parent) != "." and os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
                 raise InputError(f"{path} is in the way of a folder of that name: move it, or give another out=.")
-        if os.path.lexists(folder / name) and not _is(folder, name, manifest, known or Manifest()):
+        if os.path.lexists(folder / name) and not _is_as_written(folder, name, manifest, known or Manifest()):
             raise InputError(
                 f"{folder / name} was not written by LCD, or was changed since: move it, or give another out=."
             )
@@ -240,7 +240,7 @@ def _refuse_inputs(folder: Path, names: Iterable[str], inputs: Iterable[Path]) -
                 raise InputError(f"{path} is read, so that nothing may be written in its place: give another out=.")
 
 
-def _is(folder: Path, name: str, *manifests: Manifest) -> bool:
+def _is_as_written(folder: Path, name: str, *manifests: Manifest) -> bool:
     """Whether a file is as one of the manifests tells."""
     path = folder / name
     told = {manifest.files[name]["sha256"] for manifest in manifests if name in manifest.files}

@@ -17,7 +17,7 @@ from lcd.files.atomic import write_atomic
 from lcd.files.spreadsheets import csv_text
 from lcd.pipelines.study import needs
 from lcd.pipelines.study.parts import known
-from lcd.process.deadlines import Patience
+from lcd.process.deadlines import Countdown
 
 PRODUCT = "objectness"
 
@@ -94,7 +94,7 @@ def random_returns(benchmark: Benchmark, task: str, cfg: MeasureConfig) -> np.nd
             raise InputError(f"{task} does not reset within the step (SAME_STEP), which 'lcd measure' relies on.")
         env.action_space.seed(int(seed_sequence(cfg.seed, "exploration").generate_state(1)[0]))
         env.reset()
-        sums, played, returns, patience = np.zeros(copies), np.zeros(copies, dtype=int), [], Patience(cfg.deadline)
+        sums, played, returns, patience = np.zeros(copies), np.zeros(copies, dtype=int), [], Countdown(cfg.deadline)
         while played.min() < each:
             _, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
             sums += infos.get("original_reward", rewards)

@@ -250,7 +250,7 @@ def _train(
     precision = getattr(agent.config, "precision", "32-true")
     trainer = _trainer(tracked, recorder, accelerator, place, precision)
     resumed = None if reached is None else recorder.checkpoint
-    with signals.patiently():
+    with signals.deferring_stops():
         trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)
 
 
