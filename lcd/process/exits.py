@@ -48,10 +48,10 @@ def printable(text: object) -> str:
 
 def system_refusal(fault: Exception) -> str | None:
     """What the system refused, in a sentence; None where it is no refusal but a fault of ours."""
-    from lcd.files.atomic import full_disk
+    from lcd.files.atomic import disk_full_error
 
     # A library's error may hide that a disk is full.
-    trouble = full_disk(fault) or fault
+    trouble = disk_full_error(fault) or fault
     if not isinstance(trouble, OSError):
         return None
     where = f" at {trouble.filename}" if trouble.filename else ""
