@@ -121,8 +121,7 @@ def _enough(
         spread = spreads[t][:, place].max(axis=0)
         most = max(most, float(np.ceil(factor * spread / gap**2).max()))
         row, action = np.nonzero((worth > wrong).T)
-        after = mdp.transitions[reached[row], action]
-        reached = np.unique(after[after >= 0]).astype(np.intp)
+        reached = layers.distinct(mdp.transitions[reached[row], action])
         if not reached.size:
             break
     return most

@@ -87,8 +87,8 @@ def _layer(
         optimal = best >= greatest - ties.returns
         found[2][place] = (chance * optimal).sum(axis=0) / actions
         found[3][place] = thrifty.max(axis=0)
-        marks[:, place] = np.packbits(optimal, axis=0)
-        planned[:, place] = np.packbits(ties.greedy(thrifty, axis=0), axis=0)
+        marks[:, place] = _packed(optimal)
+        planned[:, place] = _packed(ties.greedy(thrifty, axis=0))
 
     layers.blocks(t, work)
     return found, marks, planned
@@ -96,7 +96,18 @@ def _layer(
 
 def unpacked(marks: np.ndarray, place: np.ndarray, actions: int) -> np.ndarray:
     """(n, actions) truth values from the bits of some places of a layer."""
-    return np.unpackbits(marks[:, place], axis=0, count=actions).T.astype(bool)
+    found = np.empty((len(place), actions), dtype=bool)
+    for action in range(actions):
+        found[:, action] = marks[action // 8].take(place) >> (action % 8) & 1
+    return found
+
+
+def _packed(truths: np.ndarray) -> np.ndarray:
+    """(bytes, n): the truth values (actions, n) as bits; numpy's own packing is slow along the first axis."""
+    bits = np.zeros((-(-len(truths) // 8), truths.shape[1]), dtype=np.uint8)
+    for action, row in enumerate(truths):
+        bits[action // 8] |= row.view(np.uint8) << (action % 8)
+    return bits
 
 
 def _all_within(layers: Layers, chosen: list[np.ndarray], allowed: list[np.ndarray]) -> bool:
@@ -127,8 +138,7 @@ def greedy_within(layers: Layers, chosen, allowed: list[np.ndarray]) -> bool:
         if (taken & ~unpacked(allowed[t], place, mdp.num_actions)).any():
             return False
         row, action = np.nonzero(taken)
-        after = mdp.transitions[reached[row], action]
-        reached = np.unique(after[after >= 0]).astype(np.intp)
+        reached = layers.distinct(mdp.transitions[reached[row], action])
         if not reached.size:
             return True
     return True
