@@ -30,6 +30,7 @@ KEYS: dict[str, int] = {
     "videos": 14,
     "injection": 40,
     "calibration": 50,
+    "gorp": 60,
 }
 """The branches of a run's one SeedSequence. Numbers are never reused: curves depend on them."""
 
