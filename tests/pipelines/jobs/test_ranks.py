@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 import ranked
 import torch
+from fitting import fit
 from gymnasium.vector import VectorEnv
-from lightning.pytorch import Trainer
+from small_runs import toy_run
 
 from lcd.agents.ranks import ALONE, Ranks
-from lcd.agents.rollout import Rollouts, loader
+from lcd.agents.rollout import Rollouts
 from lcd.config.compose import compose
 from lcd.curves.table import read_curves
 from lcd.envs.benchmarks import get_benchmark
@@ -20,10 +21,11 @@ from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
 from lcd.pipelines.jobs.build import build_agent
 from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.runs import check_share
 from lcd.pipelines.study.store import read_status
 
-TWO = {"accelerator": "cpu", "devices": 2}
+TWO = Device("cpu", 2)
 NONE = {"name": "none"}
 
 
@@ -35,21 +37,10 @@ def importable(monkeypatch, tmp_path):
 
 
 def run_config(**changes):
-    agent = changes.pop("agent", {})
-    return {
-        "benchmark": "toy",
-        "task": "toy/easy-sight-easy-reward",
-        "knobs": {},
-        "view": "semantic",
-        "frontend": {"name": "identity"},
-        "reward_p": 0.5,
-        "shaping": "none",
-        "agent": {"name": "ranked:WatchingPPO", "copies": 4, "rollout": 20, "epochs": 2, "minibatches": 2, **agent},
-        "seeds": [3, 8],
-        "steps": 400,
-        "evaluation": {"every": 160, "copies": 2, "episodes": 1},
-        **changes,
-    }
+    sizes = {"copies": 4, "rollout": 20, "epochs": 2, "minibatches": 2}
+    agent = {"name": "ranked:WatchingPPO", **sizes, **changes.pop("agent", {})}
+    evaluation = {"every": 160, "copies": 2, "episodes": 1}
+    return toy_run(agent, steps=400, evaluation=evaluation) | changes
 
 
 class Side(VectorEnv):
@@ -120,16 +111,7 @@ def one_process(config, monkeypatch):
     whole_of(agent, copies)
     length = agent.config.rollout
     rollouts = Rollouts(env, seeds, agent, length, config["steps"] // (length * copies), agent.config.gamma, True)
-    trainer = Trainer(
-        max_epochs=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        accelerator="cpu",
-        devices=1,
-    )
-    trainer.fit(agent, loader(rollouts))
+    fit(agent, rollouts)
 
 
 def whole_of(agent, copies):
@@ -214,7 +196,7 @@ def test_a_rank_that_ends_early_is_the_runs_error_and_the_run_goes_on_later(tmp_
     assert checkpoint["lcd_step"] == 160
     assert len(checkpoint["loops"]["fit_loop"]["state_dict"]["combined_loader"][0]["ranks"]) == 2
     with pytest.raises(InputError, match="begun by 2 processes"):
-        train_run(config, tmp_path / "broken", NONE, {"accelerator": "cpu"})
+        train_run(config, tmp_path / "broken", NONE, Device("cpu"))
     train_run(config, tmp_path / "broken", NONE, TWO)
     expected, found = (
         read_curves(tmp_path / name / "curve.csv").drop(columns="wall_s") for name in ("whole", "broken")
@@ -230,8 +212,8 @@ def test_what_cannot_be_shared_is_one_sentence():
         ("ppo", agent | {"minibatches": 128}, TWO, "gives each process 4 of agent.copies=8: agent.minibatches=128"),
         ("recurrent_ppo", agent | {"minibatches": 8}, TWO, "a divisor of copies"),
         ("tabular/sarsa", {"copies": 8}, TWO, "devices=1"),
-        ("ppo", agent, TWO | {"num_nodes": 3}, "the 6 processes of devices=2 num_nodes=3"),
-        ("ppo", agent, {"accelerator": "mps", "devices": 2}, "device=cpu"),
+        ("ppo", agent, Device("cpu", 2, 3), "the 6 processes of devices=2 num_nodes=3"),
+        ("ppo", agent, Device("mps", 2), "device=cpu"),
     ]:
         with pytest.raises(InputError, match=re.escape(said)):
             check_share(name, params, device)
