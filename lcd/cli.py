@@ -33,7 +33,7 @@ COMMANDS = {
         "train what a diagnosis needs and say what makes each task hard; continues a study that was stopped",
     ),
     "ablate": Command(
-        "lcd.pipelines.study.diagnose:ablate",
+        "lcd.pipelines.study.diagnose:run",
         "study=frontend|shaping [benchmark=procgen]",
         "train what differs in one thing alone (front-ends, or reward for sub-goals), and say what it changes",
     ),
@@ -48,8 +48,8 @@ COMMANDS = {
         "film a benchmark and pretrain a front-end on the videos, without rewards",
     ),
     "sweep": Command(
-        "lcd.pipelines.study.sweep:run",
-        "experiment=delay [quick=true] [out=…]",
+        "lcd.pipelines.study.diagnose:run",
+        "experiment=delay [budget=smoke] [out=…]",
         "vary one or two dimensions of hardness over a grid, for some agents and seeds, and draw the result",
     ),
     "report": Command(

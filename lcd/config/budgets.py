@@ -13,6 +13,8 @@ OTHERS = "others"
 PROTOCOL = ("seeds", "steps", "evaluation")
 """What a budget says of training; in a study, steps are each agent's own: null."""
 PRETRAINING = "pretraining"
+OF_FILES = ("benchmark", "budgets")
+"""Keys of a study's file that are none of a study: of which benchmark it is, and `BUDGETS`."""
 BUDGETS = "budgets"
 """The key of a study's file that says what budgets mean for this study: budget → changed keys."""
 
@@ -114,5 +116,4 @@ def settled(
         for key, value in layer.items():
             merged = key == "evaluation" and key in study
             study[key] = {**study[key], **value} if merged else deepcopy(value)
-    study.pop(BUDGETS, None)
-    return found | {"study": study}
+    return found | {"study": {key: value for key, value in study.items() if key not in OF_FILES}}

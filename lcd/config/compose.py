@@ -15,7 +15,7 @@ from lcd.config import budgets
 from lcd.config.budgets import choices
 from lcd.config.own_code import OWN_CODE
 from lcd.config.schemas import SCHEMAS
-from lcd.config.study_files import USUAL_STUDY, check_path, read_study
+from lcd.config.study_files import SWEEPS, USUAL_STUDY, check_path, read_study
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import not_plain
 from lcd.process.limits import require_memory
@@ -31,8 +31,9 @@ GROUPS = (
     "study",
     "budget",
     "stopping",
-    "experiment",
 )
+SHORT_NAMES = {"ablate": ("study", "study=frontend"), "sweep": ("experiment", f"study={SWEEPS}delay")}
+"""Commands that are `lcd diagnose` with another study: the key that chooses it, and the usual one."""
 RANGES = "ranges"
 POSITIONAL = {
     "report": ("path", "against"),
@@ -80,6 +81,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     """
     from omegaconf import OmegaConf
 
+    command, overrides = _in_full(command, overrides)
     overrides, named = _with_any_names(command, overrides)
     words = _benchmark_of_task(command, _words(command, _named(command, overrides)))
     plain = _composed(command, words)
@@ -97,7 +99,21 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
 
 def defaults(command: str) -> dict[str, Any]:
     """The composed config of a command without overrides, as nested dictionaries."""
-    return _composed(command, Words())
+    command, overrides = _in_full(command, ())
+    return _composed(command, _words(command, overrides))
+
+
+def _in_full(command: str, overrides: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """A command and its overrides, a short name as what it stands for."""
+    if command not in SHORT_NAMES:
+        return command, overrides
+    key, usual = SHORT_NAMES[command]
+    words = [usual]
+    for text in overrides:
+        head, equals, name = text.partition("=")
+        chosen = equals and head == key != "study" and not name.endswith((".yaml", ".yml"))
+        words.append(f"study={SWEEPS}{name}" if chosen else f"study={name}" if equals and head == key else text)
+    return "diagnose", words
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -350,7 +366,9 @@ def _composed(command: str, words: Words) -> dict[str, Any]:
     from omegaconf.errors import OmegaConfBaseException
 
     chosen = _defaults_list(command) | words.choices
-    budget, files = None, dict(words.choices)
+    budget = None
+    words = _benchmark_of_study(words, chosen)
+    chosen, files = chosen | words.choices, dict(words.choices)
     if budgets.GROUP in chosen:
         benchmark = words.names.get("benchmark") or budgets.read("benchmark", chosen["benchmark"]).get("name", "")
         budget = words.choices.get(budgets.GROUP) or budgets.own(benchmark, choices(budgets.GROUP))
@@ -371,6 +389,14 @@ def _composed(command: str, words: Words) -> dict[str, Any]:
         return OmegaConf.to_container(config, resolve=True)
     except (OmegaConfBaseException, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{said} cannot be composed: {_reason(error)}") from None
+
+
+def _benchmark_of_study(words: Words, chosen: Mapping[str, str]) -> Words:
+    """A study's file may say which benchmark it is of, unless another one is chosen."""
+    if "study" not in chosen or "benchmark" in words.choices:
+        return words
+    said = words.file.get("benchmark", budgets.read("study", chosen["study"]).get("benchmark"))
+    return words if said is None else _chosen(words, "benchmark", said)
 
 
 def _defaults_list(command: str) -> dict[str, str]:
@@ -489,7 +515,7 @@ def _check(config: Any, prefix: str = "") -> None:
         # A text ("Infinity") becomes a number only where the schema says that it is one.
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{key}={value} must be a finite number.")
-        if least is not None:
+        if least is not None and not (value is None and entry.default is None):
             _check_least(key, value, least, auto=entry.default == "auto")
         # Ranges may be given one by one, without a file.
         if entry.name in TEXT_KEYS and isinstance(value, str):

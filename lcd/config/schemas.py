@@ -115,6 +115,24 @@ class StudyConfig:
     )
     threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    noise_free: bool = field(default=False, metadata=_doc("evaluate without noise, too, where the task has some"))
+    grid: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("knobs.<knob>: its values; tasks are trained at every combination")
+    )
+    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("knobs of the tasks that are the same for all"))
+    of: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=_doc("task, or what its name begins with: its own grid, knobs, seeds, steps, views, agent_params"),
+    )
+    seeds_per_run: int | None = field(
+        default=None, metadata=_doc("most seeds of a run whose agent trains seed by seed; null: all of them", least=1)
+    )
+    normalise: bool = field(
+        default=False, metadata=_doc("a grid's returns under delays and sequence lengths on one scale")
+    )
+    tests: list[Any] = field(default_factory=list, metadata=_doc("one-sided tests of claims about the grid"))
+    figures: list[Any] = field(default_factory=list, metadata=_doc("a paper's figures and tables that it gives"))
+    first: str | None = field(default=None, metadata=_doc("the analysis that is told before all else"))
 
 
 RETRY = _doc("train runs that diverged anew, from the start; runs that failed are always tried again")
@@ -166,6 +184,11 @@ class DiagnoseConfig:
 @dataclass
 class AblateConfig(DiagnoseConfig):
     """Train conditions that differ in one thing alone (front-end or shaping) and say what it changes."""
+
+
+@dataclass
+class SweepConfig(DiagnoseConfig):
+    """Vary one or two dimensions of hardness and say what becomes of the agents."""
 
 
 @dataclass
@@ -358,49 +381,6 @@ class ListConfig:
 @dataclass
 class DoctorConfig:
     """Say what works on this machine."""
-
-
-@dataclass
-class ExperimentConfig:
-    """One or two dimensions of hardness over a grid, for some agents and seeds."""
-
-    name: str = field(default="???", metadata=_doc("names the folder when out is not given"))
-    figures: list[str] = field(default_factory=list, metadata=_doc("the paper's figures and tables that it gives"))
-    bases: list[str] = field(
-        default_factory=_copy(("discrete",)),
-        metadata=_doc("discrete, continuous, atari/Breakout, mujoco/HalfCheetah-v5, procgen/…, gym/…"),
-    )
-    view: str = field(default="state", metadata=_doc("what toys show"))
-    grid: dict[str, Any] = field(default_factory=dict, metadata=_doc("knob: values; one knob or two"))
-    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("knobs that are the same for all"))
-    agents: list[str] = field(default_factory=list, metadata=_doc("agents compared"))
-    agent_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("agent: its changed hyper-parameters"))
-    seeds: Any = field(default=100, metadata=_doc("a number of seeds, or a list of seeds"))
-    seeds_per_run: int = field(default=10, metadata=_doc("seeds of an sb3 agent that one worker trains", least=1))
-    steps: Any = field(default=20000, metadata=_doc("steps of each seed; or agent: steps, with default"))
-    of: dict[str, Any] = field(
-        default_factory=dict, metadata=_doc("base (or its kind): its own grid, seeds, steps, knobs")
-    )
-    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
-    noise_free: bool = field(default=False, metadata=_doc("evaluate without noise, too"))
-    normalise: bool = field(default=False, metadata=_doc("bring delays and sequence lengths to one scale"))
-    tests: list[Any] = field(default_factory=list, metadata=_doc("one-sided tests of claims"))
-    quick: dict[str, Any] = field(default_factory=dict, metadata=_doc("what quick=true changes"))
-
-
-@dataclass
-class SweepConfig:
-    """Vary one or two dimensions of hardness and draw what becomes of the agents."""
-
-    experiment: ExperimentConfig = field(default_factory=ExperimentConfig)
-    quick: bool = field(default=False, metadata=_doc("the small variant, in minutes"))
-    launcher: LauncherConfig = field(default_factory=LauncherConfig)
-    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
-    tracker: TrackerConfig = field(default_factory=TrackerConfig)
-    out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
-    retry: bool = field(default=False, metadata=RETRY)
-    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
-    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
 
 
 SCHEMAS: dict[str, type] = {

@@ -7,13 +7,15 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from lcd.config.budgets import BUDGETS, GROUP, choices
+from lcd.config.budgets import BUDGETS, GROUP, OF_FILES, choices
 from lcd.config.schemas import StudyConfig
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import Unreadable, read_yaml
 
 USUAL_STUDY = "lcd"
 """The shipped study that a file leaves as it is where it says nothing."""
+SWEEPS = "hardness/"
+"""Where the shipped studies over dimensions of hardness lie."""
 KEYS = tuple(entry.name for entry in fields(StudyConfig))
 SECTIONS = {entry.name: tuple(key.name for key in fields(entry.type)) for entry in fields(StudyConfig)
             if is_dataclass(entry.type)}  # fmt: skip
@@ -36,7 +38,7 @@ def read_study(name: str) -> dict[str, Any]:
         raise InputError(f"{where} must hold a set of keys: {', '.join(KEYS)}.")
     if len(json.dumps(found)) > LONGEST_STUDY:
         raise InputError(f"{where} holds more than {LONGEST_STUDY:,} letters: a study is said in some lines.")
-    check_study(found, where, (*KEYS, BUDGETS))
+    check_study(found, where, (*KEYS, *OF_FILES))
     for budget, changes in found.get(BUDGETS, {}).items():
         if budget not in choices(GROUP):
             raise InputError(f"{where}: {BUDGETS}.{budget} is no budget: {nearest(budget, choices(GROUP))}")

@@ -1,19 +1,23 @@
-"""Figures of a sweep: bars with intervals, heat maps with their deviations, curves seed by seed."""
+"""Figures of a grid: bars with intervals, heat maps with their deviations, curves seed by seed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from lcd.analyses.grids import METRICS, written
-from lcd.envs.hardness.names import parse_task
-from lcd.report.figures import save_figure
-
+Places = Mapping[str, tuple[str, Mapping[str, str]]]
+"""Task → its base, and knob → value as it is shown."""
+METRICS = {
+    "train": ("train", "return_mean"),
+    "eval": ("eval", "return_mean"),
+    "length": ("eval", "length_mean"),
+    "noise_free": ("noise_free", "return_mean"),
+}
+"""Metric → (the curve's split, the column)."""
 TITLES = {
     "train": "training return",
     "eval": "held-out return",
@@ -26,25 +30,22 @@ COLOUR = "#3b6ea5"
 
 
 def draw(
-    summary: pd.DataFrame, curves: pd.DataFrame, dimensions: Sequence[str], folder: Path, title: str
-) -> list[Path]:
-    """All figures of a sweep, each as PNG and SVG; returns the files."""
-    files: list[Path] = []
+    summary: pd.DataFrame, curves: pd.DataFrame, dimensions: Sequence[str], places: Places, title: str
+) -> Iterator[tuple[str, Figure]]:
+    """All figures of a grid by name."""
     for base, of_base in summary.groupby("base", sort=False):
-        stem = str(base).replace("/", "-")
+        stem = "grid-" + "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in str(base))
         for metric in (name for name in METRICS if name in set(of_base["metric"])):
             rows = of_base[of_base["metric"] == metric]
             if len(dimensions) == 1:
-                figure = bars(rows, dimensions[0], f"{title}: {base}", TITLES[metric])
-                files += save_figure(figure, folder, f"{stem}-{metric}")
-            else:
-                for value, what in (("mean", ""), ("std", ", standard deviation")):
-                    figure = heat_map(rows, dimensions, value, f"{title}: {base}", TITLES[metric] + what)
-                    files += save_figure(figure, folder, f"{stem}-{metric}-{value}")
+                yield f"{stem}-{metric}", bars(rows, dimensions[0], f"{title}: {base}", TITLES[metric])
+                continue
+            for value, what in (("mean", ""), ("std", ", standard deviation")):
+                figure = heat_map(rows, dimensions, value, f"{title}: {base}", TITLES[metric] + what)
+                yield f"{stem}-{metric}-{value}", figure
         if len(dimensions) == 1:
-            figure = seed_curves(curves, str(base), dimensions[0], f"{title}: {base}")
-            files += save_figure(figure, folder, f"{stem}-curves")
-    return files
+            plain = str(base).partition(", ")[0]
+            yield f"{stem}-curves", seed_curves(curves, plain, dimensions[0], places, f"{title}: {base}")
 
 
 def bars(rows: pd.DataFrame, dimension: str, title: str, what: str) -> Figure:
@@ -86,14 +87,15 @@ def heat_map(rows: pd.DataFrame, dimensions: Sequence[str], value: str, title: s
     return figure
 
 
-def seed_curves(curves: pd.DataFrame, base: str, dimension: str, title: str) -> Figure:
+def seed_curves(curves: pd.DataFrame, base: str, dimension: str, places: Places, title: str) -> Figure:
     """Curves of every seed, held-out ones where no training episode ended; an axis for each agent and amount."""
-    own = curves[[parse_task(task)[0] == base for task in curves["task"]]]
+    mine = {task: point[dimension] for task, (found, point) in places.items() if found == base}
+    own = curves[curves["task"].isin(mine)]
     split = "train" if (own["split"] == "train").any() else "eval"
     named = own[own["split"] == split].copy()
-    parsed = {task: parse_task(task) for task in named["task"].unique()}
-    named["amount"] = [written(parsed[task][1].get(dimension, "default")) for task in named["task"]]
-    agents, amounts = (list(dict.fromkeys(named[name])) for name in ("agent", "amount"))
+    named["amount"] = named["task"].map(mine)
+    agents = list(dict.fromkeys(named["agent"]))
+    amounts = [amount for amount in dict.fromkeys(mine.values()) if (named["amount"] == amount).any()]
     figure, axes = _figure(len(agents), len(amounts), title)
     for row, agent in enumerate(agents):
         for column, amount in enumerate(amounts):

@@ -24,15 +24,6 @@ from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
 def run(cfg: DiagnoseConfig) -> int:
     """Make or continue the study that the config asks for; returns the exit code."""
-    return _run(cfg)
-
-
-def ablate(cfg: DiagnoseConfig) -> int:
-    """`lcd ablate`: as `run`, with what the ablation tells said first; returns the exit code."""
-    return _run(cfg, first=cfg.study.name)
-
-
-def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
     run_configs = runs.expand(cfg)
     check_trainable(cfg, run_configs)
@@ -49,22 +40,23 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
             trained = stopping.rounds(cfg, study, tasks, lambda part: _trained(part, cfg, study, console), console)
         else:
             trained = _trained(cfg, cfg, study, console)
-        whole = finish(cfg, study, console, first, trained)
+        whole = finish(cfg, study, console, trained)
     return 0 if trained and whole else 1
 
 
 def finish(
-    cfg: DiagnoseConfig, study: store.Study, console: Console, first: str | None = None, whole: bool = True
+    cfg: DiagnoseConfig, study: store.Study, console: Console, whole: bool = True
 ) -> bool:
     """What comes after training: pictures of the tasks, diagnosis and report; whether no run is left out of it.
 
-    first: the key of the analysis that is told before all else.
     whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
     """
-    take_pictures(study, runs.expand(cfg))
     if (chosen := adaptive.recommend(cfg)) is not None:
         study.note(recommended=chosen)
-    how = Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first)
+    run_configs = runs.expand(cfg)
+    take_pictures(study, run_configs)
+    study.note(grid=runs.grid_of(cfg, run_configs), first=cfg.study.first)
+    how = Telling(definition=cfg.definition, threshold=cfg.study.threshold)
     tracker = usable(asdict(cfg.tracker))[0]
     try:
         return publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)

@@ -2,14 +2,15 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import product
 from typing import Any
 
-from lcd.config import budgets
 from lcd.config.compose import check_knob, check_probabilities, compose, show
 from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
+from lcd.pipelines.study.grid import Point, by_task, check_points, points_of
 from lcd.scores.contrasts import (
     HEADLINE,
     KNOB,
@@ -33,6 +34,9 @@ class Part:
 
     agents, frontends: their configs.
     conditions: what else differs: the view, reward p, knobs of the task.
+    points: where in the grid its tasks are trained.
+    knobs: those of its tasks that are the same everywhere.
+    seeds, steps: as a study says them.
     """
 
     tasks: list[str]
@@ -40,23 +44,19 @@ class Part:
     frontends: list[FrontendEntry]
     shapings: list[str]
     conditions: list[Condition]
+    points: list[Point]
+    knobs: Mapping[str, Any]
+    seeds: Any
+    steps: Any
 
     def crossed(self) -> Iterator[dict[str, Any]]:
-        """What tells its runs apart, one mapping a run."""
-        for agent in self.agents:
-            for frontend in self.frontends:
-                for shaping in self.shapings:
-                    for task in self.tasks:
-                        for each in self.conditions:
-                            yield {
-                                "task": task,
-                                "knobs": each.knobs,
-                                "agent": agent,
-                                "frontend": frontend,
-                                "shaping": shaping,
-                                "view": each.view,
-                                "reward_p": each.reward_p,
-                            }
+        """What tells its runs apart, one mapping a run; their knobs are those beside the point."""
+        names = ("agent", "frontend", "shaping", "task", "point", "condition")
+        axes = (self.agents, self.frontends, self.shapings, self.tasks, self.points, self.conditions)
+        for values in product(*axes):
+            found = dict(zip(names, values, strict=True))
+            each = found.pop("condition")
+            yield found | {"knobs": {**self.knobs, **each.knobs}, "view": each.view, "reward_p": each.reward_p}
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,14 @@ def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
     for place, given in enumerate([{}] if whole else study.parts):
         where = "study." if whole else f"study.parts[{place}]."
         asked = _asked(own, given, where)
-        part = _part(cfg, benchmark, asked, where)
-        if part is not None:
-            made.append(part)
+        for tasks, changes in by_task(study, asked.tasks):
+            views = changes.get("views", asked.views)
+            alone = {key: value for key, value in changes.items() if key != "views"}
+            part = _part(
+                replace(cfg, study=replace(study, **alone)), benchmark, replace(asked, tasks=tasks, views=views), where
+            )
+            if part is not None:
+                made.append(part)
     for contrast in parse_contrasts(study.contrasts)[len(HEADLINE) :] if made else ():
         made += _parts_of(contrast, made[0], cfg, benchmark)
     if not any(next(part.crossed(), None) for part in made):
@@ -136,12 +141,18 @@ def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _Asked, where: str) 
     known(f"{where}shapings" if where != "study." else "study.shaping", asked.shapings, offered, benchmark.name)
     _once(f"{where}agents", asked.agents)
     _once(f"{where}frontends", asked.frontends)
+    tasks, points = _tasks_shaped(benchmark, asked, where), points_of(cfg.study.grid)
+    check_points(benchmark, tasks, points, cfg.study.knobs)
     return Part(
-        tasks=_tasks_shaped(benchmark, asked, where),
+        tasks=tasks,
         agents=[_named(cfg, "agent", name) for name in asked.agents],
         frontends=[_named(cfg, "frontend", name) for name in asked.frontends],
         shapings=list(asked.shapings),
         conditions=_conditions(benchmark, asked, where),
+        points=points,
+        knobs=cfg.study.knobs,
+        seeds=cfg.study.seeds,
+        steps=cfg.study.steps,
     )
 
 
@@ -209,11 +220,6 @@ def _named(cfg: DiagnoseConfig, group: str, name: str) -> dict[str, Any]:
     if not isinstance(changed, Mapping):
         raise InputError(f"study.{group}_params.{name}={show(changed)} must be a set of keys.")
     return {**found, **changed}
-
-
-def steps_for(cfg: DiagnoseConfig, agent: str) -> int:
-    """The steps that an agent of the study is trained for."""
-    return budgets.steps_of(cfg.study.steps, agent, cfg.budget, cfg.benchmark.name)
 
 
 def _once(key: str, names: list[str]) -> None:
