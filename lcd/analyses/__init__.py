@@ -8,6 +8,7 @@ from lcd.analyses.adaptive import adaptive
 from lcd.analyses.agreement import agreement
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.gains import gains
+from lcd.analyses.grids import Grid, analyses_of
 from lcd.analyses.levels import final_performance, generalisation
 from lcd.analyses.published import compare
 from lcd.analyses.synergy import synergy
@@ -25,6 +26,7 @@ def analyse(
     first: str | None = None,
     chosen: Mapping[str, Mapping[str, str]] | None = None,
     shared_seeds: bool = False,
+    grid: Grid | None = None,
 ) -> tuple[list[Analysis], list[str]]:
     """All analyses that a study's curves allow.
 
@@ -40,6 +42,8 @@ def analyse(
         Task to agent and front-end that an earlier diagnosis recommends; see `lcd.analyses.adaptive`.
     shared_seeds
         Whether that diagnosis was made from the same seeds.
+    grid
+        What the study asked of its grid, where it has one.
 
     Returns
     -------
@@ -53,6 +57,7 @@ def analyse(
     if curves.empty:
         return [analysis for analysis in made if len(analysis.table)], notes
     steps: list[Callable[[], list[Analysis | None]]] = [
+        lambda: list(analyses_of(grid, curves, not diagnosis.left_out)) if grid is not None else [],
         lambda: [agreement(diagnosis)],
         lambda: [synergy(curves)],
         lambda: list(gains(diagnosis, "frontend", threshold)),

@@ -1,12 +1,28 @@
 """What every analysis gives: a table, what it says, and how it was made."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 ENDS = ("_low", "_high")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of an analysis, drawn only where a page is written.
+
+    Attributes:
+        name: names its files.
+        caption: what it shows, for a reader who cannot see it.
+        draw: makes the figure; it gets whether the page is narrow, as on a telephone.
+    """
+
+    name: str
+    caption: str
+    draw: Callable[[bool], Any]
 
 
 @dataclass(frozen=True)
@@ -25,6 +41,10 @@ class Analysis:
         Its outcome in sentences.
     note
         How it was computed.
+    figures
+        What draws it.
+    files
+        Further tables that are only kept as files, by name.
     """
 
     key: str
@@ -32,6 +52,8 @@ class Analysis:
     table: pd.DataFrame
     says: Sequence[str] = ()
     note: str = ""
+    figures: Sequence[Drawing] = ()
+    files: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def columns(self) -> list[str]:
         """The columns of the table, without those that are another's bounds."""

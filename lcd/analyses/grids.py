@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import comb
 from typing import Any
 
@@ -12,11 +11,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Drawing
 from lcd.curves.table import CONDITION, area
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.names import PREFIX
-from lcd.report.grid_figures import METRICS, draw
+from lcd.report.grid_figures import METRICS, drawings
 from lcd.statistics.intervals import ALPHA, bootstrap
 
 KEY = "grid"
@@ -86,7 +85,10 @@ def analyses_of(grid: Grid, curves: pd.DataFrame, whole: bool) -> Iterator[Analy
         note="Areas under the curves of each seed, divided by their span. Of k bars beside each other every interval "
         f"has the level 1 − {ALPHA:g}/C(k, 2), for comparing all pairs.",
         files={f"{KEY}-areas": table},
-        figures=partial(draw, summary, curves, grid.dimensions, _places(grid), grid.name),
+        figures=[
+            Drawing(name, caption, figure)
+            for name, caption, figure in drawings(summary, curves, grid.dimensions, _places(grid), grid.name)
+        ],
     )
     if not whole:
         return
@@ -112,7 +114,10 @@ def _says(summary: pd.DataFrame, dimensions: Sequence[str]) -> Iterator[str]:
     for (base, agent), rows in held_out.groupby(["base", "agent"], sort=False):
         best, worst = rows.loc[rows["mean"].idxmax()], rows.loc[rows["mean"].idxmin()]
         where = [", ".join(f"{name} {row[name]}" for name in dimensions) for row in (best, worst)]
-        yield f"{base}, {agent}: held-out return is {best['mean']:.3g} at {where[0]} and {worst['mean']:.3g} at {where[1]}."
+        yield (
+            f"{base}, {agent}: held-out return is {best['mean']:.3g} at {where[0]} and {worst['mean']:.3g} at "
+            f"{where[1]}."
+        )
 
 
 def _places(grid: Grid) -> dict[str, tuple[str, dict[str, str]]]:

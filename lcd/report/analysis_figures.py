@@ -35,6 +35,8 @@ def analysis_figures(
 ) -> Iterator[tuple[str, Figure]]:
     """Every figure of the analyses by the analysis' key, then the curves of all tasks by agent, split and condition."""
     for analysis in analyses:
+        for drawing in analysis.figures:
+            yield drawing.name, drawing.draw(narrow)
         if analysis.key in DOTS:
             yield analysis.key, outcomes(analysis, narrow)
         elif analysis.key == "agreement":

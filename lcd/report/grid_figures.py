@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -29,30 +30,32 @@ NAMES = {"sb3/a2c": "sb3/a2c (for A3C)", "sb3/qrdqn": "sb3/qrdqn (for Rainbow)"}
 COLOUR = "#3b6ea5"
 
 
-def draw(
+def drawings(
     summary: pd.DataFrame, curves: pd.DataFrame, dimensions: Sequence[str], places: Places, title: str
-) -> Iterator[tuple[str, Figure]]:
-    """All figures of a grid by name."""
+) -> Iterator[tuple[str, str, Callable[[bool], Figure]]]:
+    """All figures of a grid: name, caption, and what draws it, whether the page is narrow or not."""
     for base, of_base in summary.groupby("base", sort=False):
         stem = "grid-" + "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in str(base))
+        head = f"{title}: {base}"
         for metric in (name for name in METRICS if name in set(of_base["metric"])):
-            rows = of_base[of_base["metric"] == metric]
+            rows, what = of_base[of_base["metric"] == metric], TITLES[metric]
             if len(dimensions) == 1:
-                yield f"{stem}-{metric}", bars(rows, dimensions[0], f"{title}: {base}", TITLES[metric])
+                yield f"{stem}-{metric}", f"{head}, {what}", partial(bars, rows, dimensions[0], head, what)
                 continue
-            for value, what in (("mean", ""), ("std", ", standard deviation")):
-                figure = heat_map(rows, dimensions, value, f"{title}: {base}", TITLES[metric] + what)
-                yield f"{stem}-{metric}-{value}", figure
+            for value, of in (("mean", ""), ("std", ", standard deviation")):
+                figure = partial(heat_map, rows, dimensions, value, head, what + of)
+                yield f"{stem}-{metric}-{value}", f"{head}, {what}{of}", figure
         if len(dimensions) == 1:
             plain = str(base).partition(", ")[0]
-            yield f"{stem}-curves", seed_curves(curves, plain, dimensions[0], places, f"{title}: {base}")
+            mine = {task: point[dimensions[0]] for task, (found, point) in places.items() if found == plain}
+            yield f"{stem}-curves", f"{head}, seed by seed", partial(seed_curves, curves, mine, dimensions[0], head)
 
 
-def bars(rows: pd.DataFrame, dimension: str, title: str, what: str) -> Figure:
+def bars(rows: pd.DataFrame, dimension: str, title: str, what: str, narrow: bool = False) -> Figure:
     """Areas under the curve for every amount of a dimension, an axis an agent."""
     agents = list(dict.fromkeys(rows["agent"]))
-    figure, axes = _figure(1, len(agents), title)
-    for axis, agent in zip(axes[0], agents, strict=True):
+    figure, axes = _figure(*((len(agents), 1) if narrow else (1, len(agents))), title)
+    for axis, agent in zip(axes.ravel(), agents, strict=True):
         own = rows[rows["agent"] == agent]
         place = np.arange(len(own))
         reach = np.nan_to_num(np.abs(own[["low", "high"]].to_numpy(float).T - own["mean"].to_numpy(float)))
@@ -65,13 +68,15 @@ def bars(rows: pd.DataFrame, dimension: str, title: str, what: str) -> Figure:
     return figure
 
 
-def heat_map(rows: pd.DataFrame, dimensions: Sequence[str], value: str, title: str, what: str) -> Figure:
+def heat_map(
+    rows: pd.DataFrame, dimensions: Sequence[str], value: str, title: str, what: str, narrow: bool = False
+) -> Figure:
     """A value for every pair of amounts of two dimensions, an axis an agent."""
     agents = list(dict.fromkeys(rows["agent"]))
-    figure, axes = _figure(1, len(agents), title)
+    figure, axes = _figure(*((len(agents), 1) if narrow else (1, len(agents))), title)
     across, down = dimensions
     columns, lines = (list(dict.fromkeys(rows[name])) for name in (across, down))
-    for axis, agent in zip(axes[0], agents, strict=True):
+    for axis, agent in zip(axes.ravel(), agents, strict=True):
         own = rows[rows["agent"] == agent].set_index([down, across])[value]
         grid = np.array([[own.get((line, column), np.nan) for column in columns] for line in lines], dtype=float)
         image = axis.imshow(grid, aspect="auto", origin="lower")
@@ -87,9 +92,10 @@ def heat_map(rows: pd.DataFrame, dimensions: Sequence[str], value: str, title: s
     return figure
 
 
-def seed_curves(curves: pd.DataFrame, base: str, dimension: str, places: Places, title: str) -> Figure:
+def seed_curves(
+    curves: pd.DataFrame, mine: Mapping[str, str], dimension: str, title: str, narrow: bool = False
+) -> Figure:
     """Curves of every seed, held-out ones where no training episode ended; an axis for each agent and amount."""
-    mine = {task: point[dimension] for task, (found, point) in places.items() if found == base}
     own = curves[curves["task"].isin(mine)]
     split = "train" if (own["split"] == "train").any() else "eval"
     named = own[own["split"] == split].copy()

@@ -289,6 +289,7 @@ def _of_analysis(analysis: Analysis, first: str | None) -> dict[str, Any]:
         "title": analysis.title,
         "says": list(analysis.says),
         "note": analysis.note,
+        "figures": analysis.figures,
         "columns": _varied(analysis),
         "rows": [row for _, row in analysis.table.iterrows()],
     }

@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-LEVEL = 0.95
+ALPHA = 0.05
+"""How often a test may find what is not there; all tests and intervals have it."""
+LEVEL = 1 - ALPHA
 RESAMPLES = 4000
 METHOD = "bootstrap standard error × t"
 BOOTSTRAP_SEED = 20240507

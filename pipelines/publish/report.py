@@ -101,6 +101,7 @@ def publish(
     how: what is told, and how.
     """
     from lcd.analyses import analyse
+    from lcd.analyses.grids import Grid
     from lcd.analyses.transfer import split_phases, transfers
     from lcd.curves.ranges import ranges_from
 
@@ -111,7 +112,10 @@ def publish(
     plain, phased = split_phases(finished.curves)
     curricula = transfers(phased, ranges) if len(phased) else []
     diagnosis = diagnosed(plain, bool(curricula), finished, study, how, ranges)
-    analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else recommended(study)))
+    if study is not None:
+        known = recommended(study) | {"grid": Grid.from_plain(study.record.get("grid"))}
+        how = replace(how, first=first_of(study))
+    analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else known))
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
     with outputs.drafted(folder, PRODUCT, [source]) as draft:
         names = _write(source, draft, diagnosis, curricula, analyses, study, how)
@@ -124,6 +128,12 @@ def publish(
     if study is not None:
         _places_of_mirror(console, study)
     return not finished.left_out
+
+
+def first_of(study: store.Study) -> str | None:
+    """The analysis that a study tells before all else; a stranger's file may hold anything."""
+    first = study.record.get("first")
+    return first if isinstance(first, str) and first else None
 
 
 def diagnosed(

@@ -44,9 +44,7 @@ def run(cfg: DiagnoseConfig) -> int:
     return 0 if trained and whole else 1
 
 
-def finish(
-    cfg: DiagnoseConfig, study: store.Study, console: Console, whole: bool = True
-) -> bool:
+def finish(cfg: DiagnoseConfig, study: store.Study, console: Console, whole: bool = True) -> bool:
     """What comes after training: pictures of the tasks, diagnosis and report; whether no run is left out of it.
 
     whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.

@@ -179,9 +179,7 @@ def _frontend(given: Mapping[str, Any]) -> FrontendEntry:
     return entry_of(str(knobs.pop("name")), **knobs)
 
 
-def _run_config(
-    benchmark: str, evaluation: EvaluationConfig, noise_free: bool = False, **fields: Any
-) -> RunConfig:
+def _run_config(benchmark: str, evaluation: EvaluationConfig, noise_free: bool = False, **fields: Any) -> RunConfig:
     made: RunConfig = {
         "benchmark": benchmark,
         "task": fields["task"],
