@@ -16,7 +16,8 @@ from lcd.curves.table import CONDITION, area
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.names import PREFIX
 from lcd.report.grid_figures import METRICS, drawings
-from lcd.statistics.intervals import ALPHA, bootstrap
+from lcd.statistics.confidence import ALPHA
+from lcd.statistics.intervals import bootstrap
 
 KEY = "grid"
 TOYS = ("discrete", "continuous")

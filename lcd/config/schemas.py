@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lcd.scores.contrasts import DEFINITIONS, PERCEPTION
+from lcd.statistics.confidence import ALPHA
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SHAPINGS = ("none", "subgoals")
@@ -151,7 +152,7 @@ class StoppingConfig:
     every: int = field(default=2, metadata=_doc("seeds of each further round, up to study.seeds", least=1))
     phi: float = field(default=0.2, metadata=_doc("certain enough: half the width of the raw φ's interval"))
     psi: float = field(default=0.1, metadata=_doc("certain enough: half the width of the raw ψ's interval"))
-    alpha: float = field(default=0.05, metadata=_doc("error of a task's intervals over all looks together"))
+    alpha: float = field(default=ALPHA, metadata=_doc("error of a task's intervals over all looks together"))
     spending: str = field(default="pocock", metadata=_doc("how the looks share the error", SPENDINGS))
 
 
@@ -254,7 +255,7 @@ class PowerConfig:
     )
     definition: str = field(default="paper", metadata=_doc("of φ and ψ", DEFINITION_NAMES))
     power: float = field(default=0.8, metadata=_doc("wanted probability of finding a difference"))
-    alpha: float = field(default=0.05, metadata=_doc("probability of finding one that is not there"))
+    alpha: float = field(default=ALPHA, metadata=_doc("probability of finding one that is not there"))
     most: int = field(default=20, metadata=_doc("pairs of tasks shown for each score, the hardest first", least=1))
     out: str | None = field(default=None, metadata=_doc("a CSV file for all pairs; null: none"))
 

@@ -9,7 +9,8 @@ import numpy as np
 from lcd.curves.index import Curve, CurveIndex
 from lcd.curves.table import area, common_interval
 from lcd.scores.contrasts import HEADLINE, Contrast, all_conditions
-from lcd.statistics.intervals import BOOTSTRAP_SEED, LEVEL, RESAMPLES, Interval, bootstrap, mean_over_seeds, replicates
+from lcd.statistics.confidence import LEVEL
+from lcd.statistics.intervals import BOOTSTRAP_SEED, RESAMPLES, Interval, bootstrap, mean_over_seeds, replicates
 
 
 def score_columns(asked: Sequence[Contrast] = HEADLINE) -> tuple[str, ...]:

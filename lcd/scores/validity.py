@@ -14,8 +14,8 @@ from scipy.special import stdtr, stdtrit
 
 from lcd.scores.calibration import spearman
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD
+from lcd.statistics.confidence import LEVEL
 from lcd.statistics.hypotheses import adjust
-from lcd.statistics.intervals import LEVEL
 
 ERROR, WARNING = "error", "warning"
 OK = "ok"

@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-ALPHA = 0.05
-"""How often a test may find what is not there; all tests and intervals have it."""
-LEVEL = 1 - ALPHA
+from lcd.statistics.confidence import LEVEL
+
 RESAMPLES = 4000
 METHOD = "bootstrap standard error × t"
 BOOTSTRAP_SEED = 20240507

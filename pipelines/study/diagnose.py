@@ -2,7 +2,9 @@
 
 import contextlib
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,42 +20,56 @@ from lcd.pipelines.publish.report import FILES, PRODUCT, Telling, publish
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.publish.view_pictures import take_pictures
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
-from lcd.pipelines.study.configs import canonical
+from lcd.pipelines.study.configs import RunConfig, canonical
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
 
 def run(cfg: DiagnoseConfig) -> int:
     """Make or continue the study that the config asks for; returns the exit code."""
     console = Console()
-    run_configs = runs.expand(cfg)
+    chosen = adaptive.recommend(cfg)
+    run_configs = runs.expand(cfg, chosen)
     check_trainable(cfg, run_configs)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
+    report = partial(finish, run_configs=run_configs, chosen=chosen)
     if cfg.dry_run:
-        return dry_run.tell(run_configs, cfg, default_out(cfg), console, finish)
+        return dry_run.tell(run_configs, cfg, default_out(cfg), console, report)
     determinism.refuse_chance(store.missing(default_out(cfg), run_configs), console)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
         if cfg.stopping.name == "auto":
             tasks = list(dict.fromkeys(config["task"] for config in run_configs))
-            trained = stopping.rounds(cfg, study, tasks, lambda part: _trained(part, cfg, study, console), console)
+
+            def train(part: DiagnoseConfig) -> bool:
+                return _trained(runs.expand(part, chosen), cfg, study, console)
+
+            trained = stopping.rounds(cfg, study, tasks, train, console)
         else:
-            trained = _trained(cfg, cfg, study, console)
-        whole = finish(cfg, study, console, trained)
+            trained = _trained(run_configs, cfg, study, console)
+        whole = report(cfg, study, console, whole=trained)
     return 0 if trained and whole else 1
 
 
-def finish(cfg: DiagnoseConfig, study: store.Study, console: Console, whole: bool = True) -> bool:
+def finish(
+    cfg: DiagnoseConfig,
+    study: store.Study,
+    console: Console,
+    run_configs: Sequence[RunConfig],
+    chosen: adaptive.Recommended | None,
+    whole: bool = True,
+) -> bool:
     """What comes after training: pictures of the tasks, diagnosis and report; whether no run is left out of it.
 
+    run_configs: the study's.
+    chosen: what an earlier study's diagnosis recommends.
     whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
     """
-    if (chosen := adaptive.recommend(cfg)) is not None:
-        study.note(recommended=chosen)
-    run_configs = runs.expand(cfg)
     take_pictures(study, run_configs)
     study.note(grid=runs.grid_of(cfg, run_configs), first=cfg.study.first)
+    if chosen is not None:
+        study.note(recommended=chosen)
     how = Telling(definition=cfg.definition, threshold=cfg.study.threshold)
     tracker = usable(asdict(cfg.tracker))[0]
     try:
@@ -64,13 +80,13 @@ def finish(cfg: DiagnoseConfig, study: store.Study, console: Console, whole: boo
         raise Unfinished(f"What is trained of {study.path} cannot be diagnosed: {impossible}") from None
 
 
-def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
-    """Train what a part of the study still lacks; whether all of it went well.
+def _trained(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
+    """Train what a study still lacks of some runs; whether all of it went well.
 
-    part: the config with the seeds and tasks that are now wanted.
+    run_configs: those that are now wanted.
     cfg: the config that the study was asked for.
     """
-    wanted = study.ask(request(cfg), runs.expand(part))
+    wanted = study.ask(request(cfg), run_configs)
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
     dynamics.compare(study, wanted, console)
     return train_missing(cfg, study, wanted, console)

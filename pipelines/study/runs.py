@@ -27,14 +27,15 @@ CURRICULUM = "curriculum"
 ERROR_FILE = "error.txt"
 
 
-def expand(cfg: DiagnoseConfig) -> list[RunConfig]:
+def expand(cfg: DiagnoseConfig, chosen: adaptive.Recommended | None = None) -> list[RunConfig]:
     """The run configs of a study: those of all its parts, each once.
 
     A part has each view at p = 1, and the solved view at each smaller p, for every task.
     """
     from lcd.envs.benchmarks import get_benchmark
 
-    study, chosen = cfg.study, adaptive.recommend(cfg)
+    study = cfg.study
+    chosen = adaptive.recommend(cfg) if chosen is None else chosen
     benchmark = get_benchmark(cfg.benchmark.name)
     parts = parts_of(cfg, benchmark) if chosen is None else adaptive.parts_of(cfg, chosen)
     found: dict[str, RunConfig] = {}
