@@ -13,6 +13,8 @@ OTHERS = "others"
 PROTOCOL = ("seeds", "steps", "evaluation")
 """What a budget says of training; in a study, steps are each agent's own: null."""
 PRETRAINING = "pretraining"
+USUAL_STUDY = "lcd"
+"""The shipped study that others leave as it is where they say nothing."""
 OF_FILES = ("benchmark", "budgets")
 """Keys of a study's file that are none of a study: of which benchmark it is, and `BUDGETS`."""
 BUDGETS = "budgets"
@@ -111,6 +113,7 @@ def settled(
     shipped = found["study"]
     here, theirs = (study.get(BUDGETS, {}).get(budget) for study in (shipped, file))
     layers = [shipped, usual] if named and here is None else [usual, shipped, here or {}]
+    layers = [read("study", USUAL_STUDY), *layers]
     study: dict[str, Any] = {}
     for layer in (*layers, file, theirs or {}):
         for key, value in layer.items():

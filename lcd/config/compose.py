@@ -12,10 +12,10 @@ from typing import Any
 import yaml
 
 from lcd.config import budgets
-from lcd.config.budgets import choices
+from lcd.config.budgets import USUAL_STUDY, choices
 from lcd.config.own_code import OWN_CODE
 from lcd.config.schemas import SCHEMAS
-from lcd.config.study_files import SWEEPS, USUAL_STUDY, check_path, read_study
+from lcd.config.study_files import SWEEPS, check_path, read_study
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import not_plain
 from lcd.process.limits import require_memory

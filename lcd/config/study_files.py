@@ -12,8 +12,6 @@ from lcd.config.schemas import StudyConfig
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import Unreadable, read_yaml
 
-USUAL_STUDY = "lcd"
-"""The shipped study that a file leaves as it is where it says nothing."""
 SWEEPS = "hardness/"
 """Where the shipped studies over dimensions of hardness lie."""
 KEYS = tuple(entry.name for entry in fields(StudyConfig))

@@ -79,6 +79,18 @@ def by_task(study: StudyConfig, tasks: list[str]) -> list[tuple[list[str], dict[
     return found
 
 
+def check_tests(tests: Iterable[Any]) -> None:
+    """Refuse claims that lack what a test compares; see `lcd.analyses.grids.run_tests`."""
+    for place, test in enumerate(tests):
+        kinds = {"claim": str, "agent": str, "greater": Mapping, "less": Mapping}
+        for key, kind in kinds.items():
+            if not isinstance(test, Mapping) or not isinstance(test.get(key), kind):
+                raise InputError(
+                    f"study.tests[{place}].{key} is missing, or no {'text' if kind is str else 'set of keys'}: a test "
+                    f"has {', '.join(kinds)}."
+                )
+
+
 def seeds_of_runs(seeds: Any, agent: str, most: int | None) -> list[list[int]]:
     """A study's seeds by run: all in one, or of an agent that trains seed by seed at most so many in each.
 

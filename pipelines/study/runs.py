@@ -19,7 +19,7 @@ from lcd.files.atomic import disk_full_error, remove_unfinished, write_atomic
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.study import adaptive, needs, sources, store
 from lcd.pipelines.study.configs import AgentEntry, Device, FrontendEntry, RunConfig, StageEntry, TrackerEntry, run_id
-from lcd.pipelines.study.grid import axes_of, placed, seeds_of_runs
+from lcd.pipelines.study.grid import axes_of, check_tests, placed, seeds_of_runs
 from lcd.pipelines.study.parts import known, parts_of
 from lcd.process.signals import Stopped
 
@@ -36,6 +36,7 @@ def expand(cfg: DiagnoseConfig, chosen: adaptive.Recommended | None = None) -> l
 
     study = cfg.study
     chosen = adaptive.recommend(cfg) if chosen is None else chosen
+    check_tests(study.tests)
     benchmark = get_benchmark(cfg.benchmark.name)
     parts = parts_of(cfg, benchmark) if chosen is None else adaptive.parts_of(cfg, chosen)
     found: dict[str, RunConfig] = {}
