@@ -67,6 +67,13 @@ def registered(group: str) -> list[str]:
         from lcd.frontends import frontends as registry
     elif group == "agent":
         from lcd.agents import agents as registry
+    elif group == "task":
+        from lcd.envs.benchmarks import get_benchmark
+
+        # The tasks whose names say their benchmark, without those that are made to check the scores.
+        known = [get_benchmark(name) for name in choices("benchmark")]
+        tasks = [(found.name, task) for found in known if not hasattr(found, "truth") for task in found.tasks]
+        return sorted(task for name, task in tasks if task.startswith(f"{name}/"))
     else:
         return []
     return sorted(registry.names())
@@ -459,7 +466,7 @@ def check_knob(key: str, name: str) -> None:
 def _refuse_missing(command: str, config: Mapping[str, Any]) -> None:
     task = config.get("task") or {}
     if "task" in groups(command) and not isinstance(task.get("name"), str) and not config.get("curriculum"):
-        raise InputError(f"task is missing: give task=…; {nearest('', choices('task'))}")
+        raise InputError(f"task is missing: give task=…; {nearest('', registered('task'))}")
     for key, value in flatten(config).items():
         if value == "???":
             raise InputError(f"{key} is missing: give {key}=….")

@@ -3,7 +3,7 @@
 from dataclasses import Field
 from importlib import resources
 
-from lcd.config.compose import GROUPS, POSITIONAL, choices, defaults, flatten, groups, schema_fields, show
+from lcd.config.compose import GROUPS, POSITIONAL, choices, defaults, flatten, groups, registered, schema_fields, show
 from lcd.config.schemas import SCHEMAS
 
 
@@ -12,7 +12,10 @@ def page_of(name: str, usage: str) -> str:
     lines = [f"lcd {name} {usage}".rstrip(), "", f"  {SCHEMAS[name].__doc__}"]
     if taken := groups(name):
         lines += ["", "Groups (group=choice):"]
-        lines += [f"  {group:<10} {_choices(group, choices(group))}" for group in taken]
+        lines += [
+            f"  {group:<10} {_choices(group, registered(group) if group == 'task' else choices(group))}"
+            for group in taken
+        ]
     if keys := key_table(name):
         width = max(len(f"{key}={value}") for key, value, _ in keys)
         lines += ["", "Keys and their defaults (key=value):"]

@@ -1,4 +1,4 @@
-"""Fuzzed files: curves, a study's own files, curricula, studies of anybody's, videos, weights; in content, kind and permission.
+"""Fuzzed files: curves, a study's own files, curricula, anybody's studies, videos, weights.
 
     python tests/soak/fuzz_files.py [--cases 1000] [--seed 1] [--first 0] [--processes 1]
 
