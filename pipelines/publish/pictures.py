@@ -9,7 +9,8 @@ import numpy as np
 
 from lcd.config.schemas import VIEWS, BenchmarkConfig, TaskConfig, ViewConfig
 from lcd.files.atomic import write_atomic
-from lcd.pipelines.study.store import Study, task_name
+from lcd.pipelines.study.evaluated import trained_name
+from lcd.pipelines.study.store import Study
 
 FOLDER = "views"
 MOMENT = 12
@@ -25,7 +26,7 @@ def take_pictures(study: Study, run_configs: Iterable[Mapping[str, Any]]) -> Non
     """
     wanted: dict[str, tuple[Mapping[str, Any], set[str]]] = {}
     for config in run_configs:
-        wanted.setdefault(task_name(config), (config, set()))[1].add(config["view"])
+        wanted.setdefault(trained_name(config), (config, set()))[1].add(config["view"])
     for name, (config, views) in wanted.items():
         places = {view: _place(study, name, view) for view in sorted(views & set(VIEWS))}
         if places and not all(path.is_file() for path in places.values()):
@@ -43,7 +44,7 @@ def read_pictures(study: Study) -> dict[str, dict[str, bytes]]:
     """Task to view to the content of a PNG file, as far as the study has them."""
     found: dict[str, dict[str, bytes]] = {}
     for run in study.runs():
-        name = task_name(run.config)
+        name = trained_name(run.config)
         for view in VIEWS:
             path = _place(study, name, view)
             if view not in found.get(name, {}) and path.is_file() and path.stat().st_size <= MOST_BYTES:

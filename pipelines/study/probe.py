@@ -20,6 +20,7 @@ from lcd.envs.errors import InputError
 from lcd.pipelines.launch.launchers import Call, at_once, launch
 from lcd.pipelines.study import store
 from lcd.pipelines.study.cost import evaluations, unit_steps, units
+from lcd.pipelines.study.evaluated import trained_name
 from lcd.pipelines.study.runs import resolve
 
 PROBE_S = 20.0
@@ -96,7 +97,7 @@ def kind(run_config: Mapping[str, Any]) -> str:
 
 def likeness(run_config: Mapping[str, Any]) -> tuple[str, ...]:
     """What makes runs equally fast, from what matters most on."""
-    return kind(run_config), run_config["view"], store.task_name(run_config)
+    return kind(run_config), run_config["view"], trained_name(run_config)
 
 
 def spread(run_configs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -11,7 +11,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from lcd.pipelines.study.store import DIVERGED, DONE, FAILED, QUEUED, RUNNING, Run, task_name
+from lcd.pipelines.study.evaluated import trained_name
+from lcd.pipelines.study.store import DIVERGED, DONE, FAILED, QUEUED, RUNNING, Run
 
 READ_EVERY_S = 0.5
 LINE_EVERY_S = 15.0
@@ -114,7 +115,7 @@ def fraction(status: dict[str, Any]) -> float:
 
 def label(run_config: dict[str, Any]) -> str:
     """A run's condition as a reader names it."""
-    parts = [task_name(run_config), run_config["view"], f"p={run_config['reward_p']:g}", run_config["agent"]["name"]]
+    parts = [trained_name(run_config), run_config["view"], f"p={run_config['reward_p']:g}", run_config["agent"]["name"]]
     usual = {"identity", "none"}
     parts += [name for name in (run_config["frontend"]["name"], run_config["shaping"]) if name not in usual]
     return "  ".join(parts)

@@ -21,11 +21,11 @@ from typing import Any
 
 import yaml
 
-from lcd.curves.table import varied_task
 from lcd.envs.errors import InputError
 from lcd.files.atomic import UNFINISHED, locked, make_folder, remove_unfinished, sha256_of, write_atomic
 from lcd.files.reading import Unreadable, read_json, read_yaml
 from lcd.pipelines.study import sources
+from lcd.pipelines.study.evaluated import trained_name
 from lcd.pipelines.study.promise import broken_promise
 
 QUEUED, RUNNING, DONE, FAILED, DIVERGED = STATES = ("queued", "running", "done", "failed", "diverged")
@@ -71,20 +71,15 @@ def run_id(run_config: Mapping[str, Any]) -> str:
 
 
 def condition(run_config: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything that tells two curves of one seed apart in `curve.csv`: task, view, front-end, p, shaping, agent."""
+    """Everything that tells two runs of one seed apart in `curve.csv`: what is trained (here `task`), the view, …"""
     named = {"frontend": frontend_name(run_config), "agent": run_config["agent"]["name"]}
     plain = {key: run_config[key] for key in ("benchmark", "view", "reward_p", "shaping")}
-    return {"task": task_name(run_config)} | plain | named
+    return {"task": trained_name(run_config)} | plain | named
 
 
 def frontend_name(run_config: Mapping[str, Any]) -> str:
     """What curves call a run's front-end: its name, or the label of one that may be many (any backbone, say)."""
     return run_config["frontend"].get("label") or run_config["frontend"]["name"]
-
-
-def task_name(run_config: Mapping[str, Any]) -> str:
-    """What curves call a run's task: its name, and the knobs that make it another task than the benchmark's."""
-    return varied_task(run_config["task"], run_config["knobs"])
 
 
 def difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
@@ -350,6 +345,11 @@ class Study:
         """The same (condition, seed) twice would be counted as two seeds, or mix two protocols in one curve."""
         for other in others:
             shared = sorted(set(other.config["seeds"]) & set(run.config["seeds"]))
+            if condition(other.config) == condition(run.config) and _curriculum(other) != _curriculum(run):
+                raise InputError(
+                    f"The study {self.path} already has another curriculum called '{run.config['task']}' (run "
+                    f"{other.path.name}): give this one a name of its own, or train it into another folder with out=."
+                )
             if other.path != run.path and shared and condition(other.config) == condition(run.config):
                 if told := sources.difference(other.config, run.config):
                     raise InputError(
@@ -396,6 +396,10 @@ class Study:
     def _write(self) -> None:
         self._make()
         write_atomic(self.path / "study.yaml", yaml.safe_dump(self.record, sort_keys=False, allow_unicode=True))
+
+
+def _curriculum(run: Run) -> Any:
+    return run.config.get("curriculum")
 
 
 def _pristine(folder: Path) -> bool:
