@@ -19,12 +19,11 @@ from lcd.envs.errors import InputError
 from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
 from lcd.frontends import record
-from lcd.pipelines.study.evaluated import Evaluated, Stage, evaluated_by, stages_of, trained_name
-from lcd.pipelines.study.runs import agent_of
-from lcd.pipelines.study.store import frontend_name
+from lcd.pipelines.study.configs import RunConfig, agent_of, frontend_name, task_name
+from lcd.pipelines.study.evaluated import Evaluated, Stage, evaluated_by, stages_of
 
 
-def build_agent(run_config: dict[str, Any], env: VectorEnv, ranks: Ranks = ALONE) -> LightningModule:
+def build_agent(run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE) -> LightningModule:
     """The agent of a run, its front-end and networks shaped by the environment's spaces; of several ranks, one's."""
     name, params = agent_of(run_config)
     actions = env.single_action_space
@@ -50,7 +49,7 @@ def build_agent(run_config: dict[str, Any], env: VectorEnv, ranks: Ranks = ALONE
     return agent
 
 
-def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], agent: LightningModule) -> Rollouts:
+def build_rollouts(run_config: RunConfig, training: Sequence[VectorEnv], agent: LightningModule) -> Rollouts:
     """The run's training data: as many rollouts as its steps, or each stage's, need."""
     config, seeds = agent.config, run_config["seeds"]
     how = {"length": config.rollout, "gamma": config.gamma, "normalise": config.normalise_rewards}
@@ -65,7 +64,7 @@ def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], ag
 
 
 def build_environments(
-    run_config: dict[str, Any], copies: int, evaluates: bool = True
+    run_config: RunConfig, copies: int, evaluates: bool = True
 ) -> tuple[list[VectorEnv], dict[str, list[VectorEnv]]]:
     """The training population of each stage (rewards thinned), and by their split those of each task held out."""
     evaluation = run_config["evaluation"]
@@ -89,7 +88,7 @@ def still(evaluated: Evaluated) -> dict[str, Any]:
     return {"made": made, "knobs": knobs}
 
 
-def build_environment(run_config: dict[str, Any], stage: Stage | Evaluated, split: str, copies: int) -> VectorEnv:
+def build_environment(run_config: RunConfig, stage: Stage | Evaluated, split: str, copies: int) -> VectorEnv:
     """The population of one task: with rewards thinned to train in, or held out with rewards as they are."""
     knobs = dict(stage.knobs)
     # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
@@ -107,12 +106,12 @@ def build_environment(run_config: dict[str, Any], stage: Stage | Evaluated, spli
     )
 
 
-def shared_columns(run_config: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def shared_columns(run_config: RunConfig) -> dict[str, list[dict[str, Any]]]:
     """Split → the columns that all rows of what is evaluated and of a seed share, in the order of the evaluators."""
     benchmark = get_benchmark(run_config["benchmark"])
     shared = {
         "benchmark": benchmark.name,
-        "trained_on": trained_name(run_config),
+        "trained_on": task_name(run_config),
         "view": run_config["view"],
         "frontend": frontend_name(run_config),
         "reward_p": run_config["reward_p"],

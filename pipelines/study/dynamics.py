@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rich.console import Console
 
-from lcd.pipelines.study.evaluated import trained_name
+from lcd.pipelines.study.configs import task_name
 from lcd.pipelines.study.store import Run, Study
 
 RECORD = "dynamics"
@@ -20,7 +20,7 @@ def compare(study: Study, runs: Iterable[Run], console: Console) -> None:
 
     wanted: dict[str, list[Run]] = {}
     for run in runs:
-        wanted.setdefault(trained_name(run.config), []).append(run)
+        wanted.setdefault(task_name(run.config), []).append(run)
     known = noted(study)
     found = {}
     for task, mine in wanted.items():

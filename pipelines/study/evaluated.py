@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lcd.curves.table import varied_task
+from lcd.pipelines.study.configs import RunConfig, task_name
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,11 @@ class Evaluated:
     context: str = ""
 
 
-def trained_name(run_config: Mapping[str, Any]) -> str:
-    """What curves call that which a run is trained on: its task with the changed knobs, or its curriculum."""
-    return varied_task(run_config["task"], run_config["knobs"])
-
-
-def stages_of(run_config: Mapping[str, Any]) -> list[Stage]:
+def stages_of(run_config: RunConfig) -> list[Stage]:
     """What a run trains, in order: one task, or the stages of a curriculum."""
     if "curriculum" not in run_config:
         made, knobs = run_config["task"], run_config["knobs"]
-        return [Stage("", trained_name(run_config), made, knobs, int(run_config["steps"]))]
+        return [Stage("", task_name(run_config), made, knobs, int(run_config["steps"]))]
     times: Counter[str] = Counter()
     stages = []
     for stage in run_config["curriculum"]:
@@ -66,7 +61,7 @@ def stages_of(run_config: Mapping[str, Any]) -> list[Stage]:
     return stages
 
 
-def evaluated_by(run_config: Mapping[str, Any]) -> list[Evaluated]:
+def evaluated_by(run_config: RunConfig) -> list[Evaluated]:
     """What a run is evaluated on, in the order of its rows: the trained tasks."""
     trained = {stage.task: stage for stage in stages_of(run_config)}
     return [Evaluated(stage.task, stage.made, stage.knobs) for stage in trained.values()]

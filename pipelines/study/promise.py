@@ -11,6 +11,7 @@ from typing import Any
 
 from lcd.curves.table import evaluated_name
 from lcd.files.reading import Unreadable, read_bytes
+from lcd.pipelines.study.configs import RunConfig
 from lcd.pipelines.study.evaluated import evaluated_by, stages_of
 
 NUMBERS, LOSSES = ("return_mean", "r_min", "r_max"), ("loss",)
@@ -21,7 +22,7 @@ MOST = 10**6
 Row = Mapping[str, str]
 
 
-def promised_steps(run_config: Mapping[str, Any]) -> list[int]:
+def promised_steps(run_config: RunConfig) -> list[int]:
     """The steps at which a run is evaluated; the last of them is the least at which it may end.
 
     An evaluation follows the iteration that reaches a multiple of `every`, and the last one of each stage.
@@ -41,9 +42,7 @@ def promised_steps(run_config: Mapping[str, Any]) -> list[int]:
     return [*inner, end if len(stages) > 1 else int(run_config["steps"])]
 
 
-def broken_promise(
-    path: Path, run_config: Mapping[str, Any], condition: Mapping[str, Any], upto: float = math.inf
-) -> str:
+def broken_promise(path: Path, run_config: RunConfig, condition: Mapping[str, Any], upto: float = math.inf) -> str:
     """What is wrong with a curve, in words that follow "its curve"; nothing where it is as promised.
 
     path: of the `curve.csv`.
@@ -64,19 +63,15 @@ def broken_promise(
         return "lacks a column, or has a row that is cut off or holds words in place of numbers"
 
 
-def wrong_in(
-    rows: Sequence[Row], run_config: Mapping[str, Any], condition: Mapping[str, Any], upto: float = math.inf
-) -> str:
+def wrong_in(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str, Any], upto: float = math.inf) -> str:
     """As `broken_promise`, of a curve's rows."""
     return _wrong_value(rows, run_config, condition) or _missing(rows, run_config, condition, upto)
 
 
-def _wrong_value(rows: Sequence[Row], run_config: Mapping[str, Any], condition: Mapping[str, Any]) -> str:
+def _wrong_value(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str, Any]) -> str:
     """The first value that the run cannot have written."""
     pretrained = "videos" in run_config
-    shared = {name: condition[name] for name in ("view", "frontend", "reward_p", "shaping", "agent")}
-    shared |= {"trained_on": condition["task"]}
-    varying = {} if pretrained else _may_have(run_config)
+    shared, varying = ({}, {}) if pretrained else (_must_have(condition), _may_have(run_config))
     for row in rows:
         where = f"of seed {row['seed']} at step {row['step']}"
         if int(row["seed"]) not in run_config["seeds"]:
@@ -87,13 +82,13 @@ def _wrong_value(rows: Sequence[Row], run_config: Mapping[str, Any], condition: 
         for name, values in varying.items():
             if row[name] not in values:
                 return f"has {name}={row[name]} {where}, where the run's is {' or '.join(values)}"
-        for name, value in () if pretrained else shared.items():
+        for name, value in shared.items():
             if row[name] != value and not (name == "reward_p" and float(row[name]) == value):
                 return f"has {name}={row[name]} {where}, where the run's is {value}"
     return ""
 
 
-def _missing(rows: Sequence[Row], run_config: Mapping[str, Any], condition: Mapping[str, Any], upto: float) -> str:
+def _missing(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str, Any], upto: float) -> str:
     """The first evaluation that is not there."""
     found: dict[tuple[str, int, str], set[int]] = {}
     for row in rows:
@@ -112,7 +107,13 @@ def _missing(rows: Sequence[Row], run_config: Mapping[str, Any], condition: Mapp
     return ""
 
 
-def _may_have(run_config: Mapping[str, Any]) -> dict[str, list[str]]:
+def _must_have(condition: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the columns that all rows of a run share."""
+    shared = {name: condition[name] for name in ("view", "frontend", "reward_p", "shaping", "agent")}
+    return shared | {"trained_on": condition["task"]}
+
+
+def _may_have(run_config: RunConfig) -> dict[str, list[str]]:
     """The values of the columns that differ between the rows of a run."""
     evaluated = evaluated_by(run_config)
     return {
@@ -122,7 +123,7 @@ def _may_have(run_config: Mapping[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def _evaluated(run_config: Mapping[str, Any]) -> list[str]:
+def _evaluated(run_config: RunConfig) -> list[str]:
     """What is evaluated."""
     if "videos" in run_config:
         return list(run_config["videos"]["tasks"])

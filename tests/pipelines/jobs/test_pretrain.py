@@ -1,0 +1,240 @@
+"""lcd pretrain: from a command to a front-end file, through kills and mistakes."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import yaml
+from rich.console import Console
+
+from lcd import cli, frontends
+from lcd.config.compose import compose
+from lcd.envs.benchmarks import get_benchmark
+from lcd.frontends.flow.file import read
+from lcd.pipelines.jobs.build import build_agent
+from lcd.pipelines.jobs.policies import trained_runs
+from lcd.pipelines.jobs.pretrain import film, run_config_from, tasks_of
+from lcd.pipelines.jobs.pretraining import WEIGHTS_FILE, pretrain_run
+from lcd.pipelines.study.configs import Device, run_id
+from lcd.pipelines.study.runs import run_config_from as train_config_from
+from lcd.pipelines.study.store import Study
+from lcd.process import signals
+
+TASK = "toy/hard-sight-easy-reward"
+COMMAND = ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "pretraining=smoke", "tracker=none"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def folder(out):
+    (run,) = Study(out).runs()
+    return run.path
+
+
+def curve(out):
+    return pd.read_csv(folder(out) / "curve.csv").drop(columns="wall_s")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """One pretraining, start to end."""
+    out = tmp_path_factory.mktemp("pretrained") / "study"
+    assert cli.main([*COMMAND, f"out={out}"]) == 0
+    return out
+
+
+def test_a_command_gives_a_front_end(trained, capsys):
+    file = folder(trained) / WEIGHTS_FILE
+    front_end = frontends.make("flow", weights=str(file))
+    assert front_end(torch.zeros(2, 20, 20, 3, dtype=torch.uint8)).shape == (2, 19, 20, 20)
+    found = read(file)
+    assert found.provenance["run"] == yaml.safe_load((folder(trained) / "config.yaml").read_text())
+    assert found.data_hash == front_end.data_hash
+    rows = curve(trained)
+    held_out = rows[rows.split == "eval"]
+    assert held_out.step.tolist() == [0, 3, 6]
+    assert held_out.loss.iloc[0] == pytest.approx(held_out.static_loss.iloc[0]), "it begins by moving nothing"
+    assert held_out.speed.iloc[0] == 0 < held_out.speed.iloc[-1]
+    assert rows[rows.split == "train"].step.tolist() == [3, 6]
+    pictures = sorted(path.name for path in (folder(trained) / "pictures").iterdir())
+    assert pictures == [f"step-{step:06d}.png" for step in (0, 3, 6)]
+    before = file.stat().st_mtime_ns
+    assert cli.main([*COMMAND, f"out={trained}"]) == 0
+    assert file.stat().st_mtime_ns == before, "the same request is the same run"
+    assert "Use it: frontend=flow frontend.weights=" in capsys.readouterr().out
+
+
+def test_an_agent_learns_from_what_the_front_end_sees(trained):
+    line = [f"task={TASK}", "view=pixels", "frontend=flow", f"frontend.weights='{folder(trained) / WEIGHTS_FILE}'"]
+    config = train_config_from(compose("train", [*line, "seeds=2"]))
+    env = get_benchmark("toy").make_vec(TASK, view="pixels", split="train", num_envs=4, seed=0)
+    agent = build_agent(config, env)
+    observations, _ = env.reset(seed=0)
+    actions, _, values = agent.act(agent.encode(observations), torch.rand(2, 2))
+    assert actions.shape == values.shape == (2, 2)
+    env.close()
+
+
+def test_a_lost_file_is_written_again_without_learning_anew(trained):
+    file = folder(trained) / WEIGHTS_FILE
+    before, rows = read(file).model, curve(trained)
+    file.unlink()
+    assert cli.main([*COMMAND, f"out={trained}"]) == 0
+    after = read(file).model
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    pd.testing.assert_frame_equal(curve(trained), rows)
+
+
+def prepared(out, *more):
+    """A study whose videos are filmed and whose run is not begun."""
+    cfg = compose("pretrain", [*COMMAND[1:], *more])
+    tasks = tasks_of(cfg, get_benchmark("toy"))
+    players = {} if cfg.policy == "random" else trained_runs(cfg.policy, tasks, cfg.view)
+    run_config = run_config_from(cfg, tasks, players)
+    study = Study(out, create=True)
+    (made,) = study.ask({"pretrain": run_config}, [run_config])
+    film(study, get_benchmark("toy"), run_config, players, Console(quiet=True))
+    return made
+
+
+@pytest.mark.parametrize(("sent", "status"), [("SIGKILL", -signal.SIGKILL), ("SIGTERM", signals.CONTINUE_ME)])
+def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, trained, sent, status):
+    made = prepared(tmp_path / "killed")
+    program = (
+        "import sys, os, signal, yaml\n"
+        "from lcd.process import signals\n"
+        "from lcd.pipelines.jobs import pretraining, record\n"
+        "from lcd.pipelines.study.configs import Device\n"
+        "record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1\n"
+        "save = pretraining.AtomicCheckpoints.save_checkpoint\n"
+        "def killed(self, checkpoint, path, storage_options=None):\n"
+        "    save(self, checkpoint, path, storage_options)\n"
+        "    if checkpoint[record.STEP] == 4:\n"
+        f"        os.kill(os.getpid(), signal.{sent})\n"
+        "pretraining.AtomicCheckpoints.save_checkpoint = killed\n"
+        f"config = yaml.safe_load(open({str(made.path / 'config.yaml')!r}))\n"
+        "signals.listen()\n"
+        "try:\n"
+        f"    pretraining.pretrain_run(config, {str(made.path)!r}, {{'name': 'none'}}, Device('cpu'))\n"
+        "except signals.Stopped:\n"
+        "    sys.exit(signals.CONTINUE_ME)\n"
+    )
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
+    assert ended.returncode == status, ended.stderr.decode()
+    assert not (made.path / WEIGHTS_FILE).exists()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        pretrain_run(made.config, made.path, {"name": "none"}, Device("cpu"))
+    finally:
+        torch.set_num_threads(threads)
+    pd.testing.assert_frame_equal(curve(tmp_path / "killed"), curve(trained))
+    mine, whole = (read(folder(out) / WEIGHTS_FILE).model for out in (tmp_path / "killed", trained))
+    assert all(torch.equal(mine[name], whole[name]) for name in whole)
+
+
+def test_an_unreadable_checkpoint_is_left_for_a_new_start(tmp_path, trained):
+    made = prepared(tmp_path / "cut")
+    (made.path / "checkpoints").mkdir()
+    (made.path / "checkpoints" / "last.ckpt").write_bytes(b"half of it")
+    with pytest.warns(UserWarning, match="unreadable: training it anew"):
+        pretrain_run(made.config, made.path, {"name": "none"}, Device("cpu"))
+    assert made.done
+    assert curve(tmp_path / "cut").step.tolist() == curve(trained).step.tolist()
+
+
+def test_pictures_are_mirrored_offline(tmp_path):
+    pytest.importorskip("wandb")
+    line = [part for part in COMMAND if part != "tracker=none"]
+    assert cli.main([*line, "tracker=wandb", "out=mirrored"]) == 0
+    media = list((folder("mirrored") / "wandb").glob("offline-run-*/files/media/images/pictures/*.png"))
+    assert len(media) == 3
+
+
+def test_a_trained_policy_films(tmp_path, capsys):
+    trained = ["train", f"task={TASK}", "steps=64", "seeds=2", "agent.copies=2", "agent.rollout=16", "tracker=none"]
+    trained += ["agent.minibatches=1", "agent.epochs=1", "evaluation.copies=2", "out=agents"]
+    assert cli.main(trained) == 0
+    (run,) = Study("agents").runs()
+    filmed = [prepared(tmp_path / "films", f"policy={place}") for place in ("agents", run.path)]
+    assert filmed[0].path == filmed[1].path, "a run is the same policy however it is named"
+    (videos,) = (tmp_path / "films" / "videos").iterdir()
+    at_random = prepared(tmp_path / "others").config["videos"]["folder"]
+    assert at_random != videos.name == filmed[0].config["videos"]["folder"]
+    capsys.readouterr()
+    assert cli.main([*COMMAND[:2], "tasks=[toy/easy-sight-easy-reward]", *COMMAND[3:], "policy=agents"]) == 2
+    assert "has no run of toy/easy-sight-easy-reward on view=pixels" in capsys.readouterr().err
+    assert cli.main([*COMMAND, "policy=nowhere"]) == 2
+    assert "neither a run's folder nor a study's" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("frontend=identity", "frontend=identity cannot be pretrained"),
+        ("frontend.weights=x.pt", "makes a file of weights and takes none"),
+        ("pretraining.loss.sim=1", "pretraining.loss.sim is not a key"),
+        ("pretraining.sizes.widht=3", "pretraining.sizes.widht is not a key"),
+        ("pretraining.loss.mse=0", "give one of them a weight"),
+        ("frontend.widht=3", "did you mean 'width'"),
+        ("pretraining.videos.gap=4", "must be less than pretraining.videos.length=4"),
+        ("pretraining.learning_rate=0", "must be a number above 0"),
+        ("view=state", "view: 'state' is not in the benchmark 'toy'"),
+        ("tasks=[toy/none]", "tasks: 'toy/none' is not in the benchmark"),
+        ("pretraining=huge", "pretraining=huge is unknown"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_written(change, told, capsys, tmp_path):
+    assert cli.main([*COMMAND, change, "out=never"]) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "never").exists()
+
+
+def test_the_papers_settings():
+    cfg = compose("pretrain", ["pretraining=paper"])
+    tasks = tasks_of(cfg, get_benchmark("procgen"))
+    games = ["chaser", "leaper", "dodgeball", "climber", "bossfight", "starpilot", "bigfish"]
+    assert tasks == [f"procgen/{game}" for game in games]
+    asked = cfg.pretraining
+    assert len(tasks) * asked.videos.count == 14_000
+    assert (asked.batch, asked.iterations, asked.learning_rate) == (4, 50_000, 1e-4)
+    config = run_config_from(cfg, tasks, {})
+    assert config["frontend"]["width"] == 64
+    assert config["agent"]["loss"] == {"mse": 1.0, "l1": 0.0, "ssim": 0.0, "smoothness": 0.0, "occlusion": False}
+    other = compose("pretrain", ["pretraining=paper", "frontend.width=32"])
+    assert run_config_from(other, tasks, {})["frontend"]["width"] == 32
+    assert run_id(run_config_from(other, tasks, {})) != run_id(config)
+
+
+def test_a_study_of_videos_is_no_diagnosis(trained, capsys):
+    assert cli.main(["report", str(trained)]) == 0
+    assert str(folder(trained) / WEIGHTS_FILE) in capsys.readouterr().out.replace("\n", "")
+    page = (folder(trained) / "report.html").read_text()
+    assert "What the front-end sees in toy" in page
+    assert TASK in page
+    assert not (trained / "diagnosis").exists()
+
+
+def test_maps_are_measured_while_they_are_learned(tmp_path, monkeypatch):
+    from lcd.pipelines.jobs import pretraining
+
+    def table(front_end):
+        maps = front_end.maps(torch.zeros(1, 20, 20, 3, dtype=torch.uint8))
+        assert not front_end.training
+        return pd.DataFrame({"game": ["a"], "mean": [float(maps.mean())]})
+
+    monkeypatch.setattr(pretraining, "objectness_tables", lambda run_config: {"objectness": table})
+    made = prepared(tmp_path / "measured")
+    pretrain_run(made.config, made.path, {"name": "none"}, Device("cpu"))
+    found = pd.read_csv(made.path / "objectness.csv")
+    assert found.step.tolist() == [0, 3, 6]
+    assert np.isfinite(found["mean"]).all()

@@ -1,0 +1,135 @@
+"""Studies of several parts: which runs they make, what is left out, what is refused."""
+
+import itertools
+
+import pytest
+
+from lcd.config.compose import compose
+from lcd.envs.errors import InputError
+from lcd.frontends import frontends
+from lcd.frontends.identity import Identity
+from lcd.pipelines.study import diagnose, runs
+from lcd.pipelines.study.configs import run_id
+
+TOY = "study.tasks=[toy/easy-sight-easy-reward]"
+DIM = "dim"
+
+
+class Dim(Identity):
+    """A front-end with a knob."""
+
+    def __init__(self, turned: str = "none") -> None:
+        super().__init__()
+
+
+@pytest.fixture(autouse=True)
+def known_frontend(monkeypatch):
+    monkeypatch.setitem(frontends._built_in, DIM, Dim)
+
+
+def conditions(*overrides):
+    found = runs.expand(compose("diagnose", overrides))
+    names = ("task", "view", "reward_p", "shaping")
+    return [(*(c[n] for n in names), c["agent"]["name"], c["frontend"]["name"]) for c in found]
+
+
+def test_a_study_without_parts_is_the_same_as_ever():
+    """The ids of runs and the folders of studies that exist already."""
+    configs = runs.expand(compose("diagnose", ["budget=smoke", TOY, "study.seeds=[0]"]))
+    assert list(configs[0]) == [
+        "benchmark", "task", "knobs", "view", "frontend", "reward_p", "shaping", "agent", "seeds", "steps",
+        "evaluation",
+    ]  # fmt: skip
+    asked = diagnose.request(compose("diagnose", ["budget=smoke"]))
+    assert set(asked["study"]) == {
+        "name", "seeds", "steps", "tasks", "views", "reward_p", "shaping", "evaluation",
+    }  # fmt: skip
+    assert str(diagnose.default_out(compose("diagnose", ["budget=smoke"]))) == "studies/toy-lcd-smoke"
+
+
+def test_parts_are_crosses_that_default_to_the_studys_own():
+    parts = "study.parts=[{},{agents:[recurrent_ppo],views:[pixels],reward_p:[1]}]"
+    found = conditions(TOY, parts, "study.views=[pixels,semantic]", "study.reward_p=[1,0.5]")
+    task = "toy/easy-sight-easy-reward"
+    assert found == [
+        (task, "pixels", 1.0, "none", "ppo", "identity"),
+        (task, "semantic", 1.0, "none", "ppo", "identity"),
+        (task, "semantic", 0.5, "none", "ppo", "identity"),
+        (task, "pixels", 1.0, "none", "recurrent_ppo", "identity"),
+    ]
+
+
+def test_what_two_parts_share_is_trained_once():
+    whole = conditions(TOY)
+    assert conditions(TOY, "study.parts=[{},{views:[semantic]}]") == whole
+    cfg = compose("diagnose", [TOY, "study.parts=[{},{views:[semantic]}]"])
+    ids = [run_id(config) for config in runs.expand(cfg)]
+    assert ids == [run_id(config) for config in runs.expand(compose("diagnose", [TOY]))]
+
+
+def test_the_full_cross_is_made():
+    found = conditions(TOY, "study.agents=[ppo,recurrent_ppo]", f"study.frontends=[identity,{DIM}]")
+    assert len(found) == len(set(found)) == 2 * 2 * 6
+    assert {c[4:] for c in found} == set(itertools.product(("ppo", "recurrent_ppo"), ("identity", DIM)))
+
+
+def test_agents_and_frontends_of_parts_take_their_own_knobs():
+    knobs = ["study.agent_params={recurrent_ppo:{gamma:0.5}}", f"study.frontend_params={{{DIM}:{{turned:left}}}}"]
+    cfg = compose(
+        "diagnose", [TOY, "study.agents=[ppo,recurrent_ppo]", f"study.frontends=[{DIM}]", "agent.gamma=0.7", *knobs]
+    )
+    gammas = {config["agent"]["name"]: config["agent"]["gamma"] for config in runs.expand(cfg)}
+    assert gammas == {"ppo": 0.7, "recurrent_ppo": 0.5}
+    assert {config["frontend"]["name"] for config in runs.expand(cfg)} == {DIM}
+    assert {config["frontend"]["turned"] for config in runs.expand(cfg)} == {"left"}
+
+
+def test_shaping_is_crossed_where_the_benchmark_has_it():
+    cfg = ["benchmark=procgen", "study=shaping", "study.steps=64"]
+    found = conditions(*cfg)
+    assert {(c[0], c[3]) for c in found} == {
+        (f"procgen/{game}", shaping) for game in ("heist", "leaper", "maze") for shaping in ("none", "subgoals")
+    }
+    assert {c[1:3] for c in found} == {("semantic", 1.0)}
+
+
+def test_an_optional_part_is_left_out_where_the_benchmark_lacks_it():
+    part = "{shapings:[subgoals],views:[semantic],reward_p:[1]"
+    assert conditions(TOY, f"study.parts=[{{}},{part},optional:true}}]") == conditions(TOY)
+    with pytest.raises(InputError, match=r"study.parts\[1\].shapings: 'subgoals' is not in the benchmark 'toy'"):
+        conditions(TOY, f"study.parts=[{{}},{part}}}]")
+    with pytest.raises(InputError, match="has no runs on the benchmark 'toy'"):
+        conditions(TOY, f"study.parts=[{part},optional:true}}]")
+
+
+def test_no_frontends_are_no_runs_of_that_part():
+    parts = "study.parts=[{frontends:[identity]},{views:[pixels],reward_p:[1]}]"
+    assert conditions(TOY, parts, "study.frontends=[]") == conditions(TOY)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (["study.parts=[3]"], r"study.parts\[0\]=3 must be a set of keys"),
+        (["study.parts=[{agent:ppo}]"], "study.parts.0..agent is no key of a part: did you mean 'agents'"),
+        (["study.parts=[{agents:ppo}]"], "must be a list of names"),
+        (["study.parts=[{reward_p:[2]}]"], r"must lie in \(0, 1\]"),
+        (["study.parts=[{views:[pixels]}]"], "needs the semantic view"),
+        (["study.parts=[{optional:7}]"], "must be true or false"),
+        (["study.agents=[ppo,ppo]"], "names 'ppo' twice"),
+        (["study.agents=[pppo]"], "agent=pppo is unknown: did you mean 'ppo'"),
+        (["study.agent_params={ppo:3}"], "must be a set of keys"),
+        (["study.frontend_params={identity:{depth:3}}"], "no knob of 'identity'"),
+        (["benchmark=procgen", "study=shaping", "study.tasks=[procgen/ninja]"], "none of the study's tasks has it"),
+    ],
+)
+def test_a_part_that_cannot_be_is_one_sentence(overrides, sentence):
+    with pytest.raises(InputError, match=sentence) as mistake:
+        runs.expand(compose("diagnose", overrides))
+    assert "\n" not in str(mistake.value)
+
+
+def test_lcd_ablate_is_lcd_diagnose_with_another_study():
+    cfg = compose("ablate")
+    assert (cfg.study.name, cfg.study.frontends, cfg.study.views) == ("frontend", ["identity", "flow"], ["pixels"])
+    assert compose("ablate", ["study=shaping"]).study.shapings == ["none", "subgoals"]
