@@ -36,6 +36,7 @@ OURS = {
 SAME_IDEA = {
     "adaptive": {"lcd.analyses", "lcd.pipelines.study"},
     "against": {"lcd.analyses", "lcd.pipelines.publish"},
+    "analysis": {"lcd.analyses", "lcd.horizon"},
     "benchmark": {"lcd.envs.ctgraph", "lcd.envs.hardness", "lcd.envs.procgen"},
     "calibration": {"lcd.envs", "lcd.scores"},
     "files": {"lcd.envs.ctgraph", "lcd.envs.tabular"},

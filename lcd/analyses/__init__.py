@@ -1,6 +1,6 @@
 """What a study says beyond φ and ψ: the paper's analyses, as functions of curves."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import pandas as pd
 
@@ -8,8 +8,8 @@ from lcd.analyses.adaptive import adaptive
 from lcd.analyses.agreement import agreement
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.gains import gains
-from lcd.analyses.grids import Grid, analyses_of
 from lcd.analyses.levels import final_performance, generalisation
+from lcd.analyses.outcomes import elsewhere
 from lcd.analyses.published import compare
 from lcd.analyses.synergy import synergy
 from lcd.analyses.taxonomy import taxonomy
@@ -26,7 +26,7 @@ def analyse(
     first: str | None = None,
     chosen: Mapping[str, Mapping[str, str]] | None = None,
     shared_seeds: bool = False,
-    grid: Grid | None = None,
+    grid: Callable[[], Iterable[Analysis]] | None = None,
 ) -> tuple[list[Analysis], list[str]]:
     """All analyses that a study's curves allow.
 
@@ -43,7 +43,7 @@ def analyse(
     shared_seeds
         Whether that diagnosis was made from the same seeds.
     grid
-        What the study asked of its grid, where it has one.
+        Makes what the study's grid says, where it has one; it needs no ranges of returns.
 
     Returns
     -------
@@ -54,10 +54,7 @@ def analyse(
     made: list[Analysis] = [taxonomy(diagnosis, threshold)] if len(diagnosis.table) else []
     made += [of_known_hardness(diagnosis)] if diagnosis.calibration else []
     notes: list[str] = []
-    if curves.empty:
-        return [analysis for analysis in made if len(analysis.table)], notes
-    steps: list[Callable[[], list[Analysis | None]]] = [
-        lambda: list(analyses_of(grid, curves, not diagnosis.left_out)) if grid is not None else [],
+    of_trained: list[Callable[[], list[Analysis | None]]] = [
         lambda: [agreement(diagnosis)],
         lambda: [synergy(curves)],
         lambda: list(gains(diagnosis, "frontend", threshold)),
@@ -66,7 +63,12 @@ def analyse(
         lambda: [final_performance(curves)],
         lambda: [generalisation(curves)],
     ]
-    for step in steps:
+    everything: list[Callable[[], list[Analysis | None]]] = [
+        lambda: [elsewhere(pd.concat([each for each in (curves, diagnosis.others) if len(each)]))],
+    ]
+    of_grid: list[Callable[[], list[Analysis | None]]] = [] if grid is None else [lambda: list(grid())]
+    of_others = everything if len(diagnosis.others) else ()
+    for step in [*of_grid, *(of_trained if len(curves) else ()), *of_others]:
         try:
             made += [analysis for analysis in step() if analysis is not None]
         except InputError as impossible:

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import stats
 
 from lcd.analyses.analysis import Analysis, Drawing
-from lcd.curves.table import CONDITION, area
+from lcd.curves.table import area, as_trained
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.names import PREFIX
 from lcd.report.grid_figures import METRICS, drawings
@@ -75,6 +75,7 @@ def analyses_of(grid: Grid, curves: pd.DataFrame, whole: bool) -> Iterator[Analy
         curves: Checked curves.
         whole: Whether no run is left out; else there are no correlations and tests, which compare all of them.
     """
+    curves = as_trained(curves)
     curves = curves[curves["task"].isin(grid.tasks) & curves["agent"].isin(grid.agents)]
     table = areas(curves, grid)
     summary = summarise(table, grid.dimensions)
@@ -150,7 +151,7 @@ def areas(curves: pd.DataFrame, grid: Grid) -> pd.DataFrame:
         task was trained under several conditions, its base tells them apart.
     """
     rows, places, order = [], _places(grid), {task: place for place, task in enumerate(grid.tasks)}
-    others = [name for name in CONDITION if name not in ("benchmark", "task", "agent") and curves[name].nunique() > 1]
+    others = [name for name in ("view", "frontend", "reward_p", "shaping") if curves[name].nunique() > 1]
     for (task, agent, seed, *condition), of_run in curves.groupby(["task", "agent", "seed", *others], sort=False):
         base, point = places[task]
         varied = grid.tasks[task]["point"]

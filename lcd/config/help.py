@@ -27,8 +27,8 @@ def page_of(name: str, usage: str) -> str:
     return "\n".join(lines)
 
 
-def _choices(group: str, names: list[str]) -> str:
-    others = []
+def _choices(group: str) -> str:
+    names, others = registered(group) if group == "task" else choices(group), []
     if group == "task":
         others = ["another task of the benchmark"]
     if group in ("benchmark", "agent", "frontend"):
