@@ -75,7 +75,7 @@ def analyses_of(grid: Grid, curves: pd.DataFrame, whole: bool) -> Iterator[Analy
         curves: Checked curves.
         whole: Whether no run is left out; else there are no correlations and tests, which compare all of them.
     """
-    curves = as_trained(curves)
+    curves = curves[as_trained(curves)]
     curves = curves[curves["task"].isin(grid.tasks) & curves["agent"].isin(grid.agents)]
     table = areas(curves, grid)
     summary = summarise(table, grid.dimensions)
