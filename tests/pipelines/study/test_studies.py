@@ -49,7 +49,6 @@ def test_an_ablations_table_comes_first(tmp_path, capsys):
     assert page.index('id="frontend"') < page.index('class="verdict"')
 
 
-@pytest.mark.xfail(reason="the made-up source has two tasks, whose classes are withheld", strict=False)
 @pytest.fixture
 def diagnosed(monkeypatch):
     """How many rows of curves each diagnosis was made of, in turn."""
@@ -82,33 +81,6 @@ def test_the_last_look_of_a_study_is_its_report(tmp_path, diagnosed):
 
 
 @pytest.mark.xfail(reason="the made-up source has two tasks, whose classes are withheld", strict=False)
-@pytest.fixture
-def diagnosed(monkeypatch):
-    """How many rows of curves each diagnosis was made of, in turn."""
-    calls, diagnose = [], diagnosis.diagnose_curves
-
-    def counted(dataframe, *arguments, **named):
-        calls.append(len(dataframe))
-        return diagnose(dataframe, *arguments, **named)
-
-    for module in (diagnosis, stopping):
-        monkeypatch.setattr(module, "diagnose_curves", counted)
-    return calls
-
-
-def test_nothing_is_diagnosed_twice(source, tmp_path, diagnosed):
-    adaptive = ["study=adaptive", f"study.source={source}", "study.agents=[ppo,recurrent_ppo]", *SMALL[1:]]
-    assert cli.main(["diagnose", *adaptive, "study.seeds=[7,8]", f"out={tmp_path / 'a'}"]) == 0
-    # The source, because it says what is trained, and the study.
-    assert len(diagnosed) == 2
-    diagnosed.clear()
-    rounds = ["stopping=auto", "stopping.first=2", "stopping.every=2", "stopping.phi=1e-9", "study.seeds=4", *SMALL[1:]]
-    assert cli.main(["diagnose", TOY, *rounds, f"out={tmp_path / 'b'}"]) == 0
-    # A look at half of the seeds, and the report of all of them.
-    assert len(diagnosed) == 2
-    assert diagnosed[1] == 2 * diagnosed[0]
-
-
 def test_an_adaptive_study_trains_what_is_recommended_and_compares(source, tmp_path, capsys):
     out = tmp_path / "adaptive"
     words = ["study=adaptive", f"study.source={source}", "study.agents=[ppo,recurrent_ppo]", *SMALL[1:]]
