@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gymnasium.vector import VectorEnv
 from torch import Tensor
@@ -35,7 +36,9 @@ class CurriculumRollouts(Rollouts):
         seeds, agent, length, gamma, normalise: as those of `Rollouts`.
     """
 
-    def __init__(self, stages: Sequence[Stage], seeds: list[int], agent, length: int, gamma: float, normalise: bool):
+    def __init__(
+        self, stages: Sequence[Stage], seeds: list[int], agent: Any, length: int, gamma: float, normalise: bool
+    ):
         self.stages = list(stages)
         first = self.stages[0]
         for stage in self.stages:
