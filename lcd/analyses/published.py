@@ -1,7 +1,8 @@
 """What the LCD paper reports on Procgen, to compare with; and where it cannot be right.
 
 The paper is "Diagnosing and exploiting the computational demands of video games for deep reinforcement learning",
-anonymous, under review. Every number has its place in the paper beside it. Nothing is computed from them but the comparison.
+anonymous, under review. Every number has its place in the paper beside it. Nothing is computed from them but the
+comparison.
 """
 
 import pandas as pd
