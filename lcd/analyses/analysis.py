@@ -29,22 +29,14 @@ class Drawing:
 class Analysis:
     """One analysis of a study.
 
-    Parameters
-    ----------
-    key
-        Names its table's files and its figure.
-    title
-        What a reader calls it.
-    table
-        One row an outcome; a column with `_low` and `_high` beside it has an interval.
-    says
-        Its outcome in sentences.
-    note
-        How it was computed.
-    figures
-        What draws it.
-    files
-        Further tables that are only kept as files, by name.
+    Attributes:
+        key: names its table's files and its figure.
+        title: what a reader calls it.
+        table: one row an outcome; a column with `_low` and `_high` beside it has an interval.
+        says: its outcome in sentences.
+        note: how it was computed.
+        figures: what draws it.
+        files: further tables that are only kept as files, by name.
     """
 
     key: str

@@ -143,8 +143,8 @@ def areas(curves: pd.DataFrame, grid: Grid) -> pd.DataFrame:
     """The area under every seed's curve, divided by its span.
 
     Args:
-        curves: Checked curves.
-        grid: What was asked.
+        curves: checked curves.
+        grid: what was asked.
 
     Returns:
         base, agent, seed, metric, value, and the dimensions as they are written, in the order of the grid. Where one

@@ -25,8 +25,9 @@ launchers.add("local", "lcd.pipelines.launch.local:launch")
 class Call:
     """One call of the launched function.
 
-    arguments: what it is called with; everything is pickled.
-    log: the file that takes what the call prints; None drops it.
+    Attributes:
+        arguments: what it is called with; everything is pickled.
+        log: the file that takes what the call prints; None drops it.
     """
 
     arguments: tuple[Any, ...]
@@ -51,11 +52,14 @@ def launch(
 ) -> list[Outcome]:
     """Make all calls; one that fails does not stop the others.
 
-    name: a registered launcher.
-    function: `module:function`, imported where the calls are made.
-    watch: called a few times a second by the launching process, to show progress.
-    knobs: the launcher's own settings (local: workers, threads, grace, processes, deadlines).
-    Returns the outcomes in the order of `calls`.
+    Args:
+        name: a registered launcher.
+        function: `module:function`, imported where the calls are made.
+        watch: called a few times a second by the launching process, to show progress.
+        knobs: the launcher's own settings (local: workers, threads, grace, processes, deadlines).
+
+    Returns:
+        The outcomes in the order of `calls`.
     """
     return launchers.resolve(name)(function, calls, watch=watch, **knobs)
 

@@ -62,9 +62,10 @@ def finish(
 ) -> bool:
     """What comes after training: pictures of the tasks, diagnosis and report; whether no run is left out of it.
 
-    run_configs: the study's.
-    chosen: what an earlier study's diagnosis recommends.
-    whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
+    Args:
+        run_configs: the study's.
+        chosen: what an earlier study's diagnosis recommends.
+        whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
     """
     take_pictures(study, run_configs)
     study.note(grid=runs.grid_of(cfg, run_configs), first=cfg.study.first)
@@ -83,8 +84,9 @@ def finish(
 def _trained(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
     """Train what a study still lacks of some runs; whether all of it went well.
 
-    run_configs: those that are now wanted.
-    cfg: the config that the study was asked for.
+    Args:
+        run_configs: those that are now wanted.
+        cfg: the config that the study was asked for.
     """
     wanted = study.ask(request(cfg), run_configs)
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)

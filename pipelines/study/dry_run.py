@@ -41,7 +41,8 @@ def tell(
 ) -> int:
     """Print what training these runs into `out` would cost; returns the exit code.
 
-    finish: what the command does when all is trained; None is nothing that takes time.
+    Args:
+        finish: what the command does when all is trained; None is nothing that takes time.
     """
     missing = store.missing(out, run_configs, cfg.retry)
     table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)

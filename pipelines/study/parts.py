@@ -32,11 +32,12 @@ NONE = "none"
 class Part:
     """One cross of conditions; every name in it is one that the benchmark has.
 
-    agents, frontends: their configs.
-    conditions: what else differs: the view, reward p, knobs of the task.
-    points: where in the grid its tasks are trained.
-    knobs: those of its tasks that are the same everywhere.
-    seeds, steps: as a study says them.
+    Attributes:
+        agents, frontends: their configs.
+        conditions: what else differs: the view, reward p, knobs of the task.
+        points: where in the grid its tasks are trained.
+        knobs: those of its tasks that are the same everywhere.
+        seeds, steps: as a study says them.
     """
 
     tasks: list[str]
@@ -231,7 +232,8 @@ def _once(key: str, names: list[str]) -> None:
 def known(key: str, names: Iterable[str], options: Collection[str], benchmark: str) -> None:
     """Refuse names that a benchmark does not have, and names given twice.
 
-    key: the config key, for the error's sentence.
+    Args:
+        key: the config key, for the error's sentence.
     """
     names = list(names)
     if not names:

@@ -122,7 +122,8 @@ def curriculum_from(given: Any, benchmark: Benchmark) -> tuple[str, list[StageEn
 
     Without a name of the user's it gets one from what it holds, so that two curricula are never taken for one.
 
-    given: the stages, or a mapping of `name` and `stages`; or the path of a YAML or JSON file with one of these.
+    Args:
+        given: the stages, or a mapping of `name` and `stages`; or the path of a YAML or JSON file with one of these.
     """
     if isinstance(given, str):
         given = _stages_in(Path(given).expanduser())
@@ -141,7 +142,9 @@ def curriculum_from(given: Any, benchmark: Benchmark) -> tuple[str, list[StageEn
 def stages_from(curriculum: Any, benchmark: Benchmark) -> list[StageEntry]:
     """The stages of a curriculum: `name`, `task`, `knobs` and `steps` of each.
 
-    curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are needed.
+    Args:
+        curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are
+            needed.
     """
     if isinstance(curriculum, str) or not isinstance(curriculum, Sequence):
         raise InputError(f"curriculum={show(curriculum)} must be a list of stages, or a file that holds one.")
@@ -230,8 +233,9 @@ def _run_config(benchmark: str, evaluation: EvaluationConfig, noise_free: bool =
 def check_share(name: str, params: Mapping[str, Any], device: Device) -> None:
     """Refuse what several processes cannot train together, each with its share of the agent's copies.
 
-    name, params: the agent and its hyper-parameters.
-    device: says how many processes.
+    Args:
+        name, params: the agent and its hyper-parameters.
+        device: says how many processes.
     """
     from lcd import agents
 
@@ -284,7 +288,8 @@ def resolve(target: str) -> Any:
 def perform(train: str, run_config: RunConfig, run_dir: str, tracker: TrackerEntry, device: Device) -> None:
     """Train one run under its lock, and keep its status true however training ends.
 
-    train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`.
+    Args:
+        train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`.
     """
     with store.run_lock(run_dir):
         remove_unfinished(run_dir)
