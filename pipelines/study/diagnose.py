@@ -116,10 +116,11 @@ def default_out(cfg: DiagnoseConfig) -> Path:
 
 def _usual(cfg: DiagnoseConfig) -> dict[str, Any] | None:
     """What is asked for when a benchmark, a study and a budget are named and nothing else is said."""
-    if cfg.study.name not in choices("study"):
+    files = [file for file in choices("study") if file.rpartition("/")[2] == cfg.study.name]
+    if not files:
         return None
+    own = budgets.own(cfg.benchmark.name, choices(budgets.GROUP))
+    budget = [] if cfg.budget == own else [f"budget={cfg.budget}"]
     with contextlib.suppress(InputError):
-        return request(
-            compose("diagnose", [f"benchmark={cfg.benchmark.name}", f"study={cfg.study.name}", f"budget={cfg.budget}"])
-        )
+        return request(compose("diagnose", [f"benchmark={cfg.benchmark.name}", f"study={files[0]}", *budget]))
     return None

@@ -167,7 +167,8 @@ def test_the_papers_budget_is_what_the_file_says():
 def test_a_short_name_is_a_study():
     whole = compose("diagnose", ["study=hardness/delay", "study.seeds=3", "budget=smoke"])
     assert compose("sweep", ["experiment=delay", "study.seeds=3", "budget=smoke"]) == whole
-    assert diagnose.default_out(compose("sweep")) == diagnose.default_out(compose("diagnose", ["study=hardness/delay"]))
+    assert str(diagnose.default_out(compose("sweep"))) == "studies/hardness-delay"
+    assert str(diagnose.default_out(compose("sweep", ["budget=smoke"]))) == "studies/hardness-delay-smoke"
     assert compose("ablate", ["study=shaping"]) == compose("diagnose", ["study=shaping"])
 
 
