@@ -265,7 +265,7 @@ def _budgeted(command: str, lines: Sequence[str]) -> list[str]:
         return list(lines)
     plain = _composed(command, lines)
     benchmark, given = plain["benchmark"]["name"], _last_choice(budgets.GROUP, lines)
-    budget = given or budgets.own(benchmark, choices(budgets.GROUP))
+    budget = given or budgets.default_budget(benchmark, choices(budgets.GROUP))
     agent = _last_choice("agent", lines) or plain["agent"]["name"]
     chosen, name = [f"budget={budget}", f"agent={agent}"], plain["agent"]["name"]
     if agent != "custom":
