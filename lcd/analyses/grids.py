@@ -127,7 +127,7 @@ def _places(grid: Grid) -> dict[str, tuple[str, dict[str, str]]]:
     return {
         task: (
             str(place["base"]).removeprefix(PREFIX),
-            {name: written(place["point"].get(name, "default")) for name in grid.dimensions},
+            {name: value_text(place["point"].get(name, "default")) for name in grid.dimensions},
         )
         for task, place in grid.tasks.items()
     }
@@ -174,10 +174,10 @@ def areas(curves: pd.DataFrame, grid: Grid) -> pd.DataFrame:
     return pd.DataFrame(ranked).drop(columns="order")
 
 
-def written(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value of a knob as figures and tables show it."""
     if isinstance(value, list | tuple):
-        return "+".join(written(entry) for entry in value)
+        return "+".join(value_text(entry) for entry in value)
     if value is None:
         return "none"
     if isinstance(value, str):
@@ -274,7 +274,7 @@ def _side(table: pd.DataFrame, agent: str, side: Mapping[str, Any], dimensions: 
     chosen = table[(table["agent"] == agent) & (table["metric"] == side.get("metric", "eval"))]
     for name in dimensions:
         if name in side:
-            chosen = chosen[chosen[name] == written(side[name])]
+            chosen = chosen[chosen[name] == value_text(side[name])]
     values = chosen.set_index("seed")["value"]
     if values.empty or values.index.has_duplicates:
         raise InputError(f"The point {dict(side)} of a test is not one point of the grid of agent {agent}.")

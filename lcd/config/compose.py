@@ -387,7 +387,7 @@ def _composed(command: str, words: Words) -> dict[str, Any]:
     chosen, files = chosen | words.choices, dict(words.choices)
     if budgets.GROUP in chosen:
         benchmark = words.names.get("benchmark") or budgets.read("benchmark", chosen["benchmark"]).get("name", "")
-        budget = words.choices.get(budgets.GROUP) or budgets.own(benchmark, choices(budgets.GROUP))
+        budget = words.choices.get(budgets.GROUP) or budgets.default_budget(benchmark, choices(budgets.GROUP))
         files[budgets.GROUP] = budget
         if chosen.get("agent", "custom") != "custom":
             files["agent"] = budgets.agent_file(budget, benchmark, chosen["agent"])

@@ -16,7 +16,7 @@ from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
 from lcd.files.slugs import slug
-from lcd.pipelines.publish.report import FILES, PRODUCT, Telling, publish
+from lcd.pipelines.publish.report import FILES, PRODUCT, ReportOptions, publish
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.publish.view_pictures import take_pictures
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
@@ -34,7 +34,7 @@ def run(cfg: DiagnoseConfig) -> int:
         stopping.check(cfg)
     report = partial(finish, run_configs=run_configs, chosen=chosen)
     if cfg.dry_run:
-        return dry_run.tell(run_configs, cfg, default_out(cfg), console, report)
+        return dry_run.print_estimate(run_configs, cfg, default_out(cfg), console, report)
     determinism.refuse_chance(store.missing(default_out(cfg), run_configs), console)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
@@ -71,7 +71,7 @@ def finish(
     study.note(grid=runs.grid_of(cfg, run_configs), first=cfg.study.first)
     if chosen is not None:
         study.note(recommended=chosen)
-    how = Telling(definition=cfg.definition, threshold=cfg.study.threshold)
+    how = ReportOptions(definition=cfg.definition, threshold=cfg.study.threshold)
     tracker = usable(asdict(cfg.tracker))[0]
     try:
         return publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)
@@ -105,7 +105,9 @@ def default_out(cfg: DiagnoseConfig) -> Path:
     """The study's folder: `out`, else a name that the same request always gets and another one does not."""
     if cfg.out is not None:
         return Path(cfg.out).expanduser()
-    budget = "" if cfg.budget == budgets.own(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
+    budget = (
+        "" if cfg.budget == budgets.default_budget(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
+    )
     name = f"{cfg.benchmark.name}-{cfg.study.name}{budget}"
     plain = slug(name)
     asked = request(cfg)
@@ -119,7 +121,7 @@ def _usual(cfg: DiagnoseConfig) -> dict[str, Any] | None:
     files = [file for file in choices("study") if file.rpartition("/")[2] == cfg.study.name]
     if not files:
         return None
-    own = budgets.own(cfg.benchmark.name, choices(budgets.GROUP))
+    own = budgets.default_budget(cfg.benchmark.name, choices(budgets.GROUP))
     budget = [] if cfg.budget == own else [f"budget={cfg.budget}"]
     with contextlib.suppress(InputError):
         return request(compose("diagnose", [f"benchmark={cfg.benchmark.name}", f"study={files[0]}", *budget]))

@@ -61,7 +61,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _PartRequest:
     """A part as it is written; what it leaves out is the study's own."""
 
     tasks: list[str]
@@ -73,7 +73,7 @@ class _Asked:
     optional: bool = False
 
 
-KEYS = tuple(entry.name for entry in fields(_Asked))
+KEYS = tuple(entry.name for entry in fields(_PartRequest))
 
 
 def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
@@ -87,12 +87,12 @@ def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
         "views": _usual_views(benchmark) if study.views is None else study.views,
         "reward_p": [*REWARD.values] if study.reward_p is None else study.reward_p,
     }
-    known("study.tasks", own["tasks"], benchmark.tasks, benchmark.name)
+    check_names("study.tasks", own["tasks"], benchmark.tasks, benchmark.name)
     whole = study.parts is None
     made = []
     for place, given in enumerate([{}] if whole else study.parts):
         where = "study." if whole else f"study.parts[{place}]."
-        asked = _asked(own, given, where)
+        asked = _read_part(own, given, where)
         for tasks, changes in by_task(study, asked.tasks):
             views = changes.get("views", asked.views)
             alone = {key: value for key, value in changes.items() if key != "views"}
@@ -113,7 +113,7 @@ def _usual_views(benchmark: Benchmark) -> list[str]:
     return [view for view in PERCEPTION.values if view in benchmark.views] or [solved_view(benchmark)]
 
 
-def _asked(own: Mapping[str, Any], given: Any, where: str) -> _Asked:
+def _read_part(own: Mapping[str, Any], given: Any, where: str) -> _PartRequest:
     if not isinstance(given, Mapping):
         raise InputError(f"{where[:-1]}={show(given)} must be a set of keys: {', '.join(KEYS)}.")
     for key, value in given.items():
@@ -126,22 +126,22 @@ def _asked(own: Mapping[str, Any], given: Any, where: str) -> _Asked:
             raise InputError(f"{where}{key}={show(value)} must be {'a list ([1,0.5])' if key == 'reward_p' else kind}.")
     if "reward_p" in given:
         check_probabilities(f"{where}reward_p", given["reward_p"])
-    return _Asked(**{**own, **given})
+    return _PartRequest(**{**own, **given})
 
 
-def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _Asked, where: str) -> Part | None:
+def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _PartRequest, where: str) -> Part | None:
     """The part, or None where it is optional and the benchmark has no such shaping or view."""
     offered = getattr(benchmark, "shapings", (NONE,))
     if asked.optional and not ({*asked.shapings} <= {*offered} and {*asked.views} <= {*benchmark.views}):
         return None
-    known(f"{where}tasks", asked.tasks, benchmark.tasks, benchmark.name)
-    known(f"{where}views", asked.views, benchmark.views, benchmark.name)
+    check_names(f"{where}tasks", asked.tasks, benchmark.tasks, benchmark.name)
+    check_names(f"{where}views", asked.views, benchmark.views, benchmark.name)
     for task in asked.tasks:
         for view in asked.views:
             check_view(benchmark, task, view)
-    known(f"{where}shapings" if where != "study." else "study.shaping", asked.shapings, offered, benchmark.name)
-    _once(f"{where}agents", asked.agents)
-    _once(f"{where}frontends", asked.frontends)
+    check_names(f"{where}shapings" if where != "study." else "study.shaping", asked.shapings, offered, benchmark.name)
+    _refuse_twice(f"{where}agents", asked.agents)
+    _refuse_twice(f"{where}frontends", asked.frontends)
     tasks, points = _tasks_shaped(benchmark, asked, where), points_of(cfg.study.grid)
     check_points(benchmark, tasks, points, cfg.study.knobs)
     return Part(
@@ -157,7 +157,7 @@ def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _Asked, where: str) 
     )
 
 
-def _conditions(benchmark: Benchmark, asked: _Asked, where: str) -> list[Condition]:
+def _conditions(benchmark: Benchmark, asked: _PartRequest, where: str) -> list[Condition]:
     """Those of φ and ψ: each view at p = 1, and the most solved of them at each smaller p."""
     thinned = sorted((p for p in asked.reward_p if p < 1), reverse=True)
     if 1 not in asked.reward_p:
@@ -182,7 +182,7 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
     """A part for each value of a further contrast; what it leaves open is as in the study's first part."""
     solved = _solved(benchmark, list(dict.fromkeys(each.view for each in base.conditions)))
     for each in contrast.conditions(solved):
-        known("study.contrasts: view", [each.view], benchmark.views, benchmark.name)
+        check_names("study.contrasts: view", [each.view], benchmark.views, benchmark.name)
         for task in base.tasks:
             check_view(benchmark, task, each.view)
         for knob in each.knobs:
@@ -193,11 +193,11 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
             changed[f"{key}s"] = chosen
         changed["shapings"] = [where["shaping"]] if "shaping" in where else base.shapings[:1]
         offered = getattr(benchmark, "shapings", (NONE,))
-        known("study.contrasts: shaping", changed["shapings"], offered, benchmark.name)
+        check_names("study.contrasts: shaping", changed["shapings"], offered, benchmark.name)
         yield replace(base, conditions=[each], **changed)
 
 
-def _tasks_shaped(benchmark: Benchmark, asked: _Asked, where: str) -> list[str]:
+def _tasks_shaped(benchmark: Benchmark, asked: _PartRequest, where: str) -> list[str]:
     """The tasks that have all of the part's shapings, where the benchmark says which do."""
     having: Mapping[str, Collection[str]] = getattr(benchmark, "shaped_tasks", {})
     tasks = [task for task in asked.tasks if all(task in having.get(name, asked.tasks) for name in asked.shapings)]
@@ -223,13 +223,13 @@ def _named(cfg: DiagnoseConfig, group: str, name: str) -> dict[str, Any]:
     return {**found, **changed}
 
 
-def _once(key: str, names: list[str]) -> None:
+def _refuse_twice(key: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{key}={show(names)} names '{name}' twice: give each once.")
 
 
-def known(key: str, names: Iterable[str], options: Collection[str], benchmark: str) -> None:
+def check_names(key: str, names: Iterable[str], options: Collection[str], benchmark: str) -> None:
     """Refuse names that a benchmark does not have, and names given twice.
 
     Args:
@@ -241,4 +241,4 @@ def known(key: str, names: Iterable[str], options: Collection[str], benchmark: s
     for name in names:
         if name not in options:
             raise InputError(f"{key}: '{name}' is not in the benchmark '{benchmark}': {nearest(name, options)}")
-    _once(key, names)
+    _refuse_twice(key, names)
