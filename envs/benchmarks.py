@@ -17,10 +17,11 @@ Bound = float | Callable[[int], float]
 
 @runtime_checkable
 class Benchmark(Protocol):
-    """What a benchmark has to have. (`make_population` and `reward_range` are optional: see the functions.
+    """What a benchmark has to have.
 
-    So are `moving_tasks`: those whose videos a front-end can learn motion from; and `views_of(task)`: the views of a
-    task that has not all of them.)"""
+    `make_population` and `reward_range` are optional: see the functions. So are `moving_tasks`: those whose videos a
+    front-end can learn motion from; and `views_of(task)`: the views of a task that has not all of them.
+    """
 
     name: str
     tasks: Sequence[str]
@@ -110,7 +111,10 @@ def _bound(benchmark: Benchmark, which: str, task: str, seed: int) -> float:
 def make_copies(benchmark: Benchmark, task: str, **how: Any) -> VectorEnv:
     """What `make_vec` of a benchmark makes, if it is something that LCD can step.
 
-    how: `view`, `split`, `num_envs`, `seed` and knobs.
+    Args:
+        benchmark: whose copies they are.
+        task: one of its tasks.
+        how: `view`, `split`, `num_envs`, `seed` and knobs.
     """
     env = benchmark.make_vec(task, **how)
     if not isinstance(env, VectorEnv):

@@ -22,5 +22,5 @@ def unnest(name: str, state: State) -> State:
 
 
 def keeps_state(envs: Iterable[Any]) -> bool:
-    """Can all of these environments say where they are? (Third parties' need not.)"""
+    """Can all of these environments say where they are, which third parties' need not?"""
     return all(hasattr(env, "get_state") and hasattr(env, "set_state") for env in envs)
