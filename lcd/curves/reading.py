@@ -1,6 +1,6 @@
 """Tables of curves as they stand in files, unchecked: CSV and Parquet, names as categories and numbers as numbers.
 
-A categorical column holds each name once, so that millions of rows are read, compared and grouped as small whole numbers.
+A categorical column holds each name once: millions of rows are read, compared and grouped as small whole numbers.
 """
 
 import io
@@ -25,7 +25,7 @@ def read_csv(path: Path, names: Sequence[str], numbers: Sequence[str], whole_lin
     Args:
         path: The file.
         names: Columns that hold names; they come back as categories.
-        numbers: Columns that hold numbers; where one holds a word, all of them come back as text, for a check to name it.
+        numbers: Columns that hold numbers; where one holds a word, all come back as text, for a check to name it.
         whole_lines: Leave out what follows the last line end: a killed run may leave a row half-written.
 
     Returns:
@@ -39,8 +39,9 @@ def read_csv(path: Path, names: Sequence[str], numbers: Sequence[str], whole_lin
             return _parsed(file, names, numbers)
     except pd.errors.EmptyDataError:
         return pd.DataFrame(columns=[*names, *numbers])
-    except Unreadable as why:
-        raise InputError(f"'{path}' cannot be read ({why}): give a CSV file of curves.") from None
+    except (Unreadable, OSError) as why:
+        reason = why.strerror if isinstance(why, OSError) else why
+        raise InputError(f"'{path}' cannot be read ({reason}): give a CSV file of curves.") from None
     except (UnicodeDecodeError, pd.errors.ParserError, ValueError) as error:
         raise InputError(f"'{path}' is not readable as CSV: {' '.join(str(error).split())}.") from error
 

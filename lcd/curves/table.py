@@ -193,8 +193,8 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
             if not np.allclose(written.fillna(stated), stated, rtol=1e-6, atol=1e-9):
                 lowest, highest = stated.iloc[0]
                 notes.append(
-                    f"The columns r_min and r_max of task '{task}' differ from benchmark '{name}': the columns are used "
-                    f"(leave them out, or give 'ranges.{task}=[{lowest:g},{highest:g}]', to use the benchmark's)."
+                    f"The columns r_min and r_max of task '{task}' differ from benchmark '{name}': the columns are "
+                    f"used (leave them out, or give 'ranges.{task}=[{lowest:g},{highest:g}]', to use the benchmark's)."
                 )
             written = written.fillna(stated)
             low[places], high[places] = written["r_min"], written["r_max"]
@@ -248,7 +248,7 @@ def _text(frame: pd.DataFrame, name: str) -> pd.Categorical:
         rows = names.isin(odd)
         where = _row(rows)
         raise InputError(
-            f"Column '{name}' holds {ascii(names[where - 1])} in row {where}: a name has printable characters only."
+            f"Column '{name}' holds {names[where - 1]!a} in row {where}: a name has printable characters only."
         )
     return names
 

@@ -173,7 +173,9 @@ def learning_curves(diagnosis: Diagnosis, row: pd.Series) -> Figure:
     figure.set_layout_engine(None)
     panels = figure.subplots(1, count, sharex=True, sharey=True)
     figure.subplots_adjust(0.6 / (width * count), 0.14, 1 - 0.5 / (width * count), 0.78, 1.1 / (width - 1.1))
-    figure.text(0.1 / (width * count), 0.985, short(str(row["task"])), ha="left", va="top", fontsize=10.5, fontweight="bold")
+    figure.text(
+        0.1 / (width * count), 0.985, short(str(row["task"])), ha="left", va="top", fontsize=10.5, fontweight="bold"
+    )
     for axes, contrast in zip(panels, [*asked, *[None] * (count - len(asked))], strict=True):
         _panel_of(axes, diagnosis, row, contrast)
     low, high = panels[0].get_ylim()
