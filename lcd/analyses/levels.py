@@ -48,7 +48,7 @@ def final_performance(curves: pd.DataFrame) -> Analysis:
 
 def final_scores(curves: pd.DataFrame) -> dict[tuple, dict[str, np.ndarray]]:
     """Condition without its task (`SETTING`) → task → the last held-out return of each seed."""
-    held_out = curves[curves["split"] == "eval"]
+    held_out = curves.loc[curves["split"] == "eval", [*CONDITION, "seed", "step", "normalised"]]
     found = {
         key: {str(task): final_returns(mine).to_numpy() for task, mine in rows.groupby("task", sort=True)}
         for key, rows in held_out.groupby(SETTING, sort=False)

@@ -120,7 +120,7 @@ def _refuse_missing(frame: pd.DataFrame) -> None:
 
 def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.ndarray, np.ndarray]]:
     """Curves of the column `normalised` by the values of `keys`: (steps in order, returns)."""
-    ordered = frame.sort_values([*keys, "step"])
+    ordered = frame[[*keys, "step", "normalised"]].sort_values([*keys, "step"])
     return {
         key: (rows["step"].to_numpy(float), rows["normalised"].to_numpy(float))
         for key, rows in ordered.groupby(keys, sort=True)

@@ -251,7 +251,7 @@ def solved_views(curves: pd.DataFrame) -> dict[str, str]:
     thinned = curves[curves["reward_p"] < 1]
     found = {}
     for benchmark, rows in curves.groupby("benchmark", sort=True):
-        where = set(thinned.loc[thinned["benchmark"] == benchmark, "view"]) or set(rows["view"])
+        where = set(thinned.loc[thinned["benchmark"] == benchmark, "view"].unique()) or set(rows["view"].unique())
         own = _own_solved_view(str(benchmark))
         found[str(benchmark)] = own if own in where else most_solved(sorted(where))
     return found
@@ -380,7 +380,7 @@ def _unused_views(held_out: pd.DataFrame, contrasts: Sequence[Contrast], solved:
     used = list(dict.fromkeys(each.view for each in conditions_at(contrasts, solved.values()).values()))
     return [
         f"The view '{view}' takes no part in φ or ψ: they compare {', '.join(used)}."
-        for view in sorted(set(held_out["view"]) - set(used))
+        for view in sorted(set(held_out["view"].unique()) - set(used))
     ]
 
 
