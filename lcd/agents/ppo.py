@@ -14,9 +14,9 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import Tensor, nn
 
+from lcd.agents.distributions import policy_for
 from lcd.agents.frozen import FrozenFrontend
 from lcd.agents.networks import ActorCritic
-from lcd.agents.policies import policy_for
 from lcd.agents.population import Population
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.settings import PPOConfig
