@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis
-from lcd.analyses.areas import Condition, final_returns, pick, seed_areas, tasks_of, with_interval
+from lcd.analyses.areas import Condition, pick, seed_areas, tasks_of, with_interval
 from lcd.curves.table import CONDITION
 from lcd.scores.contrasts import PERCEPTION
 from lcd.statistics.aggregates import AGGREGATES, Scores, probability_of_improvement
@@ -48,10 +48,12 @@ def final_performance(curves: pd.DataFrame) -> Analysis:
 
 def final_scores(curves: pd.DataFrame) -> dict[tuple, dict[str, np.ndarray]]:
     """Condition without its task (`SETTING`) → task → the last held-out return of each seed."""
-    held_out = curves.loc[curves["split"] == "eval", [*CONDITION, "seed", "step", "normalised"]]
+    seed = [*CONDITION, "seed"]
+    held_out = curves.loc[curves["split"] == "eval", [*seed, "step", "normalised"]]
+    last = held_out.loc[held_out.groupby(seed, sort=True)["step"].idxmax()]
     found = {
-        key: {str(task): final_returns(mine).to_numpy() for task, mine in rows.groupby("task", sort=True)}
-        for key, rows in held_out.groupby(SETTING, sort=False)
+        key: {str(task): mine["normalised"].to_numpy() for task, mine in rows.groupby("task", sort=True)}
+        for key, rows in last.groupby(SETTING, sort=False)
     }
     return dict(sorted(found.items(), key=lambda each: _place(**dict(zip(SETTING, each[0], strict=True)))))
 
@@ -64,7 +66,7 @@ def _place(view: str, frontend: str, reward_p: float, shaping: str, **others: st
 
 
 def _pooled(scores: Scores) -> np.ndarray:
-    return np.array([AGGREGATES[name](scores) for name in POOLED.values()])
+    return np.stack([AGGREGATES[name](scores) for name in POOLED.values()], axis=-1)
 
 
 def _columns(names: tuple[str, ...], values: Sequence[np.ndarray]) -> dict[str, float]:

@@ -7,7 +7,7 @@ import io
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,13 @@ import pandas as pd
 from lcd.envs.errors import InputError
 from lcd.files.reading import Unreadable, open_regular
 
+if TYPE_CHECKING:
+    import pyarrow.parquet
+
 EMPTY = ("", "nan", "NaN", "none", "None", "<NA>")
 """What a CSV file writes for a number that is missing."""
+INDEX = "__index_level_"
+"""What the columns are called in which pandas keeps the labels of rows."""
 
 
 def read_csv(path: Path, names: Sequence[str], numbers: Sequence[str], whole_lines: bool = False) -> pd.DataFrame:
@@ -68,7 +73,6 @@ def read_parquet(path: Path, names: Sequence[str]) -> pd.DataFrame:
         names: Columns that hold names; where they are text they come back as categories.
     """
     try:
-        import pyarrow as pa
         import pyarrow.parquet as pq
     except Exception as error:  # pyarrow built for another numpy fails in other ways than ImportError
         raise InputError(
@@ -76,15 +80,22 @@ def read_parquet(path: Path, names: Sequence[str]) -> pd.DataFrame:
             "install the extra 'parquet' or save the curves as CSV."
         ) from error
     try:
-        texts = {pa.string(), pa.large_string()}
-        kinds = {field.name: field.type for field in pq.read_schema(path)}
-        text = [name for name in names if name in kinds and texts & {kinds[name]}]
-        table = pq.read_table(path, read_dictionary=text)
-        # What is converted is let go of at once, so that the file's content is never held twice.
-        return table.to_pandas(split_blocks=True, self_destruct=True)
+        file = pq.ParquetFile(path)
+        columns = {name: _column(file, name, name in names) for name in file.schema_arrow.names if INDEX not in name}
+        return pd.DataFrame(columns, copy=False)
     except Exception as error:
         reason = " ".join(str(error).split())
         raise InputError(f"'{path}' is not readable as Parquet: {reason.rstrip('.')}.") from error
+
+
+def _column(file: "pyarrow.parquet.ParquetFile", name: str, has_names: bool) -> pd.Series:
+    """One column at a time, so that no more than one of them is held twice."""
+    column = file.read(columns=[name]).column(0)
+    kind = str(column.type)
+    if has_names and kind in ("string", "large_string"):
+        column = column.dictionary_encode()
+    # What is no number and no name (dates, lists) is left to pandas.
+    return column.to_pandas()
 
 
 def as_categories(column: pd.Series) -> pd.Categorical:

@@ -320,7 +320,8 @@ def _held_out(
     """Held-out curves, all curves, sentences."""
     curves, notes = attach_ranges(check_curves(dataframe), ranges)
     curves["normalised"] = normalised(curves)
-    held_out = curves[curves["split"] == "eval"]
+    of_split = curves["split"] == "eval"
+    held_out = curves if of_split.all() else curves[of_split]
     if held_out.empty:
         raise InputError("The curves have no row with split 'eval': scores need held-out returns.")
     return held_out, curves, notes
