@@ -248,6 +248,7 @@ def solved_views(curves: pd.DataFrame) -> dict[str, str]:
 
     Where they were thinned in several views, or in none, it is the benchmark's own, or the most solved that is there.
     """
+    curves = curves[["benchmark", "view", "reward_p"]].drop_duplicates()
     thinned = curves[curves["reward_p"] < 1]
     found = {}
     for benchmark, rows in curves.groupby("benchmark", sort=True):

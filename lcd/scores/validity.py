@@ -36,6 +36,9 @@ MOST_NAMES = 4
 LEAST_TASKS = 3
 """So many tasks must two definitions order before they can be said to disagree."""
 
+LOOKED_AT = ("task", "view", "reward_p", "seed", "step", "return_mean")
+"""The columns of curves that checks look at."""
+
 Concern = tuple[pd.DataFrame, str]
 """The rows that a finding concerns, and what is wrong with them and what to do."""
 
@@ -74,7 +77,7 @@ class Evidence:
     rows
         Its rows of a diagnosis' table.
     curves
-        Its held-out curves with the column `normalised`.
+        Of its held-out curves the columns `LOOKED_AT`.
     dynamics
         Task to what tells its views apart as environments; see `lcd.envs.lockstep`.
     """
@@ -252,8 +255,8 @@ def check_validity(
     """
     findings = []
     for key, rows in table.groupby(list(group), sort=False):
-        curves = held_out[(held_out[list(group)] == list(key)).all(axis=1)]
-        evidence = Evidence(rows, curves, dynamics or {})
+        mine = np.logical_and.reduce([held_out[name] == value for name, value in zip(group, key, strict=True)])
+        evidence = Evidence(rows, held_out.loc[mine, list(LOOKED_AT)], dynamics or {})
         for name, (severity, check) in CHECKS.items():
             for concerned, what in check(evidence):
                 says = f"{_named(concerned['task'].tolist(), len(rows))}: {what}"
