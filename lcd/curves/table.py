@@ -12,22 +12,26 @@ from lcd.curves.reading import as_categories, concatenated, group_numbers, read_
 from lcd.envs.errors import InputError, nearest
 
 COLUMNS = (
-    "benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent", "seed", "split", "step",
-    "episodes", "return_mean", "return_std", "length_mean", "wall_s", "r_min", "r_max",
+    "benchmark", "trained_on", "stage", "task", "context", "view", "frontend", "reward_p", "shaping", "agent", "seed",
+    "split", "step", "episodes", "return_mean", "return_std", "length_mean", "wall_s", "r_min", "r_max",
 )  # fmt: skip
-PHASE = "phase"
-"""A further column in curves of a curriculum: the task that was trained, where `task` is the one evaluated."""
+"""Of a row: `task` is what is evaluated, in the `context` (a named setting of knobs) where that is not the trained one;
+`trained_on` is what was trained: a task, or a curriculum by its name, and `stage` its stage that was trained last."""
 NEEDED = ("task", "view", "reward_p", "seed", "step", "return_mean")
 DEFAULTS = {
     "benchmark": "imported",
+    "stage": "",
+    "context": "",
     "frontend": "identity",
     "shaping": "none",
     "agent": "unknown",
     "split": "eval",
 }
-TEXT = ("benchmark", "task", "view", "frontend", "shaping", "agent", "split")
+TEXT = ("benchmark", "task", "trained_on", "stage", "context", "view", "frontend", "shaping", "agent", "split")
 NUMBERS = tuple(name for name in COLUMNS if name not in TEXT)
-CONDITION = ("benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent")
+SETTING = ("benchmark", "view", "frontend", "reward_p", "shaping", "agent")
+"""How something is trained, whatever it is."""
+CONDITION = ("benchmark", "trained_on", "stage", "task", "context", *SETTING[1:])
 CURVE = (*CONDITION, "seed", "split")
 SPLITS = ("eval", "train", "noise_free")
 LARGEST = 1e100
@@ -42,14 +46,10 @@ Range = tuple[float, float]
 def read_curves(path: str | Path) -> pd.DataFrame:
     """Read learning curves and check them.
 
-    Parameters
-    ----------
-    path
-        A CSV file, a Parquet file, or a study's folder, whose runs' curves are put together.
+    Args:
+        path: a CSV file, a Parquet file, or a study's folder, whose runs' curves are put together.
 
-    Returns
-    -------
-    DataFrame
+    Returns:
         One row an evaluation, with all of `COLUMNS` (absent ones get their defaults) and then any others.
     """
     path = Path(path)
@@ -70,29 +70,28 @@ def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
 
     Names come back as categories, sorted.
 
-    Parameters
-    ----------
-    frame
-        At least the columns `NEEDED`, one row an evaluation.
+    Args:
+        frame: at least the columns `NEEDED`, one row an evaluation.
     """
     _refuse_missing(frame)
     if frame.empty:
         raise InputError("The curves have no rows: at least two evaluations of one condition are needed.")
     clean = frame.reset_index(drop=True)
     for name in TEXT:
-        clean[name] = _text(clean, name)
+        # What says nothing of its training was trained on the task that is evaluated.
+        default = clean["task"] if name == "trained_on" else DEFAULTS.get(name)
+        clean[name] = _text(clean, name, default)
+    _refuse_nameless_curricula(frame, clean)
     for name in COLUMNS:
         if name not in TEXT:
             clean[name] = _numbers(clean, name)
     _check_values(clean)
     clean["seed"] = clean["seed"].astype(np.int64)
-    if PHASE in clean:
-        clean[PHASE] = clean[PHASE].astype(object).where(clean[PHASE].notna(), "").astype(str)
-    curve = group_numbers(clean, [*CURVE, *([PHASE] if PHASE in clean else [])])
-    twice = pd.DataFrame({"curve": curve, "step": clean["step"]}).duplicated()
+    twice = pd.DataFrame({"curve": group_numbers(clean, CURVE), "step": clean["step"]}).duplicated()
     if twice.any():
         row = clean.loc[twice.idxmax()]
-        told = ", ".join(f"{name} '{row[name]}'" for name in ("task", "view", "reward_p", "split"))
+        names = ["task", "view", "reward_p", "split", *(name for name in ("stage", "context") if row[name])]
+        told = ", ".join(f"{name} '{row[name]}'" for name in names)
         raise InputError(
             f"Seed {row['seed']} has two rows at step {row['step']:g} for one condition ({told}): "
             "each condition, seed and step may come once."
@@ -104,6 +103,36 @@ def varied_task(task: str, knobs: Mapping[str, Any]) -> str:
     """What curves call a task with changed knobs."""
     written = ",".join(f"{key}={value}" for key, value in sorted(knobs.items()))
     return f"{task}[{written}]" if written else task
+
+
+def evaluated_name(task: str, context: str) -> str:
+    """What a reader meets for a task that is evaluated in a context: `task@context`, or the task as it was trained."""
+    return f"{task}@{context}" if context else task
+
+
+def evaluated_names(curves: pd.DataFrame) -> set[str]:
+    """Every task of checked curves, with its context, as `evaluated_name` writes it."""
+    pairs = curves[["task", "context"]].drop_duplicates().itertuples(index=False, name=None)
+    return {evaluated_name(*pair) for pair in pairs}
+
+
+def as_trained(curves: pd.DataFrame) -> pd.Series:
+    """Which rows of checked curves evaluate the one task that was trained, as it was trained."""
+    trained, task = (curves[name].array for name in ("trained_on", "task"))
+    own = task.categories.get_indexer(trained.categories)[trained.codes] == task.codes
+    return own & (curves["stage"] == "") & (curves["context"] == "")
+
+
+def _refuse_nameless_curricula(given: pd.DataFrame, clean: pd.DataFrame) -> None:
+    nameless = clean["stage"] != ""
+    if "trained_on" in given:
+        there = given["trained_on"].reset_index(drop=True)
+        nameless &= there.isna() | (there.astype(object) == "")
+    if nameless.any():
+        raise InputError(
+            f"Column 'trained_on' is empty in row {_row(nameless)}, which has the stage "
+            f"'{clean['stage'][nameless.idxmax()]}': name the curriculum there."
+        )
 
 
 def _refuse_missing(frame: pd.DataFrame) -> None:
@@ -130,14 +159,10 @@ def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.n
 def common_interval(grids: list[np.ndarray], where: str, overlap: float = 0.9) -> tuple[float, float]:
     """The steps that all curves span.
 
-    Parameters
-    ----------
-    grids
-        Each curve's steps, in order.
-    where
-        What these are the curves of, for an error's sentence.
-    overlap
-        The least share of the steps spanned by any that all must span.
+    Args:
+        grids: each curve's steps, in order.
+        where: what these are the curves of, for an error's sentence.
+        overlap: the least share of the steps spanned by any that all must span.
     """
     if min(len(grid) for grid in grids) < 2:
         raise InputError(
@@ -165,29 +190,27 @@ def area(steps: np.ndarray, values: np.ndarray, low: float, high: float) -> floa
 def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = None) -> tuple[pd.DataFrame, list[str]]:
     """Set the columns r_min and r_max to the ranges that normalise each row.
 
-    Parameters
-    ----------
-    curves
-        Checked curves.
-    ranges
-        Task to (R_min, R_max). It comes first, then the columns r_min and r_max, then the registered benchmark's own.
+    Args:
+        curves: checked curves.
+        ranges: task, or `task@context`, to (R_min, R_max). It comes first, then the columns r_min and r_max, then the
+            registered benchmark's own.
 
-    Returns
-    -------
-    (DataFrame, list of str)
+    Returns:
         The curves, and sentences on ranges that disagree.
     """
     ranges = {str(task): _checked(pair, f"ranges['{task}']") for task, pair in (ranges or {}).items()}
     notes = []
     low, high = (curves[name].to_numpy(float, copy=True) for name in ("r_min", "r_max"))
-    places_of = curves.groupby(["benchmark", "task"], observed=True).indices
-    for (name, task), places in sorted(places_of.items()):
+    places_of = curves.groupby(["benchmark", "task", "context"], observed=True).indices
+    for (name, own_name, context), places in sorted(places_of.items()):
+        task = evaluated_name(own_name, context)
         if task in ranges:
             low[places], high[places] = ranges[task]
             continue
         seeds, seed_of = np.unique(curves["seed"].to_numpy()[places], return_inverse=True)
         written = pd.DataFrame({"r_min": low[places], "r_max": high[places]})
-        own = _own_ranges(name, task, seeds)
+        # What a context changes of the task only the curves' own columns know.
+        own = None if context else _own_ranges(name, task, seeds)
         if own is not None:
             stated = pd.DataFrame(np.array([own[seed] for seed in seeds])[seed_of], columns=written.columns)
             if not np.allclose(written.fillna(stated), stated, rtol=1e-6, atol=1e-9):
@@ -205,10 +228,8 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
 def normalised(curves: pd.DataFrame) -> pd.Series:
     """Each row's return on the scale of its range, which `attach_ranges` has set.
 
-    Parameters
-    ----------
-    curves
-        Checked curves with the ranges that normalise them.
+    Args:
+        curves: checked curves with the ranges that normalise them.
     """
     scaled = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
     wrong = ~(scaled.abs() <= LARGEST)
@@ -231,18 +252,19 @@ def _read_study(folder: Path) -> pd.DataFrame:
     return concatenated(tables)
 
 
-def _text(frame: pd.DataFrame, name: str) -> pd.Categorical:
-    default = DEFAULTS.get(name)
+def _text(frame: pd.DataFrame, name: str, default: Any) -> pd.Categorical:
     if name not in frame:
+        if isinstance(default, pd.Series):
+            return as_categories(default)
         return pd.Categorical.from_codes(np.zeros(len(frame), np.int8), [default])
     names = as_categories(frame[name])
-    empty = names.isna() | (names == "")
+    empty = names.isna()
+    if "" in names.categories and not (isinstance(default, str) and default == ""):
+        empty |= names == ""
     if empty.any():
         if default is None:
             raise InputError(f"Column '{name}' is empty in row {_row(empty)}: a name is needed.")
-        names = names.add_categories({default} - set(names.categories))
-        names[empty] = default
-        names = as_categories(pd.Series(names))
+        names = as_categories(pd.Series(names, frame.index).astype(object).where(~empty, default))
     odd = [text for text in names.categories if not text.isprintable()]
     if odd:
         rows = names.isin(odd)
