@@ -201,14 +201,16 @@ def one_below_the_other(drawing: bytes) -> bytes:
     head, content = drawing[:start], drawing[drawing.index(b">", start) + 1 : drawing.rindex(b"</svg>")]
     whole = re.search(rb'viewBox="0 0 ([\d.]+) ', drawing)
     count = round(float(whole[1]) / width)
+    panel = f'width="{width:g}" height="{height:g}"'
     panels = "".join(
-        f'<svg y="{place * height}" width="{width}" height="{height}" viewBox="{place * width} 0 {width} {height}">'
+        f'<svg y="{place * height:g}" {panel} viewBox="{place * width:g} 0 {width:g} {height:g}">'
         '<use xlink:href="#whole"/></svg>'
         for place in range(count)
     )
     opening = (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" version="1.1" '
-        f'width="{width}pt" height="{height * count}pt" viewBox="0 0 {width} {height * count}"><defs><g id="whole">'
+        f'width="{width:g}pt" height="{height * count:g}pt" viewBox="0 0 {width:g} {height * count:g}">'
+        '<defs><g id="whole">'
     )
     return head + opening.encode() + content + f"</g></defs>{panels}</svg>".encode()
 
