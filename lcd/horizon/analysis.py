@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lcd.envs.checks import whole
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.envs.tabular.mdp import TabularMDP
@@ -34,7 +35,7 @@ class Settings:
     Attributes:
         discount: γ while planning; returns are told, and policies judged, without discount.
         tolerance: relative difference up to which Q-values are tied; None: what rounding of the rewards asks for.
-        budget: most timesteps of one run of GORP, counted as T² · A^k · m; 0: GORP is not run.
+        timesteps: most timesteps of one run of GORP, counted as T² · A^k · m; 0: GORP is not run.
         runs: most runs of GORP for one (k, m).
         confidence: of the bounds on m.
         most_k: the greatest k that is tried; None: the horizon.
@@ -43,7 +44,7 @@ class Settings:
 
     discount: float = 0.99
     tolerance: float | None = None
-    budget: float = 1e7
+    timesteps: float = 1e7
     runs: int = 400
     confidence: float = 0.95
     most_k: int | None = None
@@ -57,8 +58,11 @@ class Settings:
                 raise InputError(f"{key} is {value}, but must be a number above {low} and at most {high}.")
         if self.confidence >= 1:
             raise InputError(f"confidence is {self.confidence}, but must be below 1: nothing sampled is certain.")
-        if not 0 <= self.budget <= 1e15:
-            raise InputError(f"budget is {self.budget}, but must be a number of timesteps from 0 to 1e15.")
+        for key, least in (("runs", 1), ("most_k", 1), ("seed", 0)):
+            if getattr(self, key) is not None:
+                whole(self, key, least)
+        if not 0 <= self.timesteps <= 1e12:
+            raise InputError(f"timesteps is {self.timesteps}, but must be a number of timesteps from 0 to 1e12.")
 
 
 @dataclass(frozen=True)
@@ -141,11 +145,11 @@ def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progres
     tell("bounding its effective horizon")
     bound = upper_bound(layers, ties, exact)
     horizon = None
-    if settings.budget:
+    if settings.timesteps:
         tell("running GORP")
         rng = np.random.default_rng(seed_sequence(settings.seed, "gorp"))
         gorp = Gorp(layers, exact, ties, rng)
-        horizon = Search(gorp, settings.budget, settings.runs, settings.confidence, settings.most_k).horizon()
+        horizon = Search(gorp, settings.timesteps, settings.runs, settings.confidence, settings.most_k).horizon()
     return _result(
         mdp, exact.optimal_return, exact.random_return, found, exact.discount_agrees, exact.p_opt, horizon, bound, began
     )

@@ -81,7 +81,7 @@ def building() -> None:
 
 def analysing(states: int) -> None:
     """Seconds of the exact analysis up to the smallest k."""
-    result = analyse(world(states, 50), Settings(budget=0))
+    result = analyse(world(states, 50), Settings(timesteps=0))
     print(
         f"\nexact analysis of {states:,} states x {ACTIONS} actions x T = 50, up to k = {result.solvable.k}: "
         f"{result.seconds:.1f} s, {result.memory / 1e9:.2f} GB at most"
