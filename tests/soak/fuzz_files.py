@@ -31,6 +31,7 @@ from fuzz_studies import fill as fill_studies
 
 from lcd import cli
 from lcd.envs.errors import InputError
+from lcd.files.reading import read_bytes
 
 NOBODY = 65534
 CELLS = (
@@ -114,12 +115,12 @@ def _checkpoint() -> None:
 
 def _policy() -> None:
     from lcd.envs.benchmarks import get_benchmark
-    from lcd.pipelines.jobs import policies
+    from lcd.pipelines.jobs import players
     from lcd.pipelines.study import store
 
     (run, *_) = store.Study("study").runs()
     env = get_benchmark("toy").make_vec("toy/easy-sight-easy-reward", view="pixels", split="train", num_envs=2, seed=0)
-    policies.load_policy(run, env, 0)
+    players.load_policy(run, env, 0)
 
 
 def _diagnosis() -> None:
@@ -141,7 +142,7 @@ def _videos() -> None:
 
 def _experiment_words() -> list[str]:
     try:
-        content = yaml.safe_load(Path("experiment.yaml").read_text("utf-8", "surrogateescape"))
+        content = yaml.safe_load(read_bytes("experiment.yaml").decode("utf-8", "surrogateescape"))
         content = content if isinstance(content, dict) else {"grid": content}
         return [f"experiment.{key}={_beginning(value)}" for key, value in content.items()]
     except (yaml.YAMLError, OSError, ValueError, RecursionError):
