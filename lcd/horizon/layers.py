@@ -101,10 +101,11 @@ class Layers:
         layer = self.states[t]
         return states if layer is None else np.searchsorted(layer, states)
 
-    def distinct(self, after: np.ndarray) -> np.ndarray:
-        """The states among these, each once and sorted, without ends (-1); `numpy.unique` takes much longer."""
+    def following(self, states: np.ndarray, taken: np.ndarray) -> np.ndarray:
+        """The states, sorted, that others lead to by the actions that are taken in them: (actions, n) truth values."""
         mark = np.zeros(self.mdp.num_states + 1, dtype=bool)
-        mark[after] = True
+        for after, own in zip(self.after, taken, strict=True):
+            mark[after.take(states[own])] = True
         return np.flatnonzero(mark[:-1])
 
     def blocks(self, t: int, work: Callable[[slice, Rows], None]) -> None:

@@ -43,8 +43,8 @@ def find(
         found = [_exported(name, knobs, seed)]
         if horizon is not None and horizon > found[0].horizon:
             raise InputError(
-                f"horizon is {horizon}, but the tables of {name} are for {found[0].horizon} steps: give at most that, or "
-                "knobs.horizon=… where the task has it."
+                f"horizon is {horizon}, but the tables of {name} are for {found[0].horizon} steps: give at most that, "
+                "or knobs.horizon=… where the task has it."
             )
     changes = {key: value for key, value in (("horizon", horizon), ("sticky", sticky)) if value is not None}
     return [mdp.changed(**changes) for mdp in found] if changes else found
