@@ -44,7 +44,7 @@ def find(
         if horizon is not None and horizon > found[0].horizon:
             raise InputError(
                 f"horizon is {horizon}, but the tables of {name} are for {found[0].horizon} steps: give at most that, "
-                "or knobs.horizon=… where the task has it."
+                "or the knob of that name where the task has one."
             )
     changes = {key: value for key, value in (("horizon", horizon), ("sticky", sticky)) if value is not None}
     return [mdp.changed(**changes) for mdp in found] if changes else found

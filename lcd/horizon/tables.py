@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lcd.horizon.analysis import Result, Settings
-from lcd.process.limits import in_words
+from lcd.process.limits import readable_size
 
 NONE = "–"
 
@@ -39,7 +39,7 @@ def one(result: Result, settings: Settings) -> Table:
             ("H", effective(result), f"effective horizon, between {span(result)}"),
             ("GORP", number(result.gorp_timesteps), "timesteps, T² · A^H"),
         ]
-    rows.append(("time, memory", f"{result.seconds:.1f} s", in_words(result.memory)))
+    rows.append(("time, memory", f"{result.seconds:.1f} s", readable_size(result.memory)))
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     return table

@@ -103,7 +103,7 @@ def test_mistakes_are_one_sentence(file, arguments, sentence, capsys):
 
 
 def test_a_file_too_large_for_this_machine_is_refused_before_it_is_solved(file, monkeypatch, capsys):
-    monkeypatch.setattr("lcd.process.limits.memory", lambda: 100)
+    monkeypatch.setattr("lcd.process.limits.machine_memory", lambda: 100)
     assert cli.main(["horizon", str(file)]) == 2
     assert "would take at least" in capsys.readouterr().err
 
