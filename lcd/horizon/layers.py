@@ -49,7 +49,8 @@ class Layers:
         self._threads = threads or len(os.sched_getaffinity(0))
 
     def _reached(self) -> list[np.ndarray | None]:
-        everything, layers = self.mdp.num_states, []
+        everything = self.mdp.num_states
+        layers: list[np.ndarray | None] = []
         layer: np.ndarray | None = np.array([self.mdp.start], dtype=np.intp)
         mark = np.zeros(everything + 1, dtype=bool)
         for _ in range(self.mdp.horizon):
@@ -58,12 +59,11 @@ class Layers:
             for after in self.after:
                 mark[after if layer is None else after.take(layer)] = True
             following = np.flatnonzero(mark[:everything])
-            if len(following) > _NEARLY_ALL * everything:
-                if layer is None:
-                    # From all states again nearly all: it stays so.
-                    return layers + [None] * (self.mdp.horizon - len(layers))
-                following = None
-            layer = following
+            nearly_all = len(following) > _NEARLY_ALL * everything
+            if nearly_all and layer is None:
+                # From all states again nearly all: it stays so.
+                return layers + [None] * (self.mdp.horizon - len(layers))
+            layer = None if nearly_all else following
         return layers
 
     def size(self, t: int) -> int:

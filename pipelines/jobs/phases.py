@@ -18,7 +18,8 @@ from lcd.agents.ppg import PPG
 from lcd.agents.stepping import Stepper
 from lcd.pipelines.jobs.build import build_agent, build_environment
 from lcd.pipelines.launch.launchers import RUNS_AT_ONCE
-from lcd.pipelines.study.configs import RunConfig, stages_of
+from lcd.pipelines.study.configs import RunConfig
+from lcd.pipelines.study.evaluated import stages_of
 
 FOLDER = "rollouts"
 PROBED_STEPS = 8
@@ -32,13 +33,13 @@ def store_size(run_config: RunConfig) -> StoreSize | None:
     env = spaces_for(kind, build_environment(run_config, stages_of(run_config)[0], "train", copies=1))
     try:
         agent = build_agent(run_config, env)
-        inputs = torch.stack([agent.see(observations)[1] for observations in _seen(env)], dim=1)
+        inputs = torch.stack([agent.see(observations)[1] for observations in _first_observations(env)], dim=1)
     finally:
         env.close()
     return agent.store_size(tuple(inputs.shape[3:]), inputs.element_size(), is_mask(inputs) is not None)
 
 
-def _seen(env: VectorEnv) -> Iterable[Any]:
+def _first_observations(env: VectorEnv) -> Iterable[Any]:
     """The first observations of a population under random actions."""
     stepper = Stepper(env)
     yield stepper.reset()
@@ -47,7 +48,7 @@ def _seen(env: VectorEnv) -> Iterable[Any]:
         yield stepper.step(env.action_space.sample()).observations
 
 
-def told(run_configs: Iterable[RunConfig], together: int) -> str | None:
+def store_sentence(run_configs: Iterable[RunConfig], together: int) -> str | None:
     """The sentence about the greatest of some runs' stores, of which some are trained together; None without one."""
     shared = ("view", "frontend", "agent", "seeds")
     alike = {str([run_config[key] for key in shared]): run_config for run_config in run_configs}

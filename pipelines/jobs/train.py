@@ -22,14 +22,13 @@ from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts, loader
 from lcd.config.schemas import TrainConfig
-from lcd.curves.table import COLUMNS, PHASE
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
 from lcd.files.slugs import slug
 from lcd.pipelines.jobs.build import build_agent, build_environments, build_rollouts, shared_columns
 from lcd.pipelines.jobs.checkpoint import AtomicCheckpoints, drop_without_curve, kept_curve, reached_step
 from lcd.pipelines.jobs.learn import learn_run
-from lcd.pipelines.jobs.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, node_rank, together
+from lcd.pipelines.jobs.ranks import PATIENCE, MeetingPlace, RankEnvironment, RankStrategy, join_ranks, node_rank
 from lcd.pipelines.jobs.record import CurveFile, Recorder
 from lcd.pipelines.launch.launchers import Call, launch
 from lcd.pipelines.publish.track import open_tracker
@@ -51,7 +50,7 @@ def run(cfg: TrainConfig) -> int:
     if cfg.num_nodes > 1 and node_rank() > 0:
         return _join_in(cfg, run_config, console)
     if cfg.dry_run:
-        return dry_run.tell([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
+        return dry_run.print_estimate([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
     determinism.refuse_chance(missing(cfg.out or default_out(run_config), [run_config]), console)
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
@@ -131,7 +130,7 @@ def train_run(run_config: RunConfig, run_dir: str | Path, tracker: TrackerEntry,
     run = Run(run_dir, run_config)
     drop_without_curve(run.path / "checkpoints" / "last.ckpt", run, device.processes)
     arguments = (run_config, run_dir, tracker, device)
-    with together(f"{__name__}:train_rank", arguments, device) as (ranks, place):
+    with join_ranks(f"{__name__}:train_rank", arguments, device) as (ranks, place):
         train_rank(*arguments, ranks, place)
 
 
@@ -141,7 +140,7 @@ def train_rank(
     tracker: TrackerEntry,
     device: Device,
     ranks: Ranks = ALONE,
-    place: Place | None = None,
+    place: MeetingPlace | None = None,
 ) -> None:
     """What each of the processes that train a run does: it collects with its share of the copies, and learns from all.
 
@@ -187,7 +186,7 @@ def _fit(
     evaluators: dict[str, EveryTask],
     tracker: TrackerEntry,
     accelerator: str,
-    place: Place | None,
+    place: MeetingPlace | None,
 ) -> None:
     """Train from where the checkpoint stands, recording as it goes."""
     from lcd.pipelines.jobs import phases
@@ -199,7 +198,7 @@ def _fit(
     if rollouts.ranks.rank > 0:
         _follow(run_config, agent, rollouts, checkpoint, reached, accelerator, place)
         return
-    curve = CurveFile(folder / "curve.csv", (*COLUMNS, PHASE) if "curriculum" in run_config else COLUMNS)
+    curve = CurveFile(folder / "curve.csv")
     earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
     update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
@@ -227,11 +226,11 @@ def _follow(
     checkpoint: Path,
     reached: int | None,
     accelerator: str,
-    place: Place | None,
+    place: MeetingPlace | None,
 ) -> None:
     """Train beside the first rank, which writes everything."""
     every = run_config["evaluation"]["every"]
-    recorder = Recorder(rollouts, {}, every, [], CurveFile(Path(os.devnull)), checkpoint, dict, lambda rows: None)
+    recorder = Recorder(rollouts, {}, every, {}, CurveFile(Path(os.devnull)), checkpoint, dict, lambda rows: None)
     _train(agent, rollouts, recorder, False, reached, accelerator, place)
 
 
@@ -242,7 +241,7 @@ def _train(
     tracked: Any,
     reached: int | None,
     accelerator: str,
-    place: Place | None,
+    place: MeetingPlace | None,
 ) -> None:
     """Train what the checkpoint leaves to be trained; who is told to stop does so at the end of an iteration."""
     if reached is not None and reached >= rollouts.steps:
@@ -254,7 +253,7 @@ def _train(
         trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)
 
 
-def _trainer(logger: Any, recorder: Recorder, accelerator: str, place: Place | None, precision: str) -> Trainer:
+def _trainer(logger: Any, recorder: Recorder, accelerator: str, place: MeetingPlace | None, precision: str) -> Trainer:
     # Lightning's advice is for users of Lightning: about workers, eval mode and its own services.
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning.pytorch")
