@@ -164,7 +164,7 @@ class Stored:
                 dtype = getattr(torch, part["dtype"])
                 size = int(np.prod(part["shape"])) * dtype.itemsize
                 piece = data[part["at"] : part["at"] + size]
-                check = zlib.crc32(memoryview(piece), check) if checked else head["crc32"]
+                check = zlib.crc32(piece.data, check) if checked else head["crc32"]
                 parts[name] = torch.from_numpy(piece).view(dtype).view(part["shape"])
             good = check == head["crc32"] and head["iteration"] == iteration
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError):
