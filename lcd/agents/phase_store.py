@@ -261,12 +261,6 @@ class RolloutStore:
             self.rollouts[iteration] = Stored.read(self._path(iteration), iteration, self.spilled)
         self._relied_on = set(self.rollouts)
 
-    def remove(self) -> None:
-        """Delete all files: of a run that is over, or that starts anew."""
-        self.rollouts.clear()
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
-
     def _path(self, iteration: int) -> Path:
         return self.folder / f"rollout-{iteration:08d}.bin"
 
