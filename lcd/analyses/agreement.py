@@ -24,8 +24,8 @@ def agreement(diagnosis: Diagnosis) -> Analysis | None:
         for first, second in combinations(by_agent, 2):
             shared = by_agent[first].index.intersection(by_agent[second].index)
             for score in ("phi", "psi"):
-                pair = [by_agent[agent].loc[shared] for agent in (first, second)]
-                found = _correlated(*pair, f"{score}_raw")
+                one, other = (by_agent[agent].loc[shared] for agent in (first, second))
+                found = _correlated(one, other, f"{score}_raw")
                 if found["n"] >= 3:
                     rows.append(
                         dict(zip(KEPT, key, strict=True)) | {"agents": f"{first}, {second}", "score": score} | found

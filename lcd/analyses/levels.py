@@ -1,6 +1,7 @@
 """Final returns (interquartile means), and how much better agents are on the levels they were trained on."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +32,7 @@ def final_performance(curves: pd.DataFrame) -> Analysis:
         row |= _columns(tuple(POOLED), with_interval_over_tasks(_pooled, mine, resamples=RESAMPLED))
         plain = scores.get(tuple((dict(zip(SETTING, key, strict=True)) | PLAIN).values()), {})
         both = sorted(set(mine) & set(plain))
-        known = [np.nan] * 3
+        known: Sequence[Any] = [np.nan] * 3
         if both and mine is not plain:
             pair = [{task: of[task] for task in both} for of in (mine, plain)]
             known = with_interval_over_tasks(probability_of_improvement, *pair, resamples=RESAMPLED)

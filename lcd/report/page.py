@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -109,7 +109,7 @@ def _drawn(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Every figure, written as PNG and SVG; the addresses of those for a wide and for a narrow page."""
 
-    def figures(narrow: bool):
+    def figures(narrow: bool) -> Iterator[tuple[str, Any]]:
         return chain(
             all_figures(diagnosis, narrow, threshold),
             analysis_figures(diagnosis, analyses, narrow),
