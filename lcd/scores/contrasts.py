@@ -285,8 +285,19 @@ for _each in (*HEADLINE, FRONTEND_GAIN, SHAPING_GAIN, MEMORY_GAIN, DELAY_LOSS):
     contrasts.add(_each.name, _each)
 
 
-OTHER_COLUMNS = ("benchmark", "task", "agent", "frontend", "shaping", "perception_level", "reward_level")
-OTHER_COLUMNS += ("seeds", "steps", "status", "validity")
+OTHER_COLUMNS = (
+    "benchmark",
+    "task",
+    "agent",
+    "frontend",
+    "shaping",
+    "perception_level",
+    "reward_level",
+    "seeds",
+    "steps",
+    "status",
+    "validity",
+)
 MEASURES = ("auc_", "final_")
 """What a diagnosis' table has besides its contrasts' scores."""
 KEYS = ("name", "axis", "baseline", "variants", "formula", "at", "sign", "asks")
