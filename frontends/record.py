@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.protocols import offers
 from lcd.frontends import make, parameters_of
+from lcd.frontends.protocols import HasLabel, HasPreprocessing, HasWeightsHash
 
 if TYPE_CHECKING:
     from torch import nn
 
 WEIGHTS = "weights"
-TOLD = ("label", "sha256", "preprocessing")
-"""What a front-end may tell of itself, if it has such attributes: what curves call it when it may be many, the content
-of weights that it loaded by name, what it does to images. All of it is part of what a run is."""
+DESCRIBES = {"label": HasLabel, "sha256": HasWeightsHash, "preprocessing": HasPreprocessing}
+"""What a front-end may tell of itself, all of it part of what a run is."""
 KEEP = ("auto", "features", "observations")
 PRECISIONS = ("auto", "full", "half")
 USE: dict[str, Any] = {"keep": "auto", "memory_gb": 2.0, "precision": "auto"}
@@ -46,15 +47,12 @@ def record(name: str, **knobs: Any) -> dict[str, Any]:
             f"frontend={name} with frontend.weights={own.get(WEIGHTS)} cannot be made ({error.strerror or error}): "
             "give a file of weights that is there."
         ) from error
-    for told in TOLD:
-        if getattr(made, told, None) is not None:
-            own[told] = getattr(made, told)
-    return {"name": name, **own, **use}
+    return {"name": name, **own, **_described(made), **use}
 
 
 def build(recorded: Mapping[str, Any]) -> nn.Module:
     """The front-end of a run's config, with the very weights that it was recorded with."""
-    own = {key: value for key, value in recorded.items() if key not in ("name", *TOLD, *USE)}
+    own = {key: value for key, value in recorded.items() if key not in ("name", *DESCRIBES, *USE)}
     weights = own.get(WEIGHTS)
     if isinstance(weights, Mapping) and _sha256(Path(weights["file"])) != weights["sha256"]:
         raise InputError(
@@ -62,13 +60,20 @@ def build(recorded: Mapping[str, Any]) -> nn.Module:
             "or put the file back."
         )
     made = make(recorded["name"], **_given(own))
-    for told in TOLD:
-        if recorded.get(told) != getattr(made, told, None):
+    found = _described(made)
+    for told in DESCRIBES:
+        if recorded.get(told) != found.get(told):
             raise InputError(
                 f"The {told} of frontend={recorded['name']} is not what it was when the run was asked for: "
                 "ask for it again."
             )
     return made
+
+
+def _described(made: nn.Module) -> dict[str, Any]:
+    """What a front-end tells of itself, by name; what is None is not told."""
+    offered = {name: getattr(made, name) for name, protocol in DESCRIBES.items() if offers(made, protocol)}
+    return {name: value for name, value in offered.items() if value is not None}
 
 
 def use(recorded: Mapping[str, Any]) -> dict[str, Any]:

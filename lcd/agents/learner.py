@@ -18,7 +18,9 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from lcd.agents.finite import diverged
+from lcd.agents.protocols import SpaceNeeds
 from lcd.envs.hardness.flatten import FlatActions, NumberedStates
+from lcd.envs.protocols import offers
 
 Evaluate = Callable[[int], None]
 """Called with the environment steps of a seed at which the learner stands still to be evaluated."""
@@ -79,6 +81,7 @@ class Learner:
 
 def spaces_for(learner: type[Any], env: VectorEnv) -> VectorEnv:
     """The environment with the spaces that an agent needs: one discrete action, numbered states."""
-    if getattr(learner, "flat_actions", True) and isinstance(env.single_action_space, spaces.MultiDiscrete):
+    flat, numbered = (learner.flat_actions, learner.numbered) if offers(learner, SpaceNeeds) else (True, False)
+    if flat and isinstance(env.single_action_space, spaces.MultiDiscrete):
         env = FlatActions(env)
-    return NumberedStates(env) if getattr(learner, "numbered", False) else env
+    return NumberedStates(env) if numbered else env

@@ -12,6 +12,7 @@ from lightning.pytorch import LightningModule
 from lcd.agents import agents, validate
 from lcd.agents.curriculum import CurriculumRollouts, Stage
 from lcd.agents.frozen import freeze
+from lcd.agents.protocols import phase_of, ranks_of
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts
 from lcd.envs.benchmarks import get_benchmark, reward_range
@@ -47,7 +48,7 @@ def build_agent(run_config: dict[str, Any], env: VectorEnv, ranks: Ranks = ALONE
         env.single_observation_space,
         copies=env.num_envs,
         # PPG keeps the rollouts of a whole phase.
-        steps=len(run_config["seeds"]) * config.copies * config.rollout * getattr(config, "phase", 1),
+        steps=len(run_config["seeds"]) * config.copies * config.rollout * phase_of(config),
         **record.use(run_config["frontend"]),
     )
     actions = int(actions.n) if isinstance(actions, Discrete) else actions
@@ -63,7 +64,7 @@ def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], ag
     """The run's training data: as many rollouts as its steps, or each stage's, need."""
     config, seeds = agent.config, run_config["seeds"]
     how = {"length": config.rollout, "gamma": config.gamma, "normalise": config.normalise_rewards}
-    steps_each = config.copies * config.rollout * getattr(agent, "ranks", ALONE).world
+    steps_each = config.copies * config.rollout * ranks_of(agent).world
     stages = [
         Stage(stage["name"], env, math.ceil(stage["steps"] / steps_each))
         for stage, env in zip(stages_of(run_config), training, strict=True)

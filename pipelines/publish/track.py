@@ -389,7 +389,7 @@ def summary_of(diagnosis: Any, analyses: Sequence[Any]) -> dict[str, Any]:
         name = "/".join(row[key] for key in ("task", "agent", "frontend", "shaping")) if several else row["task"]
         found |= {f"{name}/{score}": row[score] for score in ("phi", "psi", "status")}
     found |= {f"says/{analysis.key}": " ".join(analysis.says) for analysis in analyses if analysis.says}
-    return found | {f"cost/{key}": value for key, value in getattr(diagnosis, "cost", {}).items()}
+    return found | {f"cost/{key}": value for key, value in diagnosis.cost.items()}
 
 
 def log_diagnosis(

@@ -51,10 +51,11 @@ def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
 def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
     """The run config of `lcd train`."""
     from lcd.envs.benchmarks import check_view, get_benchmark, reward_range
+    from lcd.envs.protocols import shapings_of
 
     benchmark = get_benchmark(cfg.benchmark.name)
     known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
-    known("shaping", [cfg.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
+    known("shaping", [cfg.shaping], shapings_of(benchmark), cfg.benchmark.name)
     seeds = seed_list("seeds", cfg.seeds)
     stages = None if cfg.curriculum is None else stages_from(cfg.curriculum, benchmark)
     if stages is None:
@@ -186,12 +187,14 @@ def check_share(name: str, params: Mapping[str, Any], device: Mapping[str, Any])
     device: `accelerator`, `devices` and `num_nodes`.
     """
     from lcd import agents
+    from lcd.agents.protocols import TrainedByRanks
+    from lcd.envs.protocols import offers
 
     world = int(device.get("devices", 1)) * int(device.get("num_nodes", 1))
     if world == 1:
         return
     how = f"devices={device.get('devices', 1)}" + (f" num_nodes={n}" if (n := device.get("num_nodes", 1)) > 1 else "")
-    if not hasattr(agents.agents.resolve(name), "ranks"):
+    if not offers(agents.agents.resolve(name), TrainedByRanks):
         raise InputError(f"{how}: agent={name} cannot be trained by several processes: give devices=1.")
     if device.get("accelerator") == "mps":
         raise InputError(f"{how}: device=mps is a single one: give devices=1, or device=cpu.")
