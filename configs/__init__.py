@@ -1,1 +1,1 @@
-""""""
+"""Hydra's groups: a folder a group, a file a choice."""

@@ -86,7 +86,10 @@ def _bound(benchmark: Benchmark, which: str, task: str, seed: int) -> float:
 def make_copies(benchmark: Benchmark, task: str, **how: Any) -> VectorEnv:
     """What `make_vec` of a benchmark makes, if it is something that LCD can step.
 
-    how: `view`, `split`, `num_envs`, `seed` and knobs.
+    Args:
+        benchmark: whose copies they are.
+        task: one of its tasks.
+        how: `view`, `split`, `num_envs`, `seed` and knobs.
     """
     env = benchmark.make_vec(task, **how)
     if not isinstance(env, VectorEnv):

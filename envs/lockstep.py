@@ -18,7 +18,7 @@ SIGNALS = ("rewards", "terminations", "truncations")
 class Lockstep:
     """What stepping the views of a task with the same seed and actions found.
 
-    Args:
+    Attributes:
         replays: whether the same view gives the same twice; without that a difference says nothing of the views.
         differences: a sentence for each view that is another task than the first one; empty where all agree.
     """

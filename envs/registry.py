@@ -49,9 +49,11 @@ class Registry:
     """A table from names to objects, which are imported only when they are asked for."""
 
     def __init__(self, kind: str, group: str) -> None:
-        """Args:
-        kind: what the names stand for, as an error's sentence should call it ("benchmark").
-        group: the entry point group through which other packages add names ("lcd.benchmarks").
+        """Begin with no names.
+
+        Args:
+            kind: what the names stand for, as an error's sentence should call it ("benchmark").
+            group: the entry point group through which other packages add names ("lcd.benchmarks").
         """
         self.kind = kind
         self.group = group

@@ -23,10 +23,12 @@ class KeepRewards(VectorWrapper):
     """
 
     def __init__(self, env: VectorEnv, p: float, seed: int | Sequence[int] = 0) -> None:
-        """Args:
-        env: a vector environment of one seed, or of S seeds with the copies of a seed side by side.
-        p: the probability of keeping an event, in (0, 1].
-        seed: the seed, or one for each of the S groups of copies.
+        """Wrap all copies of a vector environment.
+
+        Args:
+            env: a vector environment of one seed, or of S seeds with the copies of a seed side by side.
+            p: the probability of keeping an event, in (0, 1].
+            seed: the seed, or one for each of the S groups of copies.
         """
         super().__init__(env)
         if isinstance(p, bool) or not isinstance(p, Real) or not 0 < p <= 1:

@@ -24,5 +24,5 @@ def unnest(name: str, state: State) -> State:
 
 
 def keeps_state(envs: Iterable[Any]) -> bool:
-    """Can all of these environments say where they are? (Third parties' need not.)"""
+    """Can all of these environments say where they are, which third parties' need not?"""
     return all(offers(env, KeepsState) for env in envs)

@@ -28,8 +28,9 @@ frontends.add("flow", "lcd.frontends.flow.frontend:Flow")
 def make(name: str, **knobs: Any) -> nn.Module:
     """The front-end called `name`, frozen.
 
-    name: a registered front-end or `module:object`.
-    knobs: its own settings; an unknown one is an `InputError`.
+    Args:
+        name: a registered front-end or `module:object`.
+        knobs: its own settings; an unknown one is an `InputError`.
     """
     build = frontends.resolve(name)
     parameters = parameters_of(name)

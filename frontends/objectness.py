@@ -75,8 +75,9 @@ def _pairs(number: np.ndarray | float) -> np.ndarray | float:
 def choose(maps: np.ndarray, masks: dict[str, np.ndarray]) -> dict[str, tuple[float, Candidate]]:
     """For each class the candidate of the greatest mean IoU over the frames that show the class, and that IoU.
 
-    maps: (N, K, H, W).
-    masks: class → (N, H, W) booleans; a class that no frame shows is left out.
+    Args:
+        maps: (N, K, H, W).
+        masks: class → (N, H, W) booleans; a class that no frame shows is left out.
     """
     shown = {name: mask for name, mask in masks.items() if mask.any()}
     if not shown:

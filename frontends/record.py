@@ -32,8 +32,9 @@ _PLAIN = (str, int, float, bool, list, dict, type(None))
 def record(name: str, **knobs: Any) -> dict[str, Any]:
     """What a run's config keeps; the front-end is made once, so that a mistake is told before anything is written.
 
-    name: a registered front-end or `module:object`.
-    knobs: its own, those left out are recorded with their defaults, and those of `USE`.
+    Args:
+        name: a registered front-end or `module:object`.
+        knobs: its own, those left out are recorded with their defaults, and those of `USE`.
     """
     if name == "identity":
         make(name, **knobs)

@@ -20,7 +20,9 @@ def farthest(goal: np.ndarray, b: int) -> np.ndarray:
 
 
 def compare(decisions: np.ndarray, goal: np.ndarray, b: int, distribution: str) -> np.ndarray:
-    """c of (8) or (10): 1 at the goal; elsewhere 0, or by "gradient" less the farther away, 0 at the farthest.
+    """The paper's c of (8) or (10).
+
+    It is 1 at the goal; elsewhere 0, or by "gradient" less the farther away, 0 at the farthest.
 
     Args:
         decisions: (..., d) actions at the decision states, 1..b.

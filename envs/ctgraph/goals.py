@@ -26,9 +26,11 @@ class GoalSchedule:
     """
 
     def __init__(self, knobs: Any, seed: int) -> None:
-        """Args:
-        knobs: the graph's `GraphKnobs`.
-        seed: the seed that random goals are drawn from unless `goal_seed` is given.
+        """Begin at the first goal.
+
+        Args:
+            knobs: the graph's `GraphKnobs`.
+            seed: the seed that random goals are drawn from unless `goal_seed` is given.
         """
         self._shape, self._reward = knobs.graph_shape, knobs.reward
         source = seed if knobs.goal_seed is None else knobs.goal_seed

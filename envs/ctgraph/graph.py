@@ -40,15 +40,17 @@ class CTGraphVectorEnv(NativeVectorEnv):
         render_mode: str | None = None,
         **knobs: Any,
     ) -> None:
-        """Args:
-        num_envs: number of copies, over all seeds.
-        view: "pixels", "figure_ground", "semantic" (images), or "state" (one-hot vector over observation ids); by
-            default "pixels", or "state" where `image_dataset.1D` is true.
-        split: "train" or "eval": the same graph and goal under other random streams.
-        seed: a seed, or the seeds of a population, whose copies lie side by side in this order; by default
-            `general_seed`, else 0.
-        render_mode: None or "rgb_array".
-        knobs: those of `GraphKnobs` in the layout of the authors' file, and `config`, the path of such a file.
+        """Make the copies of one graph, or of one a seed.
+
+        Args:
+            num_envs: number of copies, over all seeds.
+            view: "pixels", "figure_ground", "semantic" (images), or "state" (one-hot vector over observation ids); by
+                default "pixels", or "state" where `image_dataset.1D` is true.
+            split: "train" or "eval": the same graph and goal under other random streams.
+            seed: a seed, or the seeds of a population, whose copies lie side by side in this order; by default
+                `general_seed`, else 0.
+            render_mode: None or "rgb_array".
+            knobs: those of `GraphKnobs` in the layout of the authors' file, and `config`, the path of such a file.
         """
         self.knobs = GraphKnobs.from_dict(knobs)
         view = view if view is not None else ("state" if self.knobs.image_dataset.one_d else "pixels")

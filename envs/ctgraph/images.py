@@ -131,11 +131,13 @@ class Reader:
     """Shows the observation ids of a fixed number of copies in one view."""
 
     def __init__(self, knobs: ImageDataset, classes: int, view: str, appearance: Streams) -> None:
-        """Args:
-        knobs: the image set.
-        classes: number of observation ids.
-        view: one of `IMAGE_VIEWS`.
-        appearance: streams for instances, rotations and noise, one a copy.
+        """Draw the classes that the copies will read.
+
+        Args:
+            knobs: the image set.
+            classes: number of observation ids.
+            view: one of `IMAGE_VIEWS`.
+            appearance: streams for instances, rotations and noise, one a copy.
         """
         self._images = image_set(knobs, classes)
         self._appearance = appearance

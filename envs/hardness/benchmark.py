@@ -80,8 +80,10 @@ def check_base(base: str) -> None:
 
 
 class HardnessBenchmark:
-    """`hardness/discrete`, `hardness/continuous`, and `hardness/<atari|mujoco|procgen|gym>/<name>`, each followed by
-    any of its knobs: `hardness/discrete:delay=4`."""
+    """The toys and everybody's environments, with any knob in the task's name: `hardness/discrete:delay=4`.
+
+    The tasks are `hardness/discrete`, `hardness/continuous`, and `hardness/<atari|mujoco|procgen|gym>/<name>`.
+    """
 
     name = "hardness"
     tasks: Sequence[str] = TaskNames()

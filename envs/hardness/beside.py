@@ -28,11 +28,14 @@ class Beside:
         copies: int,
         seed: int | Sequence[int],
     ) -> None:
-        """Args:
-        knobs: the toy's own, or true for its defaults.
-        observations, actions: the environment's single spaces.
-        copies: how many copies there are.
-        seed: one seed, or one for each group of copies.
+        """Put a toy beside every copy of an environment.
+
+        Args:
+            knobs: the toy's own, or true for its defaults.
+            observations: the environment's single observation space.
+            actions: its single action space.
+            copies: how many copies there are.
+            seed: one seed, or one for each group of copies.
         """
         self._observations, self._actions = observations, actions
         own = {} if knobs is True else dict(knobs)

@@ -23,8 +23,9 @@ __all__ = ["VIEWS", "HardnessDiscreteEnv", "HardnessDiscreteVectorEnv"]
 
 
 class HardnessDiscreteVectorEnv(ToyVectorEnv):
-    """Copies of one toy MDP, or of one a seed for a population of seeds; the knobs are those of `HardnessKnobs`
-    and `ImageKnobs`.
+    """Copies of one toy MDP, or of one a seed for a population of seeds.
+
+    The knobs are those of `HardnessKnobs` and `ImageKnobs`.
 
     The ground truth: `mdps` (each seed's tables), `optimal_returns`, `states`, and with every step, in
     `infos["augmented_state"]`, the last sequence_length + delay + 1 states (-1: before the episode).

@@ -20,9 +20,11 @@ class DiscRenderer:
     """Draws the copies: the relevant dimensions, and the irrelevant ones to the right, without target or regions."""
 
     def __init__(self, knobs: PointKnobs, view: str) -> None:
-        """Args:
-        knobs: those of the toy.
-        view: one of the image views.
+        """Prepare the disc that the point is drawn as.
+
+        Args:
+            knobs: those of the toy.
+            view: one of the image views.
         """
         self._knobs, self._colours = knobs, _COLOURS[view]
         self._halves = [list(knobs.relevant_indices)]

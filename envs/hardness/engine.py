@@ -34,13 +34,15 @@ class ToyVectorEnv(NativeVectorEnv):
         render_mode: str | None = None,
         **knobs: Any,
     ) -> None:
-        """Args:
-        num_envs: number of copies, over all seeds.
-        view: "pixels", "figure_ground", "semantic" (images), or "state" (a vector).
-        split: "train" or "eval": the same MDP under other random streams.
-        seed: a seed, or the seeds of a population, whose copies lie side by side in this order.
-        render_mode: None or "rgb_array".
-        knobs: those of the toy.
+        """Make the copies of one toy, or of one a seed.
+
+        Args:
+            num_envs: number of copies, over all seeds.
+            view: "pixels", "figure_ground", "semantic" (images), or "state" (a vector).
+            split: "train" or "eval": the same MDP under other random streams.
+            seed: a seed, or the seeds of a population, whose copies lie side by side in this order.
+            render_mode: None or "rgb_array".
+            knobs: those of the toy.
         """
         self._populate(num_envs, view, split, seed, render_mode)
         self.knobs = self._read_knobs(knobs)

@@ -137,13 +137,15 @@ class Renderer:
     def __init__(
         self, knobs: ImageKnobs, view: str, states: int, geometry: Streams, appearance: Streams, halves: int = 1
     ) -> None:
-        """Args:
-        knobs: what to draw.
-        view: one of `IMAGE_VIEWS`.
-        states: number of states.
-        geometry: streams for transforms and motion, one a copy.
-        appearance: streams for textures and distractors, one a copy.
-        halves: 2 for a second image to the right, of the same geometry.
+        """Draw every state's figure once.
+
+        Args:
+            knobs: what to draw.
+            view: one of `IMAGE_VIEWS`.
+            states: number of states.
+            geometry: streams for transforms and motion, one a copy.
+            appearance: streams for textures and distractors, one a copy.
+            halves: 2 for a second image to the right, of the same geometry.
         """
         self.knobs, self.view, self.halves = knobs, view, halves
         self._geometry, self._appearance = geometry, appearance

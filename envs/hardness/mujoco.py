@@ -27,10 +27,12 @@ class MujocoHardness(gymnasium.Wrapper, RecordConstructorArgs):
     """
 
     def __init__(self, env: gymnasium.Env, time_unit: float = 1.0, action_space_max: float = 1.0) -> None:
-        """Args:
-        env: a Gymnasium MuJoCo environment.
-        time_unit: factor of the time between two actions; the number of simulation steps must stay whole.
-        action_space_max: factor of the action range.
+        """Change an environment's time unit and action range.
+
+        Args:
+            env: a Gymnasium MuJoCo environment.
+            time_unit: factor of the time between two actions; the number of simulation steps must stay whole.
+            action_space_max: factor of the action range.
         """
         RecordConstructorArgs.__init__(self, time_unit=time_unit, action_space_max=action_space_max)
         gymnasium.Wrapper.__init__(self, env)

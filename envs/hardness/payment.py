@@ -49,12 +49,15 @@ class Payment:
     """Hands out what copies earn: (due + noise) * scale + shift, and at an end its reward * scale."""
 
     def __init__(self, copies: int, delay: int, noise: Noise, scale: float, shift: float, end_reward: float) -> None:
-        """Args:
-        copies: how many there are.
-        delay: steps between earning and being paid.
-        noise: a standard deviation, or a function (state, action, generator) -> noise.
-        scale, shift: of the noisy reward.
-        end_reward: what reaching a terminal state adds, before the scale.
+        """Owe nothing to any copy yet.
+
+        Args:
+            copies: how many there are.
+            delay: steps between earning and being paid.
+            noise: a standard deviation, or a function (state, action, generator) -> noise.
+            scale: factor of the noisy reward.
+            shift: what is added to it.
+            end_reward: what reaching a terminal state adds, before the scale.
         """
         self.delay, self.noise, self.scale, self.shift, self.end_reward = delay, noise, scale, shift, end_reward
         self._pending = np.zeros((delay, copies))

@@ -32,7 +32,9 @@ def picture_sprites(
         states: how many are needed.
         size: side of a frame in pixels.
         radius: of the circle at scale 1, in pixels.
-        scales, rotations, flips: the variants.
+        scales: the variants' sizes.
+        rotations: their angles.
+        flips: how many of unflipped, left-right, upside down and both there are.
     """
     frames = [
         _placed(picture, size, radius * scale, rotation, flip)

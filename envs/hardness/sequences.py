@@ -14,9 +14,11 @@ class SequenceRewards:
     """Remembers the copies' last states (and actions, for a user's reward function) as codes and looks rewards up."""
 
     def __init__(self, mdps: Sequence[DiscreteMDP], group: np.ndarray) -> None:
-        """Args:
-        mdps: one toy a seed.
-        group: which of them each copy plays.
+        """Read what is rewarded from the tables.
+
+        Args:
+            mdps: one toy a seed.
+            group: which of them each copy plays.
         """
         knobs = mdps[0].knobs
         self._size, self._sets, self._length = knobs.set_size, knobs.sets, knobs.sequence_length

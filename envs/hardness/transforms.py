@@ -13,7 +13,7 @@ from lcd.envs.streams import Streams
 class ImageTransforms:
     """What happens to a batch of images (n, height, width, …), anew for every frame.
 
-    Args:
+    Attributes:
         names: which of shift, scale, rotate and flip.
         padding: width of a black border around the image, within which it is shifted; without one a shift is up
             to a quarter of the side, and what leaves the frame is lost.

@@ -33,11 +33,14 @@ class Injector:
         copies: int,
         seeds: Sequence[int],
     ) -> None:
-        """Args:
-        knobs: what is injected.
-        observations, actions: the environment's single spaces.
-        copies: how many copies there are.
-        seeds: one for each group of copies.
+        """Prepare the streams of all copies.
+
+        Args:
+            knobs: what is injected.
+            observations: the environment's single observation space.
+            actions: its single action space.
+            copies: how many copies there are.
+            seeds: one for each group of copies.
         """
         knobs.check(observations, actions)
         self.knobs, self.copies, self.seeds = knobs, copies, list(seeds)
@@ -178,10 +181,12 @@ class HardnessVectorWrapper(VectorWrapper):
     """Injects dimensions of hardness into a vector environment, whatever its autoreset mode."""
 
     def __init__(self, env: VectorEnv, seed: int | Sequence[int] = 0, **knobs: Any) -> None:
-        """Args:
-        env: a vector environment of one seed, or of S seeds with the copies of a seed side by side.
-        seed: the seed, or one for each of the S groups of copies.
-        knobs: those of `InjectionKnobs`.
+        """Wrap all copies of a vector environment.
+
+        Args:
+            env: a vector environment of one seed, or of S seeds with the copies of a seed side by side.
+            seed: the seed, or one for each of the S groups of copies.
+            knobs: those of `InjectionKnobs`.
         """
         super().__init__(env)
         seeds = seed_list(seed)
@@ -270,10 +275,12 @@ class HardnessWrapper(gymnasium.Wrapper, RecordConstructorArgs):
     """Injects dimensions of hardness into a single environment."""
 
     def __init__(self, env: gymnasium.Env, seed: int = 0, **knobs: Any) -> None:
-        """Args:
-        env: the environment.
-        seed: of the wrapper's streams; `reset(seed=…)` sets it too.
-        knobs: those of `InjectionKnobs`.
+        """Wrap one environment.
+
+        Args:
+            env: the environment.
+            seed: of the wrapper's streams; `reset(seed=…)` sets it too.
+            knobs: those of `InjectionKnobs`.
         """
         RecordConstructorArgs.__init__(self, seed=seed, **knobs)
         gymnasium.Wrapper.__init__(self, env)

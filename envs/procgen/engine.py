@@ -29,10 +29,12 @@ class Engine(CEnv):
     """One vector of copies. What `rewards`, `frames`, … show is overwritten by the next step."""
 
     def __init__(self, num_envs: int, options: dict[str, Any], skin: Path | None = None) -> None:
-        """Args:
-        num_envs: copies.
-        options: what the library is made with; `resource_root` is added.
-        skin: the folder of a skin; None for the game's own assets.
+        """Start the library's copies.
+
+        Args:
+            num_envs: copies.
+            options: what the library is made with; `resource_root` is added.
+            skin: the folder of a skin; None for the game's own assets.
         """
         stock = wheel()
         # A skin's copy of the library finds Qt because the stock library has loaded it, so that one comes first.
@@ -67,7 +69,7 @@ class Engine(CEnv):
 
     @property
     def first(self) -> np.ndarray:
-        """bool (copies,): has a new episode begun with this frame?"""
+        """Has a new episode begun with this frame? Booleans (copies,)."""
         return self._first
 
     @property

@@ -27,11 +27,13 @@ class PairedViews(VectorEnv):
     def __init__(
         self, num_envs: int = 1, seed: int | Sequence[int] = 0, views: Sequence[str] = VIEWS, **knobs: Any
     ) -> None:
-        """Args:
-        num_envs: copies.
-        seed: as for `ProcgenVectorEnv`.
-        views: the views, all different.
-        knobs: the rest of `ProcgenKnobs`.
+        """Make the same copies once for either view.
+
+        Args:
+            num_envs: copies.
+            seed: as for `ProcgenVectorEnv`.
+            views: the views, all different.
+            knobs: the rest of `ProcgenKnobs`.
         """
         self.envs = {view: ProcgenVectorEnv(num_envs, seed, view=view, **knobs) for view in views}
         self.num_envs = num_envs

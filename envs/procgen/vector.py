@@ -42,10 +42,12 @@ class ProcgenVectorEnv(VectorEnv):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 15, "autoreset_mode": AutoresetMode.SAME_STEP}
 
     def __init__(self, num_envs: int = 1, seed: int | Sequence[int] = 0, **knobs: Any) -> None:
-        """Args:
-        num_envs: copies.
-        seed: which levels the copies are given, and all else that is random, follows from it and the split.
-        knobs: see `ProcgenKnobs`; `game` is needed.
+        """Make the copies of one game.
+
+        Args:
+            num_envs: copies.
+            seed: which levels the copies are given, and all else that is random, follows from it and the split.
+            knobs: see `ProcgenKnobs`; `game` is needed.
         """
         whole_number("num_envs", num_envs, 1)
         self.knobs = ProcgenKnobs.from_dict(knobs)

@@ -51,7 +51,8 @@ class HGRU(nn.Module):
     def forward(self, drive: torch.Tensor) -> torch.Tensor:
         """The state after the last time step, not negative.
 
-        drive: (N, channels, H, W).
+        Args:
+            drive: (N, channels, H, W).
         """
         state = torch.zeros_like(drive)
         for norm in self.norms:

@@ -47,7 +47,11 @@ def flow_loss(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The loss of a flow field, and the warped frames.
 
-    first, second: frames t and t + 1 in 0–1, (N, 3, H, W).
+    Args:
+        config: the weights of the loss's parts.
+        first: frames t in 0–1, (N, 3, H, W).
+        second: frames t + 1, likewise.
+        flow: (N, 2, H, W), in pixels.
     """
     warped = warp(first, flow)
     error = torch.zeros_like(warped)

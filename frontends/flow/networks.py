@@ -27,7 +27,8 @@ class ObjectEncoder(nn.Module):
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
         """Maps in 0–1, (N, maps, H, W).
 
-        frames: (N, 3, H, W), normalised.
+        Args:
+            frames: (N, 3, H, W), normalised.
         """
         state = self.norm(self.hgru(self.drive(self.pyramid(frames))))
         return resize(state, frames.shape[-2:]).sigmoid()

@@ -28,7 +28,9 @@ def warp(frames: torch.Tensor, flow: torch.Tensor, padding: str = "border") -> t
 def inside(flow: torch.Tensor, margin: float = 0.0) -> torch.Tensor:
     """Where a flow points into the frame, (N, 1, H, W): elsewhere `warp` shows its border and passes no gradient.
 
-    margin: pixels around the frame that count as in it.
+    Args:
+        flow: (N, 2, H, W), in pixels.
+        margin: pixels around the frame that count as in it.
     """
     height, width = flow.shape[-2:]
     x = flow[:, 0] + torch.arange(width, dtype=flow.dtype, device=flow.device)

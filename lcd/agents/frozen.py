@@ -110,7 +110,8 @@ def kept_by(keep: str, features: int, observations: int, steps: int, memory_gb: 
 
     Args:
         keep: `features` or `observations` decide it; `auto` does not.
-        features, observations: bytes of those of one step.
+        features: bytes of the features of one step.
+        observations: bytes of the observations of one step.
         steps: how many steps an agent keeps at a time, those of all seeds together.
         memory_gb: GiB that features may take.
     """
@@ -128,7 +129,9 @@ def freeze(
     Args:
         frontend: the front-end.
         space: of one observation.
-        keep, memory_gb, precision: as in `kept_by` and `FrozenFrontend`.
+        keep: as in `kept_by`.
+        memory_gb: as in `kept_by`.
+        precision: as in `FrozenFrontend`.
         copies: observations that are seen at once.
         steps: how many steps an agent keeps at a time.
     """

@@ -21,9 +21,9 @@ VARIANTS = ("dual", "shared", "detached")
 
 @dataclass(frozen=True)
 class PPGConfig(PPOConfig):
-    """Hyper-parameters of PPG: those of PPO, with the authors' values where they differ, and:
+    """Hyper-parameters of PPG: those of PPO, with the authors' values where they differ, and more.
 
-    Args:
+    Attributes:
         variant: `dual`: policy and value have a network each, and the policy's has an auxiliary value head; `shared`:
             one network; `detached`: one network, on whose trunk values have no effect but in the auxiliary phase.
         phase: iterations of a policy phase, N_pi.

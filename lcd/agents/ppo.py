@@ -34,7 +34,7 @@ cores with 32 MB, in single precision (an eighth before a minibatch of 2048 at o
 class PPOConfig:
     """Hyper-parameters of PPO.
 
-    Args:
+    Attributes:
         copies: environment copies of each seed.
         rollout: steps of each copy between two updates.
         epochs: passes over a rollout.

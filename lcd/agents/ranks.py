@@ -21,7 +21,7 @@ from lcd.envs.streams import seed_sequence
 class Ranks:
     """What one of the processes knows about all of them.
 
-    Args:
+    Attributes:
         rank: this process's number, from 0.
         world: how many there are.
         host: the group that exchanges what lies in the host's memory; None if this process is alone.

@@ -18,9 +18,9 @@ from lcd.envs.errors import InputError
 
 @dataclass(frozen=True)
 class RecurrentPPOConfig(PPOConfig):
-    """Hyper-parameters of recurrent PPO: those of PPO, where minibatches divide the copies, and:
+    """Hyper-parameters of recurrent PPO: those of PPO, where minibatches divide the copies, and one more.
 
-    Args:
+    Attributes:
         memory: units of the memory.
     """
 

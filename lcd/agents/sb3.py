@@ -34,7 +34,7 @@ NOT_FINITE = ("found invalid values", "probability tensor contains either")
 class Sb3Config:
     """Hyper-parameters of an agent of Stable-Baselines3.
 
-    Args:
+    Attributes:
         copies: environment copies of each seed.
         params: the agent's own arguments (learning_rate, buffer_size, policy_kwargs, …).
     """
@@ -47,8 +47,10 @@ class Sb3Config:
 
 
 class Sb3(Learner):
-    """One agent of the libraries for one seed. Value-based and deterministic ones are evaluated greedily, stochastic
-    ones by sampled actions."""
+    """One agent of the libraries for one seed.
+
+    Value-based and deterministic ones are evaluated greedily, stochastic ones by sampled actions.
+    """
 
     Config = Sb3Config
     one_by_one = True

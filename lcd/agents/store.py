@@ -39,7 +39,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 class StoreSize:
     """What a phase's rollouts take.
 
-    Args:
+    Attributes:
         rollouts: iterations in a phase.
         length: steps of each copy in a rollout.
         copies: environment copies of each seed.

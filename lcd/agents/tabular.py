@@ -23,7 +23,7 @@ from lcd.envs.streams import Streams, seed_sequence
 class TabularConfig:
     """Hyper-parameters of the tabular agents.
 
-    Args:
+    Attributes:
         copies: environment copies of each seed; all of a seed's copies write into its one table.
         learning_rate: share of the temporal-difference error that is learned.
         gamma: discount.
@@ -114,8 +114,14 @@ class Tabular(Learner):
     ) -> None:
         """Learn from one step of every copy.
 
-        rows, reached: the states before and after, as rows of the tables; intended: the actions to follow;
-        going_on: did the episode not terminate; valid: was it a step at all.
+        Args:
+            rows: the states before, as rows of the tables.
+            actions: what was done in them.
+            rewards: what it earned.
+            reached: the states after, as rows.
+            intended: the actions to follow.
+            going_on: did the episode not terminate?
+            valid: was it a step at all?
         """
         raise NotImplementedError
 

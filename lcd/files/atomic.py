@@ -67,8 +67,10 @@ def remove_unfinished(folder: str | Path) -> None:
 def locked(path: str | Path, sentence: str, wait_s: float = 0.0) -> Iterator[None]:
     """Hold an exclusive lock on a file or a folder; the system releases it when the process ends, however it ends.
 
-    path: a folder, which must be there, or a file, which is made.
-    sentence: the `InputError` when another process holds it for longer than `wait_s`.
+    Args:
+        path: a folder, which must be there, or a file, which is made.
+        sentence: the `InputError` when another process holds it for too long.
+        wait_s: how many seconds are not too long.
     """
     handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
     try:
@@ -104,7 +106,8 @@ def sync(path: str | Path) -> None:
 def full_disk(error: BaseException) -> OSError | None:
     """The system's own word that a disk takes no more, which a library's error may hide.
 
-    error: what was raised, maybe while that word was being handled.
+    Args:
+        error: what was raised, maybe while that word was being handled.
     """
     seen: BaseException | None = error
     while seen is not None:

@@ -35,8 +35,9 @@ WAIT_S = 10.0
 class Manifest:
     """What LCD wrote in a folder.
 
-    files: name within the folder → its product and the hash of its content.
-    folders: names of the folders that were made for them.
+    Attributes:
+        files: name within the folder → its product and the hash of its content.
+        folders: names of the folders that were made for them.
     """
 
     files: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -213,7 +214,11 @@ def _refuse_others(
 ) -> None:
     """Refuse names at which something lies that LCD did not write, or that is an input.
 
-    known: what else than the folder's manifest tells of LCD's files.
+    Args:
+        folder: where the names are.
+        names: what is going to be written.
+        inputs: files that must stay.
+        known: what else than the folder's manifest tells of LCD's files.
     """
     manifest = _read(folder) or Manifest()
     for name in names:

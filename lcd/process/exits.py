@@ -73,8 +73,10 @@ def print_nowhere() -> None:
 def unforeseen(fault: Exception, line: str, modules: Collection[str]) -> int:
     """The last resort: a sentence, and a log with everything else; returns the exit code.
 
-    line: the command.
-    modules: those of the user's own that it names.
+    Args:
+        fault: what was raised.
+        line: the command.
+        modules: those of the user's own that it names.
     """
     what = f"{type(fault).__name__}: {fault}".split("\n")[0][:200]
     about = f"lcd {__version__}, Python {platform.python_version()}, {platform.platform()}"

@@ -33,8 +33,9 @@ def memory() -> int:
 def require_memory(what: str, size: int) -> None:
     """Refuse what takes more memory than there is.
 
-    what: keys and values that make it so large.
-    size: bytes that it takes at least.
+    Args:
+        what: keys and values that make it so large.
+        size: bytes that it takes at least.
     """
     if size > memory():
         raise InputError(
@@ -46,8 +47,9 @@ def require_memory(what: str, size: int) -> None:
 def require_time(what: str, steps: int) -> None:
     """Refuse what takes too long.
 
-    what: keys and values that make it so long.
-    steps: that it takes at least, of all copies and seeds together.
+    Args:
+        what: keys and values that make it so long.
+        steps: that it takes at least, of all copies and seeds together.
     """
     days = steps // (FASTEST * DAY_S)
     if days > MOST_DAYS:

@@ -32,18 +32,13 @@ def t_test(
 ) -> Test:
     """Student's t-test that values are greater (or less) than others, or than 0; one-tailed unless told otherwise.
 
-    Parameters
-    ----------
-    values, others
-        One value a seed, or a task. Without `others` the mean is tested against 0.
-    paired
-        Values and others belong together one by one; else Welch's test, which takes unequal variances.
-    alternative
-        "greater", "less" or "two-sided".
+    Args:
+        values: one value a seed, or a task.
+        others: likewise; without them the mean is tested against 0.
+        paired: values and others belong together one by one; else Welch's test, which takes unequal variances.
+        alternative: "greater", "less" or "two-sided".
 
-    Returns
-    -------
-    Test
+    Returns:
         NaN where there are fewer than two values, or where they do not vary.
     """
     _known("alternative", alternative, ALTERNATIVES)
@@ -99,7 +94,9 @@ def _exact(ranks: np.ndarray, others: np.ndarray, alternative: str) -> float:
 def adjust(p: Sequence[float], method: str = "holm") -> np.ndarray:
     """P-values corrected for being several, in their order; NaN stays NaN and counts for nothing.
 
-    method: "holm" (uniformly more powerful) or "bonferroni".
+    Args:
+        p: the p-values.
+        method: "holm" (uniformly more powerful) or "bonferroni".
     """
     _known("method", method, ("holm", "bonferroni"))
     values = np.asarray(p, float)

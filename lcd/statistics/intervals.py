@@ -53,22 +53,16 @@ def bootstrap(
     AUC and the calibrated φ and ψ with 5, 10 and 20 seeds, where BCa is as far off as percentiles and bootstrap-t
     falls short for ratios. No interval of five seeds knows of a failure that none of them had: see the same table.
 
-    Parameters
-    ----------
-    samples
-        One array of per-seed values a condition, all in the same order of seeds when `paired`.
-    statistic
-        From averages (..., conditions) to statistics (..., k).
-    paired
-        Draw seeds jointly for all conditions, because they were trained on the same seeds.
-    aggregate
-        Averages over the last axis.
-    level, resamples, seed
-        Confidence level, number of resamples, seed of the generator.
+    Args:
+        samples: one array of per-seed values a condition, all in the same order of seeds when `paired`.
+        statistic: from averages (..., conditions) to statistics (..., k).
+        paired: draw seeds jointly for all conditions, because they were trained on the same seeds.
+        aggregate: averages over the last axis.
+        level: the confidence.
+        resamples: how many are drawn.
+        seed: of the generator that draws them.
 
-    Returns
-    -------
-    Interval
+    Returns:
         Bounds (k,); NaN where a condition that matters has one seed only.
     """
     estimate = statistic(np.array([aggregate(sample) for sample in samples]))

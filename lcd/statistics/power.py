@@ -52,27 +52,20 @@ def tell_apart(
 ) -> pd.DataFrame:
     """What it takes to tell the raw scores of every two tasks of a study apart.
 
-    Parameters
-    ----------
-    curves
-        As `lcd.scores.diagnosis.diagnose_curves` takes them.
-    definition
-        Of the scores.
-    power, alpha
-        Wanted probability of finding the difference, and of finding one that is not there.
-    shares
-        The shares of the trained steps after which training might have ended.
-    ranges
-        As `diagnose_curves` takes them.
+    Args:
+        curves: as `lcd.scores.diagnosis.diagnose_curves` takes them.
+        definition: of the scores.
+        power: wanted probability of finding the difference.
+        alpha: wanted probability of finding one that is not there.
+        shares: the shares of the trained steps after which training might have ended.
+        ranges: as `diagnose_curves` takes them.
 
-    Returns
-    -------
-    DataFrame
+    Returns:
         A row for each score, group and pair of tasks: score, group columns, task, other, seeds (the study's own),
-        difference (at all steps), power (with the study's own seeds), seeds_needed (at all steps),
-        steps_needed (the first of the shares' steps at which the study's own seeds do; infinite where they never
-        do), best_steps and best_seeds (the pair of them that costs fewest steps in all). A seed's deviation is the
-        study's own: the spread of the difference over resampled seeds.
+        difference (at all steps), power (with the study's own seeds), seeds_needed (at all steps), steps_needed (the
+        first of the shares' steps at which the study's own seeds do; infinite where they never do), best_steps and
+        best_seeds (the pair of them that costs fewest steps in all). A seed's deviation is the study's own: the spread
+        of the difference over resampled seeds.
     """
     definition, thresholds = check_definition(definition), Thresholds()
     held_out, _ = normalised_curves(curves, ranges)

@@ -34,20 +34,15 @@ SPENDING: dict[str, Callable[[float, float], float]] = {"pocock": pocock, "obrie
 def boundaries(shares: Sequence[float], alpha: float = 0.05, spending: str = "pocock") -> np.ndarray:
     """Two-sided critical values of a standard normal statistic at successive looks.
 
-    Parameters
-    ----------
-    shares
-        The share of all data that is in at each look, rising, at most 1.
-    alpha
-        Probability, over all looks together, of ever crossing under the null hypothesis.
-    spending
-        A name in `SPENDING`.
+    Args:
+        shares: the share of all data that is in at each look, rising, at most 1.
+        alpha: probability, over all looks together, of ever crossing under the null hypothesis.
+        spending: a name in `SPENDING`.
 
-    Notes
-    -----
-    The statistics' partial sums are a random walk whose increments have variance equal to the growth of the share. Its
-    density among the paths that have not crossed yet is followed from look to look on a grid (Armitage, McPherson
-    and Rowe 1969), and each boundary is put where the crossing probability is what may be spent.
+    Note:
+        The statistics' partial sums are a random walk whose increments have variance equal to the growth of the share.
+        Its density among the paths that have not crossed yet is followed from look to look on a grid (Armitage,
+        McPherson and Rowe 1969), and each boundary is put where the crossing probability is what may be spent.
     """
     spend = SPENDING[spending]
     spent, density, place, before = 0.0, None, None, 0.0

@@ -42,7 +42,10 @@ class Rewarding:
 class DiscreteReference:
     """One copy of the discrete toy.
 
-    transitions, irrelevant: tables of successors; rewarded: {sequence: worth}; terminal, starts: lists of states.
+    Attributes:
+        transitions, irrelevant: tables of successors.
+        rewarded: {sequence: worth}.
+        terminal, starts: lists of states.
     """
 
     def __init__(self, knobs, transitions, rewarded, terminal, starts, irrelevant=None):

@@ -22,7 +22,7 @@ SMALL += ["study.views=[pixels,semantic]", "study.reward_p=[1]"]
 def whole(tmp_path_factory):
     out = tmp_path_factory.mktemp("studies") / "whole"
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parent))
+        patch.syspath_prepend(str(Path(__file__).parents[1]))
         patch.setattr(training, "TRAIN", "fake_training:train")
         assert cli.main(["diagnose", *SMALL, f"out={out}", "tracker=none", "launcher.workers=2"]) == 0
     return out

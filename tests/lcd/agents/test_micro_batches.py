@@ -1,12 +1,10 @@
 """Gradients added up over micro-batches are the whole minibatch's; reduced precision keeps them and their norms."""
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from fitting import fit
 from gymnasium.vector import AutoresetMode
+from known_tasks import Corridor
 from lightning.pytorch.plugins.precision import MixedPrecision
 from torch import nn
 
@@ -14,9 +12,6 @@ from lcd.agents.ppo import PPO, PPOConfig
 from lcd.agents.recurrent import RecurrentPPO, RecurrentPPOConfig
 from lcd.agents.rollout import Rollouts
 from lcd.envs.errors import InputError
-
-sys.path.insert(0, str(Path(__file__).parent))
-from test_agent import Corridor
 
 HOW = {"copies": 4, "rollout": 16, "minibatches": 2, "epochs": 1, "max_grad_norm": 0.0}
 

@@ -11,7 +11,7 @@ from lcd import cli
 from lcd.config.compose import defaults, flatten, groups, schema_fields
 from lcd.config.schemas import SCHEMAS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 COMMAND = re.compile(r"['`]lcd ([a-z]+)")
 KEY = re.compile(r"\b(?:give|or|add|set|takes|use) '?([a-z_]+(?:\.[a-z_]+)*)(?:\.[A-Z]+|\.\0)?=")
 EXTRA = re.compile(r"extra '([a-z]+)'")

@@ -13,7 +13,7 @@ from lcd.config.schemas import DeadlinesConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.launch.launchers import Call, launch, usable_cores
 
-HERE = str(Path(__file__).parent)
+HERE = str(Path(__file__).parents[1])
 
 
 @pytest.fixture(autouse=True)

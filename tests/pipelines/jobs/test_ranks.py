@@ -29,7 +29,7 @@ NONE = {"name": "none"}
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     monkeypatch.setenv(ranked.FOLDER, str(tmp_path))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 

@@ -29,7 +29,7 @@ OWN = "noise_of_ours:NOISE"
 
 @pytest.fixture(autouse=True)
 def made_up(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     monkeypatch.setattr(training, "TRAIN", "fake_training:train")
     site = tmp_path / "site"
     site.mkdir()

@@ -21,7 +21,7 @@ class Glasses(Identity):
 
 @pytest.fixture(autouse=True)
 def made_up(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     monkeypatch.setattr(training, "TRAIN", "fake_training:train")
     monkeypatch.setitem(frontends._built_in, "glasses", Glasses)
 

@@ -120,7 +120,7 @@ def test_a_wrong_knob_is_told_before_anything_is_written(tmp_path, capsys):
 
 
 def test_a_report_runs_nothing_that_lies_beside_the_curves(tmp_path):
-    """pandas looks for numexpr, which a stranger may have put beside the curves."""
+    """Pandas looks for numexpr, which a stranger may have put beside the curves."""
     curves(tmp_path / "curves.csv")
     (tmp_path / "numexpr.py").write_text("open('was_run', 'w').close()")
     command = [sys.executable, "-P", "-m", "lcd.cli", "report", "curves.csv"]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from fitting import fit
-from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
+from known_tasks import Corridor
 from torch import nn
 
 from lcd.agents import agents, validate
@@ -20,40 +20,6 @@ from lcd.agents.ppo import PPO, PPOConfig, advantages, standardise
 from lcd.agents.rollout import Rollouts, uniforms
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
-
-
-class Corridor(VectorEnv):
-    """Copies walk right with action 1 and are paid for it; an episode is cut after `length` steps."""
-
-    def __init__(self, num_envs: int, length: int = 3, mode: AutoresetMode = AutoresetMode.SAME_STEP):
-        self.num_envs, self.length, self.mode = num_envs, length, mode
-        self.metadata = {"autoreset_mode": mode}
-        self.single_observation_space = spaces.Box(0, 100, (1,), np.float32)
-        self.single_action_space = spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        mask = (options or {}).get("reset_mask", np.ones(self.num_envs, dtype=bool))
-        if not mask.all():
-            self.place[mask] = self.time[mask] = 0
-        else:
-            self.place, self.time = np.zeros((2, self.num_envs), dtype=np.int64)
-        self.over = np.zeros(self.num_envs, dtype=bool)
-        return self._observe(), {}
-
-    def _observe(self):
-        return (10 * self.time + self.place).astype(np.float32)[:, None]
-
-    def step(self, actions):
-        resetting = self.over if self.mode is AutoresetMode.NEXT_STEP else np.zeros_like(self.over)
-        self.place = np.where(resetting, 0, self.place + actions)
-        self.time = np.where(resetting, 0, self.time + 1)
-        rewards = np.where(resetting, 0.0, actions)
-        cut = self.time >= self.length
-        self.over, infos = cut.copy(), {}
-        if self.mode is AutoresetMode.SAME_STEP and cut.any():
-            infos = {"final_obs": self._observe(), "_final_obs": cut}
-            self.place[cut] = self.time[cut] = 0
-        return self._observe(), rewards, np.zeros_like(cut), cut, infos
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))

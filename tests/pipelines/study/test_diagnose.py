@@ -17,7 +17,7 @@ from lcd.envs.errors import InputError
 from lcd.pipelines.publish.track import offline_folders
 from lcd.pipelines.study import diagnose, runs, store, training
 
-HERE = str(Path(__file__).parent)
+HERE = str(Path(__file__).parents[1])
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]", "study.seeds=2", "study.steps=400"]
 RUNS = 12
 # A shell's background job hands down an ignored SIGINT; a terminal's does not.

@@ -12,7 +12,7 @@ from lcd import cli
 from lcd.process import exits
 
 TASK = "task=toy/easy-sight-easy-reward"
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[3] / "README.md"
 
 MISTAKES = [
     (["diagnose", "agent.name=on"], "agent=on is unknown"),

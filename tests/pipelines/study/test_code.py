@@ -47,7 +47,7 @@ def place(tmp_path):
 
 def run(place, *commands):
     """Run commands where the module lies, which is on the path as well; returns exit codes and what was printed."""
-    here = str(Path(__file__).parent)
+    here = str(Path(__file__).parents[1])
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(place), here]), "PYTHONSAFEPATH": ""}
     done = subprocess.run(
         [sys.executable, "-c", COMMANDS, json.dumps(commands)],
@@ -148,7 +148,7 @@ def test_a_command_says_what_may_be_imported():
 
 def test_workers_import_what_the_launching_process_may(place, monkeypatch):
     monkeypatch.syspath_prepend(place)
-    monkeypatch.syspath_prepend(Path(__file__).parent)
+    monkeypatch.syspath_prepend(Path(__file__).parents[1])
     with naming({"a:b"}):
         (outcome,) = launch("local", "launched:benchmark", [Call((NAME,))], workers=1)
     assert "only a command names code" in outcome.error

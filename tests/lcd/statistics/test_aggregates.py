@@ -43,7 +43,7 @@ def test_aggregates_are_rliables():
 
 @pytest.fixture
 def library(monkeypatch):
-    """rliable's library without its bootstrap, whose package arch does not import beside every pandas."""
+    """The library of rliable without its bootstrap, whose package arch does not import beside every pandas."""
     arch = ModuleType("arch")
     arch.bootstrap = ModuleType("arch.bootstrap")
     arch.bootstrap.IIDBootstrap = arch.bootstrap.IndependentSamplesBootstrap = object

@@ -56,7 +56,7 @@ def test_ppo_solves_minigrid_empty(tmp_path, monkeypatch):
     pytest.importorskip("minigrid", reason="MiniGrid is an extra")
     # The zoo's budget for MiniGrid-Empty-Random-5x5 is 100,000 steps.
     agent = {"copies": 8, "rollout": 128, "epochs": 4, "minibatches": 8, "learning_rate": 1e-3, "gae_lambda": 0.95}
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     returns = trained(tmp_path, "MiniGrid-Empty-5x5-v0", 20_000, agent, [0, 1], benchmark="worlds:MiniGrid")
     # 0.96 is the return of the shortest path.
     assert returns.min() > 0.9

@@ -14,7 +14,7 @@ from lcd.pipelines.study import diagnose, stopping, store, training
 from lcd.scores.diagnosis import diagnose_curves
 from lcd.statistics.sequential import nominal_levels
 
-HERE = str(Path(__file__).parent)
+HERE = str(Path(__file__).parents[1])
 TASKS = "study.tasks=[toy/easy-sight-easy-reward]"
 
 

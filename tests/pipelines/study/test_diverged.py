@@ -16,7 +16,7 @@ from lcd.pipelines.study.promise import promised_steps
 from lcd.pipelines.study.runs import perform
 from lcd.pipelines.study.sources import with_source
 
-HERE = str(Path(__file__).parent)
+HERE = str(Path(__file__).parents[1])
 DEVICE, NO_TRACKER = {"accelerator": "cpu"}, {"name": "none"}
 PPO = {"name": "ppo", "copies": 2, "rollout": 25, "epochs": 1, "minibatches": 1, "width": 8}
 DIVERGENT = {"learning_rate": 1e30, "epochs": 4}
