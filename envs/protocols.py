@@ -135,6 +135,14 @@ class KnownHardness(Protocol):
     truth: Mapping[str, Any]
 
 
+class WithoutNoise(Protocol):
+    """The same tasks without noise: what a policy that was trained under noise is also evaluated on."""
+
+    def without_noise(self, task: str, knobs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The task without noise in transitions and rewards, and the knobs that are left."""
+        ...
+
+
 class Graphs(Protocol):
     """The graph behind a task, which `lcd view` draws."""
 

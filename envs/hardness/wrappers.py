@@ -15,9 +15,10 @@ from gymnasium.vector.utils import batch_space
 from lcd.envs.checks import seed_list
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.beside import Beside
-from lcd.envs.hardness.injection import InjectionKnobs, count
-from lcd.envs.hardness.mujoco import jolt_state
+from lcd.envs.hardness.injection import InjectionKnobs
 from lcd.envs.hardness.payment import Generators, Payment
+from lcd.envs.mujoco import jolt_state
+from lcd.envs.spaces import number_of_actions
 from lcd.envs.state import State, keeps_state, nest, unnest
 from lcd.envs.streams import Streams, group_seeds, seed_sequence
 
@@ -88,7 +89,7 @@ class Injector:
             self._toys = self.beside.toy.step(toys)[0]
         if not self._discrete or self._quiet:
             return actions
-        others = count(self._actions) - 1
+        others = number_of_actions(self._actions) - 1
         chance = self.knobs.transition_noise
         if callable(chance):
             chance = np.array([chance(*pair, self._generators[n]) for n, pair in enumerate(self._pairs())])

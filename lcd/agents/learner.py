@@ -19,8 +19,8 @@ from torch import Tensor
 
 from lcd.agents.finite import diverged
 from lcd.agents.protocols import SpaceNeeds
-from lcd.envs.hardness.flatten import FlatActions, NumberedStates
 from lcd.envs.protocols import offers
+from lcd.envs.spaces import FlatActions, NumberedStates
 
 Evaluate = Callable[[int], None]
 """Called with the environment steps of a seed at which the learner stands still to be evaluated."""

@@ -21,7 +21,7 @@ from lcd.agents.networks import SmallCnn
 from lcd.agents.ppo import check
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.injection import is_image
+from lcd.envs.spaces import is_image
 from lcd.envs.streams import seed_sequence
 
 SMALLEST_FOR_SB3 = 36

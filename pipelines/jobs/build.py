@@ -17,8 +17,8 @@ from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
+from lcd.envs.protocols import WithoutNoise, offers
 from lcd.frontends import record
 from lcd.pipelines.study.runs import agent_of
 from lcd.pipelines.study.store import (
@@ -85,13 +85,20 @@ def build_environments(
     tasks = list({stage["name"]: stage for stage in stages}.values())
     splits = {"eval": tasks}
     if evaluation.get("noise_free"):
-        still = [quiet(stage["task"], stage["knobs"]) for stage in tasks]
-        splits["noise_free"] = [{"task": task, "knobs": knobs} for task, knobs in still]
+        splits["noise_free"] = [_without_noise(run_config["benchmark"], stage) for stage in tasks]
     held_out = {
         split: [build_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
         for split, of_split in splits.items()
     }
     return training, held_out
+
+
+def _without_noise(name: str, stage: dict[str, Any]) -> dict[str, Any]:
+    benchmark = get_benchmark(name)
+    if not offers(benchmark, WithoutNoise):
+        raise InputError(f"noise_free=true: benchmark={name} has no tasks without noise: give noise_free=false.")
+    task, knobs = benchmark.without_noise(stage["task"], stage["knobs"])
+    return {"task": task, "knobs": knobs}
 
 
 def build_environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:

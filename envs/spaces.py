@@ -1,4 +1,4 @@
-"""Spaces for agents that know only one discrete action, or only numbered states."""
+"""What spaces are of, and other ones for agents that know only one discrete action, or only numbered states."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ from gymnasium.vector.utils import batch_space
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import KnowsItsSeeds, OneHotStates, offers
 from lcd.envs.state import keeps_state
+
+
+def is_image(space: spaces.Space) -> bool:
+    """Are observations bytes of (height, width) or (height, width, channels)?"""
+    return isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) in (2, 3)
+
+
+def number_of_actions(space: spaces.Space) -> int:
+    """How many elements a Discrete or MultiDiscrete space has."""
+    return int(space.n) if isinstance(space, spaces.Discrete) else int(np.prod(space.nvec))
 
 
 class _Passing(VectorWrapper):
