@@ -4,7 +4,7 @@ An agent is a class with a `Config` (a dataclass of its hyper-parameters, `copie
 `agent(config, shape, actions, seeds, frontend)`; the training pipeline asks of it what `lcd.agents.ppo.PPO` offers
 under "Acting" and a `training_step` that learns from one rollout; its `losses` by name, (seeds,) each, are looked at
 after it, if it has any: a run whose numbers are not finite any more ends there. An agent that remembers what it saw
-earlier in an episode also has what `lcd.agents.memory` asks for. Agents that train themselves, without Lightning (those
+earlier in an episode also has what `lcd.agents.protocols.Remembers` asks for. Agents that train themselves, without Lightning (those
 of Stable-Baselines3, the tabular ones), are `lcd.agents.learner.Learner`s. Third parties add theirs by an entry point
 in the group `lcd.agents` or as `module:object`.
 """
@@ -14,7 +14,9 @@ from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from lcd.agents.protocols import HasSchema
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.protocols import offers
 from lcd.envs.registry import Registry
 
 agents = Registry("agent", "lcd.agents")
@@ -46,7 +48,8 @@ def validate(name: str, params: Mapping[str, Any]) -> Any:
     Raises:
         InputError: when there is no such agent or hyper-parameter, or a value is of the wrong kind.
     """
-    config = getattr(agents.resolve(name), "Config", None)
+    agent = agents.resolve(name)
+    config = agent.Config if offers(agent, HasSchema) else None
     if not (isinstance(config, type) and is_dataclass(config)):
         raise InputError(f"agent={name} is no agent: an agent is a class with a dataclass `Config`.")
     types = get_type_hints(config)

@@ -62,7 +62,7 @@ def _losses(agent: Any) -> dict[str, Tensor]:
     if not offers(agent, ReportsLosses):
         return {}
     # In fp16 a gradient that overflows is ordinary: the step is left out, and the scale made smaller.
-    scaled = precision_of(agent.config) == "16-mixed"
+    scaled = precision_of(agent) == "16-mixed"
     return {
         name: loss.detach()
         for name, loss in agent.losses.items()

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lcd.agents.ranks import ALONE, Ranks
 from lcd.envs.protocols import offers
 
 if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
+
+    from lcd.agents.ranks import Ranks
 
 
 class Remembers(Protocol):
@@ -69,6 +70,18 @@ class SpaceNeeds(Protocol):
     numbered: bool
 
 
+class HasSchema(Protocol):
+    """The class of an agent: `Config` is a dataclass of its hyper-parameters."""
+
+    Config: type
+
+
+class HasConfig(Protocol):
+    """An agent that keeps its hyper-parameters."""
+
+    config: Any
+
+
 class LearnsInPhases(Protocol):
     """A `Config` of an agent that keeps the rollouts of `phase` iterations."""
 
@@ -83,6 +96,8 @@ class HasPrecision(Protocol):
 
 def ranks_of(agent: object) -> Ranks:
     """The processes that train an agent."""
+    from lcd.agents.ranks import ALONE
+
     return agent.ranks if offers(agent, TrainedByRanks) else ALONE
 
 
@@ -96,6 +111,7 @@ def phase_of(config: object) -> int:
     return config.phase if offers(config, LearnsInPhases) else 1
 
 
-def precision_of(config: object) -> str:
+def precision_of(agent: object) -> str:
     """The precision that an agent trains in, as Lightning calls it."""
-    return config.precision if offers(config, HasPrecision) else "32-true"
+    known = offers(agent, HasConfig) and offers(agent.config, HasPrecision)
+    return agent.config.precision if known else "32-true"

@@ -253,7 +253,7 @@ def _train(
     """Train what the checkpoint leaves to be trained; who is told to stop does so at the end of an iteration."""
     if reached is not None and reached >= rollouts.steps:
         return
-    precision = precision_of(agent.config)
+    precision = precision_of(agent)
     trainer = _trainer(tracked, recorder, device["accelerator"], device.get("place"), precision)
     resumed = None if reached is None else recorder.checkpoint
     with signals.patiently():
