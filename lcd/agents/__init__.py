@@ -4,9 +4,9 @@ An agent is a class with a `Config` (a dataclass of its hyper-parameters, `copie
 `agent(config, shape, actions, seeds, frontend)`; the training pipeline asks of it what `lcd.agents.ppo.PPO` offers
 under "Acting" and a `training_step` that learns from one rollout; its `losses` by name, (seeds,) each, are looked at
 after it, if it has any: a run whose numbers are not finite any more ends there. An agent that remembers what it saw
-earlier in an episode also has what `lcd.agents.protocols.Remembers` asks for. Agents that train themselves, without Lightning (those
-of Stable-Baselines3, the tabular ones), are `lcd.agents.learner.Learner`s. Third parties add theirs by an entry point
-in the group `lcd.agents` or as `module:object`.
+earlier in an episode also has what `lcd.agents.protocols.Remembers` asks for. Agents that train themselves, without
+Lightning (those of Stable-Baselines3, the tabular ones), are `lcd.agents.learner.Learner`s. Third parties add theirs by
+an entry point in the group `lcd.agents` or as `module:object`.
 """
 
 from collections.abc import Mapping
