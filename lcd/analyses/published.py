@@ -4,9 +4,11 @@ anonymous, under review; here: the LCD paper) reports on Procgen, to compare wit
 Every number has its place in the paper beside it. Nothing is computed from them but the comparison.
 """
 
+from collections.abc import Sequence
+
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Evidence
 
 # Section 3, "Diagnosing the computational challenges of the Procgen benchmark" (figure 1d).
 CLASSES = {
@@ -47,7 +49,12 @@ SLIPS = (
 PROCGEN = "procgen"
 
 
-def compare(analyses: list[Analysis]) -> Analysis | None:
+def beside_the_paper(evidence: Evidence) -> Analysis | None:
+    """What was found on Procgen beside what the paper reports, game by game."""
+    return None if evidence.curves.empty else compare(evidence.made)
+
+
+def compare(analyses: Sequence[Analysis]) -> Analysis | None:
     """What this study found beside what the paper reports, game by game; None where no game was diagnosed.
 
     Parameters

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,8 @@ class Telling:
     formats: what tables are written in besides CSV.
     first: the key of the analysis that is told before all else: an ablation's.
     ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
+    analyses, sections: which are made, in their order; None: all that are registered.
+    analysis_params, section_params: of each by name its own settings.
     """
 
     definition: str = "paper"
@@ -45,6 +47,10 @@ class Telling:
     formats: Sequence[str] = ()
     first: str | None = None
     ranges: str | Mapping[str, Any] | None = None
+    analyses: Sequence[str] | None = None
+    sections: Sequence[str] | None = None
+    analysis_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    section_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def run(cfg: ReportConfig) -> int:
@@ -100,7 +106,7 @@ def publish(
     tracker: the config of what mirrors the diagnosis; None mirrors nothing.
     how: what is told, and how.
     """
-    from lcd.analyses import analyse
+    from lcd.analyses import Evidence, analyse
     from lcd.analyses.transfer import split_phases, transfers
     from lcd.curves.ranges import ranges_from
 
@@ -111,7 +117,8 @@ def publish(
     plain, phased = split_phases(finished.curves)
     curricula = transfers(phased, ranges) if len(phased) else []
     diagnosis = diagnosed(plain, bool(curricula), finished, study, how, ranges)
-    analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else recommended(study)))
+    evidence = Evidence(diagnosis, how.threshold, **({} if study is None else recommended(study)))
+    analyses, left_out = analyse(evidence, how.analyses, how.analysis_params, how.first)
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
     with outputs.drafted(folder, PRODUCT, [source]) as draft:
         names = _write(source, draft, diagnosis, curricula, analyses, study, how)
@@ -216,6 +223,8 @@ def _write(
         pictures={} if study is None else read_pictures(study),
         threshold=how.threshold,
         first=how.first,
+        names=how.sections,
+        settings=how.section_params,
     )
     return names
 

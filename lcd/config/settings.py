@@ -1,0 +1,92 @@
+"""What a user sets of something that a registry holds, checked against its own dataclass.
+
+The dataclass is an agent's `Config`, and else the annotation of a parameter `settings`:
+`def launch(function, calls, watch, *, settings: Queue, **common)`. Who has no such parameter has no settings.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from lcd.envs.errors import InputError, nearest
+
+PARAMETER = "settings"
+
+
+def settings_for(target: Any, given: Mapping[str, Any], key: str, owner: str) -> dict[str, Any]:
+    """What something is to be called with besides: `settings`, checked, if it takes them.
+
+    Args:
+        target: the class or function.
+        given: what the user sets, as plain values.
+        key: the config key above the settings, for an error's sentence ("launcher").
+        owner: whose settings they are, for the sentence ("launcher=slurm").
+
+    Raises:
+        InputError: where it has no such setting, or a value is of the wrong kind.
+    """
+    schema = schema_of(target)
+    if schema is None:
+        for name, value in given.items():
+            raise InputError(f"{key}.{name}={value}: {owner} has no settings of its own: leave it out.")
+        return {}
+    return {PARAMETER: checked(schema, given, key, owner, "setting")}
+
+
+def schema_of(target: Any) -> type | None:
+    """The dataclass of a class's or function's settings; None where it has none."""
+    called = target.__init__ if isinstance(target, type) else target
+    try:
+        found = get_type_hints(called).get(PARAMETER)
+    except (TypeError, NameError, AttributeError):
+        # Hints may name what is imported for type checkers alone.
+        found = inspect.get_annotations(called).get(PARAMETER) if callable(called) else None
+        found = vars(inspect.getmodule(called)).get(found) if isinstance(found, str) else found
+    return found if isinstance(found, type) and is_dataclass(found) else None
+
+
+def checked(schema: type, given: Mapping[str, Any], key: str, owner: str, noun: str) -> Any:
+    """An instance of a dataclass from plain values.
+
+    Args:
+        schema: the dataclass.
+        given: values by field; those left out keep their defaults.
+        key: the config key above them, for an error's sentence.
+        owner: whose they are, for the sentence.
+        noun: what one of them is called in the sentence.
+
+    Raises:
+        InputError: for an unknown field, a value of the wrong kind, or a field without default that is left out.
+    """
+    types = get_type_hints(schema)
+    known = [field.name for field in fields(schema) if field.init]
+    for name in given:
+        if name not in known:
+            raise InputError(f"{key}.{name} is not a {noun} of {owner}: {nearest(name, known)}")
+    values = {name: _typed(f"{key}.{name}", value, types[name]) for name, value in given.items()}
+    for field in fields(schema):
+        if field.name in known and field.name not in values and field.default is field.default_factory is MISSING:
+            raise InputError(f"{key}.{field.name} is missing: {owner} has no default for it.")
+    return schema(**values)
+
+
+def _typed(key: str, value: Any, kind: Any) -> Any:
+    """The value as the field's type; only an integer may stand for a fraction."""
+    options = [get_origin(option) or option for option in (get_args(kind) if _is_union(kind) else (kind,))]
+    if Any in options:
+        return value
+    if float in options and isinstance(value, int) and not isinstance(value, bool) and int not in options:
+        return float(value)
+    if not isinstance(value, tuple(options)) or (isinstance(value, bool) and bool not in options):
+        names = " or ".join("null" if option is NoneType else option.__name__ for option in options)
+        raise InputError(f"{key}={value} should be of type {names}.")
+    return value
+
+
+def _is_union(kind: Any) -> bool:
+    """Whether a type hint names alternatives."""
+    return get_origin(kind) in (Union, UnionType)
