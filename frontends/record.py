@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Required, TypedDict
 
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import offers
@@ -26,6 +26,28 @@ KEEP = ("auto", "features", "observations")
 PRECISIONS = ("auto", "full", "half")
 USE: dict[str, Any] = {"keep": "auto", "memory_gb": 2.0, "precision": "auto"}
 """How policy learning uses a front-end, whichever it is: `lcd.agents.frozen` says what these mean."""
+
+
+class WeightsFile(TypedDict):
+    """A file of weights: where it lies, and its content."""
+
+    file: str
+    sha256: str
+
+
+class FrontendEntry(TypedDict, total=False):
+    """A front-end by its name, with every knob that it has and how policy learning uses it; most knobs are its own."""
+
+    name: Required[str]
+    weights: str | WeightsFile | None
+    label: str
+    sha256: str
+    preprocessing: str
+    keep: str
+    memory_gb: float
+    precision: str
+
+
 _PLAIN = (str, int, float, bool, list, dict, type(None))
 
 

@@ -20,21 +20,10 @@ from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
 from lcd.envs.protocols import WithoutNoise, offers
 from lcd.frontends import record
-from lcd.pipelines.study.runs import agent_of
-from lcd.pipelines.study.store import (
-    frontend_name,
-    task_name,
-)
+from lcd.pipelines.study.configs import RunConfig, StageEntry, agent_of, frontend_name, stages_of
 
 
-def stages_of(run_config: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a run trains, in order: `name` (what curves call it), `task`, `knobs` and `steps`; one, or a curriculum."""
-    if "curriculum" in run_config:
-        return run_config["curriculum"]
-    return [{"name": task_name(run_config), **{key: run_config[key] for key in ("task", "knobs", "steps")}}]
-
-
-def build_agent(run_config: dict[str, Any], env: VectorEnv, ranks: Ranks = ALONE) -> LightningModule:
+def build_agent(run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE) -> LightningModule:
     """The agent of a run, its front-end and networks shaped by the environment's spaces; of several ranks, one's."""
     name, params = agent_of(run_config)
     actions = env.single_action_space
@@ -60,7 +49,7 @@ def build_agent(run_config: dict[str, Any], env: VectorEnv, ranks: Ranks = ALONE
     return agent
 
 
-def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], agent: LightningModule) -> Rollouts:
+def build_rollouts(run_config: RunConfig, training: Sequence[VectorEnv], agent: LightningModule) -> Rollouts:
     """The run's training data: as many rollouts as its steps, or each stage's, need."""
     config, seeds = agent.config, run_config["seeds"]
     how = {"length": config.rollout, "gamma": config.gamma, "normalise": config.normalise_rewards}
@@ -75,7 +64,7 @@ def build_rollouts(run_config: dict[str, Any], training: Sequence[VectorEnv], ag
 
 
 def build_environments(
-    run_config: dict[str, Any], copies: int, evaluates: bool = True
+    run_config: RunConfig, copies: int, evaluates: bool = True
 ) -> tuple[list[VectorEnv], dict[str, list[VectorEnv]]]:
     """The training population of each stage (rewards thinned), and by their split those of each task held out."""
     stages, evaluation = stages_of(run_config), run_config["evaluation"]
@@ -93,7 +82,7 @@ def build_environments(
     return training, held_out
 
 
-def _without_noise(name: str, stage: dict[str, Any]) -> dict[str, Any]:
+def _without_noise(name: str, stage: StageEntry) -> dict[str, Any]:
     benchmark = get_benchmark(name)
     if not offers(benchmark, WithoutNoise):
         raise InputError(f"noise_free=true: benchmark={name} has no tasks without noise: give noise_free=false.")
@@ -101,7 +90,7 @@ def _without_noise(name: str, stage: dict[str, Any]) -> dict[str, Any]:
     return {"task": task, "knobs": knobs}
 
 
-def build_environment(run_config: dict[str, Any], stage: dict[str, Any], split: str, copies: int) -> VectorEnv:
+def build_environment(run_config: RunConfig, stage: StageEntry, split: str, copies: int) -> VectorEnv:
     """The population of one task: with rewards thinned to train in, or held out with rewards as they are."""
     knobs = dict(stage["knobs"])
     # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
@@ -119,7 +108,7 @@ def build_environment(run_config: dict[str, Any], stage: dict[str, Any], split: 
     )
 
 
-def shared_columns(run_config: dict[str, Any]) -> list[dict[str, Any]]:
+def shared_columns(run_config: RunConfig) -> list[dict[str, Any]]:
     """The columns that all rows of a task and seed share, in the order of the tasks, then of the seeds."""
     benchmark = get_benchmark(run_config["benchmark"])
     shared = {

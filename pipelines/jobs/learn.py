@@ -16,8 +16,9 @@ from lcd.files.atomic import make_folder
 from lcd.pipelines.jobs.checkpoint import CURVE, kept_curve, save
 from lcd.pipelines.jobs.record import CurveFile, require_finite_returns
 from lcd.pipelines.publish.track import open_tracker
+from lcd.pipelines.study.configs import RunConfig, TrackerEntry, condition
 from lcd.pipelines.study.promise import wrong_in
-from lcd.pipelines.study.store import RUNNING, condition, finish, read_status, update_status
+from lcd.pipelines.study.store import RUNNING, finish, read_status, update_status
 
 REPORT_EVERY_S = 0.5
 
@@ -26,13 +27,13 @@ Environments = Callable[[list[int]], tuple[VectorEnv, dict[str, VectorEnv]]]
 
 
 def learn_run(
-    run_config: dict[str, Any],
+    run_config: RunConfig,
     folder: Path,
     learner: type[Learner],
     config: Any,
     environments: Environments,
     columns: list[dict[str, Any]],
-    tracker: dict[str, Any],
+    tracker: TrackerEntry,
 ) -> None:
     """Train one run to its end. What is kept of a run that was stopped is its finished seeds.
 
@@ -71,7 +72,7 @@ def learn_run(
     finish(folder, step=step, steps=step, wall_s=wall)
 
 
-def _finished(curve: CurveFile, run_config: dict[str, Any]) -> list[dict[str, str]]:
+def _finished(curve: CurveFile, run_config: RunConfig) -> list[dict[str, str]]:
     """The rows of the seeds whose curves are whole and whose checkpoints are there; all others are cut off."""
     rows, shared = curve.cut(1 << 62), condition(run_config)
     whole = []
@@ -91,7 +92,7 @@ class _Session:
 
     def __init__(
         self,
-        run_config: dict[str, Any],
+        run_config: RunConfig,
         folder: Path,
         curve: CurveFile,
         shared: list[dict[str, Any]],

@@ -16,14 +16,15 @@ from lcd.agents.learner import spaces_for
 from lcd.agents.ppg import PPG
 from lcd.agents.stepping import Stepper
 from lcd.agents.store import RolloutStore, StoreSize, is_mask, require_room
-from lcd.pipelines.jobs.build import build_agent, build_environment, stages_of
+from lcd.pipelines.jobs.build import build_agent, build_environment
 from lcd.pipelines.launch.launchers import RUNS_AT_ONCE
+from lcd.pipelines.study.configs import RunConfig, stages_of
 
 FOLDER = "rollouts"
 PROBED_STEPS = 8
 
 
-def store_size(run_config: dict[str, Any]) -> StoreSize | None:
+def store_size(run_config: RunConfig) -> StoreSize | None:
     """What a run keeps of a phase, by its config and by what its task shows; None if its agent is not PPG."""
     kind = agents.resolve(run_config["agent"]["name"])
     if not (isinstance(kind, type) and issubclass(kind, PPG)):
@@ -46,7 +47,7 @@ def _seen(env: VectorEnv) -> Iterable[Any]:
         yield stepper.step(env.action_space.sample()).observations
 
 
-def told(run_configs: Iterable[dict[str, Any]], together: int) -> str | None:
+def told(run_configs: Iterable[RunConfig], together: int) -> str | None:
     """The sentence about the greatest of some runs' stores, of which some are trained together; None without one."""
     shared = ("view", "frontend", "agent", "seeds")
     alike = {str([run_config[key] for key in shared]): run_config for run_config in run_configs}
@@ -54,7 +55,7 @@ def told(run_configs: Iterable[dict[str, Any]], together: int) -> str | None:
     return replace(max(sizes, key=lambda size: size.bytes), runs=together).sentence() if sizes else None
 
 
-def prepare(agent: LightningModule, run_config: dict[str, Any], checkpoint: Path, anew: bool) -> None:
+def prepare(agent: LightningModule, run_config: RunConfig, checkpoint: Path, anew: bool) -> None:
     """Say where a run's rollouts go before it is trained; each of its processes has its own."""
     if not isinstance(agent, PPG):
         return

@@ -22,9 +22,10 @@ from lcd.pipelines.jobs import policies, videos
 from lcd.pipelines.jobs.pretraining import WEIGHTS_FILE
 from lcd.pipelines.publish.pretrained import publish
 from lcd.pipelines.study import needs
+from lcd.pipelines.study.configs import RunConfig, canonical, run_id
 from lcd.pipelines.study.parts import known
 from lcd.pipelines.study.sources import with_source
-from lcd.pipelines.study.store import QUEUED, Run, Study, canonical, run_id
+from lcd.pipelines.study.store import QUEUED, Run, Study
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
 PRETRAIN = "lcd.pipelines.jobs.pretraining:pretrain_run"
@@ -124,7 +125,7 @@ def _player(run: Run) -> str:
 
 
 def film(
-    study: Study, benchmark: Benchmark, run_config: dict[str, Any], players: Mapping[str, Run], console: Console
+    study: Study, benchmark: Benchmark, run_config: RunConfig, players: Mapping[str, Run], console: Console
 ) -> None:
     """Record the videos that are not on the disk yet, with progress."""
     asked = run_config["videos"]
@@ -152,7 +153,7 @@ def film(
     console.print(told, highlight=False, soft_wrap=True, markup=False)
 
 
-def default_out(run_config: Mapping[str, Any]) -> Path:
+def default_out(run_config: RunConfig) -> Path:
     """A folder that the same request always gets."""
     plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in run_config["benchmark"])
     return Path("studies") / f"pretrain-flow-{plain}-{run_id(run_config)[:6]}"

@@ -30,6 +30,7 @@ from lcd.pipelines.jobs.checkpoint import CURVE, STEP, AtomicCheckpoints, drop_w
 from lcd.pipelines.jobs.objectness import Objectness
 from lcd.pipelines.jobs.pretraining_record import PretrainRecorder, Table, mirror, picture
 from lcd.pipelines.publish.track import open_tracker
+from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry
 from lcd.pipelines.study.store import RUNNING, Run, finish, read_status, update_status
 from lcd.process import signals
 from lcd.process.deadlines import beat
@@ -107,9 +108,7 @@ class FlowPretraining(LightningModule):
         return dict(zip(("loss", "static_loss", "speed", "outside"), columns, strict=True)) | {"pairs": pairs.shape[1]}
 
 
-def pretrain_run(
-    run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str, Any], device: dict[str, Any]
-) -> None:
+def pretrain_run(run_config: RunConfig, run_dir: str | Path, tracker: TrackerEntry, device: Device) -> None:
     """Pretrain one front-end to its end, from its checkpoint if there is one, and write its file.
 
     The arguments are those of `lcd.pipelines.jobs.train.train_run`; the videos have been filmed before.
@@ -143,13 +142,13 @@ def pretrain_run(
 
 
 def _fit(
-    run_config: dict[str, Any],
+    run_config: RunConfig,
     folder: Path,
     module: FlowPretraining,
     pairs: videos.Pairs,
     held_out: Mapping[str, Tensor],
-    tracker: dict[str, Any],
-    device: dict[str, Any],
+    tracker: TrackerEntry,
+    device: Device,
 ) -> None:
     checkpoint = folder / "checkpoints" / "last.ckpt"
     drop_without_curve(checkpoint, Run(folder, run_config), world=1)
@@ -174,7 +173,7 @@ def _fit(
     tracked.finish({"steps": run_config["steps"], "wall_s": read_status(folder)["wall_s"]})
 
 
-def objectness_tables(run_config: Mapping[str, Any]) -> dict[str, Table]:
+def objectness_tables(run_config: RunConfig) -> dict[str, Table]:
     """The measurements of a front-end that are taken while it is pretrained, by name."""
     benchmark = get_benchmark(run_config["benchmark"])
     asked = run_config["videos"]
@@ -197,7 +196,7 @@ def _readable(checkpoint: Path) -> dict[str, Any] | None:
     return None
 
 
-def _trainer(logger: Any, recorder: PretrainRecorder, device: dict[str, Any]) -> Trainer:
+def _trainer(logger: Any, recorder: PretrainRecorder, device: Device) -> Trainer:
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning.pytorch")
     return Trainer(
@@ -209,5 +208,5 @@ def _trainer(logger: Any, recorder: PretrainRecorder, device: dict[str, Any]) ->
         enable_progress_bar=False,
         enable_model_summary=False,
         devices=1,
-        accelerator=device["accelerator"],
+        accelerator=device.accelerator,
     )

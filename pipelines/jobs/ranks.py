@@ -31,6 +31,7 @@ from lightning.pytorch.strategies import DDPStrategy
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.envs.errors import Diverged, InputError
 from lcd.envs.registry import named, naming
+from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.runs import describe, resolve
 from lcd.process import signals
 
@@ -62,25 +63,20 @@ def node_rank() -> int:
     return 0
 
 
-def count(device: dict[str, Any]) -> int:
-    """How many processes train the run."""
-    return int(device.get("devices", 1)) * int(device.get("num_nodes", 1))
-
-
 @contextlib.contextmanager
-def together(train: str, arguments: tuple[Any, ...], device: dict[str, Any]) -> Iterator[tuple[Ranks, Place | None]]:
+def together(train: str, arguments: tuple[Any, ...], device: Device) -> Iterator[tuple[Ranks, Place | None]]:
     """Start the other ranks of this machine, which call `train(*arguments, ranks, place)`, and be the first of them.
 
     Args:
         train: `module:function`.
         arguments: what it is called with; everything is pickled.
-        device: `accelerator`, `devices` and `num_nodes`.
+        device: on how many processes.
     """
-    if count(device) == 1:
+    if device.processes == 1:
         yield ALONE, None
         return
     place, store = _meeting_point(device)
-    crew = [_Other(train, arguments, place, local) for local in range(1, int(device["devices"]))]
+    crew = [_Other(train, arguments, place, local) for local in range(1, device.devices)]
     try:
         for other in crew:
             other.expect("ready")
@@ -103,9 +99,9 @@ def together(train: str, arguments: tuple[Any, ...], device: dict[str, Any]) -> 
             dist.destroy_process_group()
 
 
-def _meeting_point(device: dict[str, Any]) -> tuple[Place, dist.Store]:
-    devices, nodes, node = int(device["devices"]), int(device.get("num_nodes", 1)), node_rank()
-    cuda = device.get("accelerator") in ("auto", "cuda", "gpu") and torch.cuda.is_available()
+def _meeting_point(device: Device) -> tuple[Place, dist.Store]:
+    devices, nodes, node = device.devices, device.num_nodes, node_rank()
+    cuda = device.accelerator in ("auto", "cuda", "gpu") and torch.cuda.is_available()
     if nodes == 1:
         host, port = "127.0.0.1", 0
     else:

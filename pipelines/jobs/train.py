@@ -29,23 +29,15 @@ from lcd.files.atomic import make_folder
 from lcd.pipelines.jobs.build import build_agent, build_environments, build_rollouts, shared_columns
 from lcd.pipelines.jobs.checkpoint import AtomicCheckpoints, drop_without_curve, kept_curve, reached_step
 from lcd.pipelines.jobs.learn import learn_run
-from lcd.pipelines.jobs.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, count, node_rank, together
+from lcd.pipelines.jobs.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, node_rank, together
 from lcd.pipelines.jobs.record import CurveFile, Recorder
 from lcd.pipelines.launch.launchers import Call, launch
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study import determinism, dry_run
+from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, run_id
 from lcd.pipelines.study.progress import label
-from lcd.pipelines.study.runs import agent_of, check_share, run_config_from
-from lcd.pipelines.study.store import (
-    RUNNING,
-    Run,
-    Study,
-    finish,
-    missing,
-    read_status,
-    run_id,
-    update_status,
-)
+from lcd.pipelines.study.runs import check_share, run_config_from
+from lcd.pipelines.study.store import RUNNING, Run, Study, finish, missing, read_status, update_status
 from lcd.pipelines.study.training import check_trainable, device_of, opening, train_missing
 from lcd.process import signals
 from lcd.statistics.intervals import iqm
@@ -73,7 +65,7 @@ def run(cfg: TrainConfig) -> int:
     return 0
 
 
-def _join_in(cfg: TrainConfig, run_config: dict[str, Any], console: Console) -> int:
+def _join_in(cfg: TrainConfig, run_config: RunConfig, console: Console) -> int:
     """Train beside the first machine, whose the study is; returns the exit code."""
     folder = Path(cfg.out or default_out(run_config)) / "runs" / run_id(run_config)
     if Run(folder, run_config).done:
@@ -92,13 +84,13 @@ def _join_in(cfg: TrainConfig, run_config: dict[str, Any], console: Console) -> 
     return int(outcome.error is not None)
 
 
-def default_out(run_config: dict[str, Any]) -> Path:
+def default_out(run_config: RunConfig) -> Path:
     """A folder that the same request always gets."""
     task = "".join(c if c.isalnum() or c in "-_." else "-" for c in run_config["task"])
     return Path("studies") / f"train-{task}-{run_id(run_config)[:6]}"
 
 
-def _summary(run_config: dict[str, Any], folder: Path) -> Table:
+def _summary(run_config: RunConfig, folder: Path) -> Table:
     """The held-out return of each seed, and the seeds' interquartile mean, before and after training."""
     curve = pd.read_csv(folder / "curve.csv")
     held_out = curve[curve.split == "eval"]
@@ -122,14 +114,14 @@ def _summary(run_config: dict[str, Any], folder: Path) -> Table:
     return table
 
 
-def train_run(run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str, Any], device: dict[str, Any]) -> None:
+def train_run(run_config: RunConfig, run_dir: str | Path, tracker: TrackerEntry, device: Device) -> None:
     """Train one run to its end, from its checkpoint if it has one.
 
     Args:
         run_config: the condition, the protocol and the seeds: what the run's id is the hash of.
         run_dir: the run's folder in its study.
         tracker: the tracker's configuration.
-        device: Lightning's `accelerator`; `devices` (1) and `num_nodes` (1), which is how many processes train.
+        device: where, and by how many processes.
     """
     name, params = agent_of(run_config)
     kind = agents.resolve(name)
@@ -138,17 +130,17 @@ def train_run(run_config: dict[str, Any], run_dir: str | Path, tracker: dict[str
         _learn(run_config, Path(run_dir), kind, validate(name, params), tracker)
         return
     run = Run(run_dir, run_config)
-    drop_without_curve(run.path / "checkpoints" / "last.ckpt", run, count(device))
+    drop_without_curve(run.path / "checkpoints" / "last.ckpt", run, device.processes)
     arguments = (run_config, run_dir, tracker, device)
     with together(f"{__name__}:train_rank", arguments, device) as (ranks, place):
         train_rank(*arguments, ranks, place)
 
 
 def train_rank(
-    run_config: dict[str, Any],
+    run_config: RunConfig,
     run_dir: str | Path,
-    tracker: dict[str, Any],
-    device: dict[str, Any],
+    tracker: TrackerEntry,
+    device: Device,
     ranks: Ranks = ALONE,
     place: Place | None = None,
 ) -> None:
@@ -169,13 +161,13 @@ def train_rank(
             split: EveryTask([Evaluator(env, rollouts.seeds, episodes) for env in envs])
             for split, envs in held_out.items()
         }
-        _fit(run_config, Path(run_dir), agent, rollouts, evaluators, tracker, {**device, "place": place})
+        _fit(run_config, Path(run_dir), agent, rollouts, evaluators, tracker, device.accelerator, place)
     finally:
         for env in (*training, *chain.from_iterable(held_out.values())):
             env.close()
 
 
-def _learn(run_config: dict[str, Any], folder: Path, kind: type, config: Any, tracker: dict[str, Any]) -> None:
+def _learn(run_config: RunConfig, folder: Path, kind: type, config: Any, tracker: TrackerEntry) -> None:
     """Let an agent that trains itself do so, seed by seed."""
     if "curriculum" in run_config:
         name = run_config["agent"]["name"]
@@ -189,13 +181,14 @@ def _learn(run_config: dict[str, Any], folder: Path, kind: type, config: Any, tr
 
 
 def _fit(
-    run_config: dict[str, Any],
+    run_config: RunConfig,
     folder: Path,
     agent: LightningModule,
     rollouts: Rollouts,
     evaluators: dict[str, EveryTask],
-    tracker: dict[str, Any],
-    device: dict[str, Any],
+    tracker: TrackerEntry,
+    accelerator: str,
+    place: Place | None,
 ) -> None:
     """Train from where the checkpoint stands, recording as it goes."""
     from lcd.pipelines.jobs import phases
@@ -205,7 +198,7 @@ def _fit(
     reached = reached_step(checkpoint, rollouts.ranks.world)
     phases.prepare(agent, run_config, checkpoint, anew=reached is None)
     if rollouts.ranks.rank > 0:
-        _follow(run_config, agent, rollouts, checkpoint, reached, device)
+        _follow(run_config, agent, rollouts, checkpoint, reached, accelerator, place)
         return
     curve = CurveFile(folder / "curve.csv", (*COLUMNS, PHASE) if "curriculum" in run_config else COLUMNS)
     earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
@@ -222,24 +215,25 @@ def _fit(
         report=lambda **progress: update_status(folder, **progress),
         mirror=tracked.log_rows,
     )
-    _train(agent, rollouts, recorder, tracked.logger, reached, device)
+    _train(agent, rollouts, recorder, tracked.logger, reached, accelerator, place)
     phases.clear(checkpoint)
     tracked.finish({"steps": rollouts.steps, "wall_s": read_status(folder)["wall_s"]})
     finish(folder, step=rollouts.steps)
 
 
 def _follow(
-    run_config: dict[str, Any],
+    run_config: RunConfig,
     agent: LightningModule,
     rollouts: Rollouts,
     checkpoint: Path,
     reached: int | None,
-    device: dict[str, Any],
+    accelerator: str,
+    place: Place | None,
 ) -> None:
     """Train beside the first rank, which writes everything."""
     every = run_config["evaluation"]["every"]
     recorder = Recorder(rollouts, {}, every, [], CurveFile(Path(os.devnull)), checkpoint, dict, lambda rows: None)
-    _train(agent, rollouts, recorder, False, reached, device)
+    _train(agent, rollouts, recorder, False, reached, accelerator, place)
 
 
 def _train(
@@ -248,13 +242,14 @@ def _train(
     recorder: Recorder,
     tracked: Any,
     reached: int | None,
-    device: dict[str, Any],
+    accelerator: str,
+    place: Place | None,
 ) -> None:
     """Train what the checkpoint leaves to be trained; who is told to stop does so at the end of an iteration."""
     if reached is not None and reached >= rollouts.steps:
         return
     precision = precision_of(agent)
-    trainer = _trainer(tracked, recorder, device["accelerator"], device.get("place"), precision)
+    trainer = _trainer(tracked, recorder, accelerator, place, precision)
     resumed = None if reached is None else recorder.checkpoint
     with signals.patiently():
         trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)

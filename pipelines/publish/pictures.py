@@ -1,15 +1,15 @@
 """What tasks look like under each view: taken when a study is made, kept in its folder for the report."""
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from lcd.config.schemas import VIEWS, BenchmarkConfig, TaskConfig, ViewConfig
 from lcd.files.atomic import write_atomic
-from lcd.pipelines.study.store import Study, task_name
+from lcd.pipelines.study.configs import RunConfig, task_name
+from lcd.pipelines.study.store import Study
 
 FOLDER = "views"
 MOMENT = 12
@@ -18,12 +18,12 @@ MOST_BYTES = 400_000
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def take_pictures(study: Study, run_configs: Iterable[Mapping[str, Any]]) -> None:
+def take_pictures(study: Study, run_configs: Iterable[RunConfig]) -> None:
     """Picture the tasks of runs under the views they are trained with, those that are not pictured yet.
 
     A picture that cannot be taken is left out: nothing depends on it.
     """
-    wanted: dict[str, tuple[Mapping[str, Any], set[str]]] = {}
+    wanted: dict[str, tuple[RunConfig, set[str]]] = {}
     for config in run_configs:
         wanted.setdefault(task_name(config), (config, set()))[1].add(config["view"])
     for name, (config, views) in wanted.items():
@@ -58,7 +58,7 @@ def _place(study: Study, task: str, view: str) -> Path:
     return study.path / FOLDER / plain[:120] / f"{view}.png"
 
 
-def _shown(config: Mapping[str, Any], views: list[str]) -> dict[str, np.ndarray]:
+def _shown(config: RunConfig, views: list[str]) -> dict[str, np.ndarray]:
     """One moment of a task under each view; masks with labels in a colour for each."""
     from lcd.envs.benchmarks import get_benchmark
     from lcd.envs.protocols import Pairs, offers

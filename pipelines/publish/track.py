@@ -19,6 +19,7 @@ from typing import Any
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.registry import Registry
 from lcd.pipelines.study import store
+from lcd.pipelines.study.configs import RunConfig, Status, TrackerEntry
 
 STEP = "env_step"
 STATISTICS = ("return_mean", "return_std", "length_mean", "episodes", "loss", "static_loss", "speed", "outside")
@@ -47,9 +48,7 @@ trackers.add("none", "lcd.pipelines.publish.track:Tracker")
 trackers.add("wandb", "lcd.pipelines.publish.track:WandbTracker")
 
 
-def open_tracker(
-    tracker: Mapping[str, Any], run_dir: str | Path, run_config: Mapping[str, Any], status: Mapping[str, Any]
-) -> Tracker:
+def open_tracker(tracker: TrackerEntry, run_dir: str | Path, run_config: RunConfig, status: Status) -> Tracker:
     """The tracker of one run.
 
     tracker: the tracker's config; only `name` is needed.
@@ -64,7 +63,7 @@ def open_tracker(
     return trackers.resolve(name)(Path(run_dir), dict(run_config), dict(status), settings)
 
 
-def usable(tracker: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+def usable(tracker: TrackerEntry) -> tuple[TrackerEntry, str | None]:
     """The tracker's config as it can be used here, and what a user should know of that before training."""
     usual = dict(tracker)
     if usual["name"] != "wandb":
@@ -100,7 +99,7 @@ class Tracker:
     logger: Any = False
     """A Lightning logger, or False for none."""
 
-    def __init__(self, run_dir: Path, run_config: dict[str, Any], status: dict[str, Any], settings: dict[str, Any]):
+    def __init__(self, run_dir: Path, run_config: RunConfig, status: Status, settings: dict[str, Any]):
         self.run_dir, self.run_config, self.status, self.settings = run_dir, run_config, status, settings
 
     def log_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -142,7 +141,7 @@ class WandbTracker(Tracker):
     `mirrored_step` says what not to log again.
     """
 
-    def __init__(self, run_dir: Path, run_config: dict[str, Any], status: dict[str, Any], settings: dict[str, Any]):
+    def __init__(self, run_dir: Path, run_config: RunConfig, status: Status, settings: dict[str, Any]):
         super().__init__(run_dir, run_config, status, settings)
         self.broken = False
         self.mirrored_step = -1
@@ -393,7 +392,7 @@ def summary_of(diagnosis: Any, analyses: Sequence[Any]) -> dict[str, Any]:
 
 
 def log_diagnosis(
-    tracker: Mapping[str, Any],
+    tracker: TrackerEntry,
     study: store.Study,
     diagnosis: Any,
     figures: Sequence[Path],

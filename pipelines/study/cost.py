@@ -1,9 +1,10 @@
 """What a study has cost: steps, and hours of cores and of GPUs."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from lcd.pipelines.study.configs import RunConfig
 from lcd.pipelines.study.store import Run
 
 HOUR = 3600.0
@@ -11,18 +12,18 @@ UNIT = 512
 """Steps between updates of agents that have no rollouts."""
 
 
-def unit_steps(run_config: Mapping[str, Any]) -> int:
+def unit_steps(run_config: RunConfig) -> int:
     """Steps of one seed between two updates."""
     agent = run_config["agent"]
     return int(agent.get("copies", 1)) * int(agent["rollout"]) if "rollout" in agent else UNIT
 
 
-def units(run_config: Mapping[str, Any]) -> int:
+def units(run_config: RunConfig) -> int:
     """Rollouts of a run."""
     return math.ceil(run_config["steps"] / unit_steps(run_config))
 
 
-def evaluations(run_config: Mapping[str, Any]) -> int:
+def evaluations(run_config: RunConfig) -> int:
     """Evaluations of a run, those at both ends included; there is at most one a rollout."""
     periods = math.ceil(run_config["steps"] / run_config["evaluation"]["every"])
     return 1 + (min(periods, units(run_config)) if "rollout" in run_config["agent"] else periods)

@@ -21,6 +21,7 @@ from rich.console import Console
 from lcd.envs.benchmarks import BENCHMARKS
 from lcd.envs.errors import InputError
 from lcd.pipelines.launch.launchers import Call, launch
+from lcd.pipelines.study.configs import RunConfig
 
 COPIES, STEPS = 2, 64
 ENOUGH_S = 10.0
@@ -28,7 +29,7 @@ ENOUGH_S = 10.0
 SPLITS = ("train", "eval")
 
 
-def refuse_chance(run_configs: Iterable[Mapping[str, Any]], console: Console | None = None) -> None:
+def refuse_chance(run_configs: Iterable[RunConfig], console: Console | None = None) -> None:
     """Refuse runs of a benchmark that does not do the same when it is made with the same seed."""
     cases = list(_cases(run_configs))
     if not cases:
@@ -54,7 +55,7 @@ def refuse_chance(run_configs: Iterable[Mapping[str, Any]], console: Console | N
             )
 
 
-def _cases(run_configs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _cases(run_configs: Iterable[RunConfig]) -> Iterator[dict[str, Any]]:
     """Each environment that runs of strangers' benchmarks need, once."""
     seen = set()
     for config in run_configs:

@@ -17,6 +17,7 @@ from lcd.pipelines.publish.pictures import take_pictures
 from lcd.pipelines.publish.report import FILES, PRODUCT, Telling, publish
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
+from lcd.pipelines.study.configs import canonical
 from lcd.pipelines.study.parts import asked_for
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
@@ -103,7 +104,7 @@ def default_out(cfg: DiagnoseConfig) -> Path:
     asked = request(cfg)
     if asked == _usual(cfg):
         return Path("studies") / plain
-    return Path("studies") / f"{plain}-{hashlib.sha256(store.canonical(asked).encode()).hexdigest()[:6]}"
+    return Path("studies") / f"{plain}-{hashlib.sha256(canonical(asked).encode()).hexdigest()[:6]}"
 
 
 def _usual(cfg: DiagnoseConfig) -> dict[str, Any] | None:

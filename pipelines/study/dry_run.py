@@ -8,7 +8,7 @@ import io
 import random
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from lcd.config.schemas import DiagnoseConfig, TrainConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.launch.launchers import at_once
 from lcd.pipelines.study import store
+from lcd.pipelines.study.configs import RunConfig, condition
 from lcd.pipelines.study.cost import HOUR, duration, evaluations
 from lcd.pipelines.study.probe import PROBE_S, probe, quiet_tracker
 
@@ -32,7 +33,7 @@ REHEARSED_S = 1800.0
 
 
 def tell(
-    run_configs: Sequence[Mapping[str, Any]],
+    run_configs: Sequence[RunConfig],
     cfg: DiagnoseConfig | TrainConfig,
     out: Path,
     console: Console,
@@ -71,7 +72,7 @@ def tell(
     return 0
 
 
-def workers_of(cfg: DiagnoseConfig | TrainConfig, missing: Sequence[Mapping[str, Any]]) -> int:
+def workers_of(cfg: DiagnoseConfig | TrainConfig, missing: Sequence[RunConfig]) -> int:
     """How many runs will be trained at the same time."""
     return at_once(cfg.launcher.workers, cfg.launcher.threads * cfg.devices, len(missing))
 
@@ -82,9 +83,7 @@ def _time(seconds: float, exact: bool, workers: int) -> str:
     return f"about {expected} with {workers} worker{'s' * (workers > 1)} here (likely {least} to {most})"
 
 
-def _report_s(
-    run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainConfig, finish: Finish | None
-) -> float:
+def _report_s(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig | TrainConfig, finish: Finish | None) -> float:
     """What pictures, diagnosis and report will take: they are made on trial, of invented curves."""
     if finish is None:
         return 0.0
@@ -104,7 +103,7 @@ def _invent(run: store.Run) -> None:
     from lcd.curves.table import COLUMNS
 
     config, draws, times = run.config, random.Random(0), evaluations(run.config)
-    shared = store.condition(config) | {"episodes": 1, "return_std": 0, "length_mean": 1, "wall_s": 0}
+    shared = condition(config) | {"episodes": 1, "return_std": 0, "length_mean": 1, "wall_s": 0}
     shared |= {"r_min": 0, "r_max": 1, "split": "eval"}
     with (run.path / "curve.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -116,7 +115,7 @@ def _invent(run: store.Run) -> None:
     store.finish(run.path)
 
 
-def _notes(cfg: Any, missing: Sequence[Mapping[str, Any]]) -> list[str]:
+def _notes(cfg: Any, missing: Sequence[RunConfig]) -> list[str]:
     notes = []
     if missing:
         notes.append(

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from rich.console import Console
 
-from lcd.pipelines.study.store import Run, Study, task_name
+from lcd.pipelines.study.configs import task_name
+from lcd.pipelines.study.store import Run, Study
 
 RECORD = "dynamics"
 

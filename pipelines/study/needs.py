@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from lcd.config.schemas import VideosConfig, ViewConfig
+from lcd.pipelines.study.configs import RunConfig
 from lcd.pipelines.study.cost import evaluations
 from lcd.process.limits import require_memory, require_time
 
@@ -21,7 +19,7 @@ TILE_BYTES = 165 * 165 * 4
 """A picture on a sheet, as `lcd view` draws it."""
 
 
-def check_run(run_config: Mapping[str, Any]) -> None:
+def check_run(run_config: RunConfig) -> None:
     """Refuse a run whose rollouts or held-out copies do not fit, or that would go on for months."""
     seeds, agent, evaluation = len(run_config["seeds"]), run_config["agent"], run_config["evaluation"]
     many = f"{seeds} seed{'s' * (seeds > 1)}"

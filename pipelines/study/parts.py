@@ -10,6 +10,7 @@ from lcd.config.schemas import DiagnoseConfig, StudyConfig
 from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import has_shaping, shapings_of
+from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
 from lcd.scores.contrasts import (
     HEADLINE,
     KNOB,
@@ -45,8 +46,8 @@ class Part:
     """
 
     tasks: list[str]
-    agents: list[dict[str, Any]]
-    frontends: list[dict[str, Any]]
+    agents: list[AgentEntry]
+    frontends: list[FrontendEntry]
     shapings: list[str]
     conditions: list[Condition]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -18,7 +18,7 @@ from typing import Any
 from lcd.config.schemas import DiagnoseConfig, TrackerConfig, TrainConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.launch.launchers import Call, at_once, launch
-from lcd.pipelines.study import store
+from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, canonical, longest_first, run_id, task_name
 from lcd.pipelines.study.cost import evaluations, unit_steps, units
 from lcd.pipelines.study.runs import resolve
 
@@ -45,11 +45,11 @@ class Pace:
     evaluation_bytes: float
     exact: bool
 
-    def seconds(self, run_config: Mapping[str, Any]) -> float:
+    def seconds(self, run_config: RunConfig) -> float:
         """What a run takes."""
         return self.fixed_s + units(run_config) * self.unit_s + evaluations(run_config) * self.evaluation_s
 
-    def size(self, run_config: Mapping[str, Any]) -> float:
+    def size(self, run_config: RunConfig) -> float:
         """What a run leaves on the disk."""
         return self.run_bytes + evaluations(run_config) * self.evaluation_bytes
 
@@ -70,7 +70,7 @@ class Paces:
         """Whether whole rollouts of all kinds were timed."""
         return all(pace.exact for _, pace in self.timed)
 
-    def of(self, run_config: Mapping[str, Any]) -> Pace:
+    def of(self, run_config: RunConfig) -> Pace:
         """A run's pace: the mean of the timed runs that are most like it."""
         mine = likeness(run_config)
         for much in range(len(mine), 0, -1):
@@ -79,45 +79,45 @@ class Paces:
                 return Pace(**mean | {"exact": all(pace.exact for pace in found)})
         raise KeyError(f"no run of this kind was timed: {mine[0]}")
 
-    def seconds(self, run_configs: Sequence[Mapping[str, Any]], workers: int) -> float:
+    def seconds(self, run_configs: Sequence[RunConfig], workers: int) -> float:
         """What training takes from start to end with so many workers."""
         free = [self.start_s] * workers
         # The launcher gives the runs out in this order, each to whoever is free.
-        for config in sorted(run_configs, key=store.longest_first):
+        for config in sorted(run_configs, key=longest_first):
             free[free.index(min(free))] += self.of(config).seconds(config)
         return max(free)
 
 
-def kind(run_config: Mapping[str, Any]) -> str:
+def kind(run_config: RunConfig) -> str:
     """Runs of one kind train the same networks by the same protocol."""
     chosen = ("agent", "frontend", "evaluation", "shaping")
-    return store.canonical({key: run_config[key] for key in chosen} | {"seeds": len(run_config["seeds"])})
+    return canonical({key: run_config[key] for key in chosen} | {"seeds": len(run_config["seeds"])})
 
 
-def likeness(run_config: Mapping[str, Any]) -> tuple[str, ...]:
+def likeness(run_config: RunConfig) -> tuple[str, ...]:
     """What makes runs equally fast, from what matters most on."""
-    return kind(run_config), run_config["view"], store.task_name(run_config)
+    return kind(run_config), run_config["view"], task_name(run_config)
 
 
-def spread(run_configs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def spread(run_configs: Sequence[RunConfig]) -> list[RunConfig]:
     """Some of the runs, those first that tell most: of every kind one, of every view one, of every task one."""
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[str, RunConfig] = {}
     for much in (1, 2, 3):
         had = {likeness(config)[:much] for config in found.values()}
         # From both ends, because tasks often come in the order of their size.
         for config in run_configs if much != 2 else reversed(run_configs):
             if likeness(config)[:much] not in had:
                 had.add(likeness(config)[:much])
-                found[store.run_id(config)] = config
+                found[run_id(config)] = config
     return list(found.values())
 
 
-def probe(run_configs: Sequence[Mapping[str, Any]], cfg: DiagnoseConfig | TrainConfig) -> Paces:
+def probe(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig | TrainConfig) -> Paces:
     """Time a little of the training of every kind of run, in workers like those that will train, all at once."""
     devices = getattr(cfg, "devices", 1)
     workers = at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(run_configs))
     kinds, ordered = len({kind(config) for config in run_configs}), spread(run_configs)
-    how = (vars(quiet_tracker(cfg)), {"accelerator": cfg.device, "devices": devices}, PROBE_S)
+    how = (vars(quiet_tracker(cfg)), Device(cfg.device, devices), PROBE_S)
     with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as place:
         folders = [Path(place) / str(number) for number in range(workers)]
         calls = []
@@ -155,11 +155,11 @@ def quiet_tracker(cfg: DiagnoseConfig | TrainConfig) -> TrackerConfig:
 
 
 def time_runs(
-    run_configs: Sequence[dict[str, Any]],
+    run_configs: Sequence[RunConfig],
     needed: int,
     folder: str,
-    tracker: dict[str, Any],
-    device: dict[str, Any],
+    tracker: TrackerEntry,
+    device: Device,
     allowed: float,
     launched: float,
 ) -> None:
@@ -189,7 +189,7 @@ def time_runs(
     (Path(folder) / "paces.json").write_text(json.dumps([start_s, [(number, vars(pace)) for number, pace in paces]]))
 
 
-def _roughly(config: dict[str, Any], clock: _Clock, allowed: float) -> tuple[float, Pace]:
+def _roughly(config: RunConfig, clock: _Clock, allowed: float) -> tuple[float, Pace]:
     """Seconds that are lost only the first time, and the pace as a scaled-down run tells it."""
     small, share, played = _scaled_down(config)
     first = second = clock.time(small, 1)
@@ -209,7 +209,7 @@ def _roughly(config: dict[str, Any], clock: _Clock, allowed: float) -> tuple[flo
     return max(lost[0] - lost[1], 0.0), pace
 
 
-def _affordable(config: dict[str, Any], pace: Pace, seconds: float) -> int:
+def _affordable(config: RunConfig, pace: Pace, seconds: float) -> int:
     """How many whole rollouts between two evaluations can be timed: at best as many as there will be; 0: none."""
     count = min(max(2, config["evaluation"]["every"] // unit_steps(config)), max(2, units(config) - 1))
     left = seconds - 3 * pace.evaluation_s - pace.fixed_s
@@ -226,11 +226,11 @@ class _Clock:
 
     train: Callable[..., None]
     folder: Path
-    tracker: dict[str, Any]
-    device: dict[str, Any]
+    tracker: TrackerEntry
+    device: Device
     count: int = 0
 
-    def time(self, run_config: dict[str, Any], count: int) -> Pace:
+    def time(self, run_config: RunConfig, count: int) -> Pace:
         """Train `count` rollouts and one more, with an evaluation before, between and after them."""
         unit = unit_steps(run_config)
         evaluation = run_config["evaluation"] | {"every": count * unit}
@@ -276,7 +276,7 @@ def _pace(folder: Path, total: float, count: int) -> Pace:
     )
 
 
-def _scaled_down(run_config: dict[str, Any]) -> tuple[dict[str, Any], float, float]:
+def _scaled_down(run_config: RunConfig) -> tuple[RunConfig, float, float]:
     """The run with one seed, short rollouts and one episode an evaluation, and how many times as much a unit and an
     evaluation of the real one are."""
     agent, seeds = dict(run_config["agent"]), run_config["seeds"]

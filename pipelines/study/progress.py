@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -11,7 +10,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from lcd.pipelines.study.store import DIVERGED, DONE, FAILED, QUEUED, RUNNING, Run, task_name
+from lcd.pipelines.study.configs import RunConfig, Status, task_name
+from lcd.pipelines.study.store import DIVERGED, DONE, FAILED, QUEUED, RUNNING, Run
 
 READ_EVERY_S = 0.5
 LINE_EVERY_S = 15.0
@@ -22,7 +22,7 @@ class Progress:
 
     def __init__(self, runs: Sequence[Run], console: Console) -> None:
         self.runs, self.console = list(runs), console
-        self.statuses: list[dict[str, Any]] = [run.status for run in self.runs]
+        self.statuses: list[Status] = [run.status for run in self.runs]
         self.started = time.monotonic()
         self.read_at = self.printed_at = 0.0
         self.trained_before = self._trained()
@@ -88,7 +88,7 @@ class Progress:
         )
 
     @staticmethod
-    def _steps(run: Run, status: dict[str, Any]) -> float:
+    def _steps(run: Run, status: Status) -> float:
         return (status["steps"] or run.config["steps"]) * len(run.config["seeds"])
 
     def _drawing(self) -> Group:
@@ -107,12 +107,12 @@ class Progress:
         return Group(bar, self.line(), table)
 
 
-def fraction(status: dict[str, Any]) -> float:
+def fraction(status: Status) -> float:
     """How much of a run is trained, 0 to 1."""
     return min(1.0, status["step"] / status["steps"]) if status["steps"] else 0.0
 
 
-def label(run_config: dict[str, Any]) -> str:
+def label(run_config: RunConfig) -> str:
     """A run's condition as a reader names it."""
     parts = [task_name(run_config), run_config["view"], f"p={run_config['reward_p']:g}", run_config["agent"]["name"]]
     usual = {"identity", "none"}

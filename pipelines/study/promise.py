@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lcd.files.reading import Unreadable, read_bytes
+from lcd.pipelines.study.configs import RunConfig
 
 NUMBERS, LOSSES = ("return_mean", "r_min", "r_max"), ("loss",)
 """Columns that hold finite numbers in every row: of a run's curve, and of a pretraining's."""
@@ -19,7 +20,7 @@ MOST = 10**6
 Row = Mapping[str, str]
 
 
-def promised_steps(run_config: Mapping[str, Any]) -> list[int]:
+def promised_steps(run_config: RunConfig) -> list[int]:
     """The steps at which a run is evaluated; the last of them is the least at which it may end.
 
     An evaluation follows the iteration that reaches a multiple of `every`, and the last one of each stage.
@@ -39,9 +40,7 @@ def promised_steps(run_config: Mapping[str, Any]) -> list[int]:
     return [*inner, end if len(stages) > 1 else int(run_config["steps"])]
 
 
-def broken_promise(
-    path: Path, run_config: Mapping[str, Any], condition: Mapping[str, Any], upto: float = math.inf
-) -> str:
+def broken_promise(path: Path, run_config: RunConfig, condition: Mapping[str, Any], upto: float = math.inf) -> str:
     """What is wrong with a curve, in words that follow "its curve"; nothing where it is as promised.
 
     path: of the `curve.csv`.
@@ -62,14 +61,12 @@ def broken_promise(
         return "lacks a column, or has a row that is cut off or holds words in place of numbers"
 
 
-def wrong_in(
-    rows: Sequence[Row], run_config: Mapping[str, Any], condition: Mapping[str, Any], upto: float = math.inf
-) -> str:
+def wrong_in(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str, Any], upto: float = math.inf) -> str:
     """As `broken_promise`, of a curve's rows."""
     return _wrong_value(rows, run_config, condition) or _missing(rows, run_config, condition, upto)
 
 
-def _wrong_value(rows: Sequence[Row], run_config: Mapping[str, Any], condition: Mapping[str, Any]) -> str:
+def _wrong_value(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str, Any]) -> str:
     """The first value that the run cannot have written."""
     pretrained, one_task = "videos" in run_config, "curriculum" not in run_config
     shared = ("view", "frontend", "reward_p", "shaping", "agent", *(["task"] if one_task else []))
@@ -87,7 +84,7 @@ def _wrong_value(rows: Sequence[Row], run_config: Mapping[str, Any], condition: 
     return ""
 
 
-def _missing(rows: Sequence[Row], run_config: Mapping[str, Any], condition: Mapping[str, Any], upto: float) -> str:
+def _missing(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str, Any], upto: float) -> str:
     """The first evaluation that is not there."""
     found: dict[tuple[str, int, str], set[int]] = {}
     for row in rows:
@@ -105,7 +102,7 @@ def _missing(rows: Sequence[Row], run_config: Mapping[str, Any], condition: Mapp
     return ""
 
 
-def _tasks(run_config: Mapping[str, Any], condition: Mapping[str, Any]) -> list[str]:
+def _tasks(run_config: RunConfig, condition: Mapping[str, Any]) -> list[str]:
     """The tasks that are evaluated."""
     if "videos" in run_config:
         return list(run_config["videos"]["tasks"])

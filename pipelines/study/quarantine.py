@@ -12,6 +12,7 @@ from rich.console import Console
 
 from lcd.envs.errors import InputError, Unfinished
 from lcd.pipelines.study import store
+from lcd.pipelines.study.configs import condition
 from lcd.scores.left_out import LeftOut
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _judged(run: store.Run) -> pd.DataFrame | tuple[str, str] | None:
 
 
 def _left_out(run: store.Run, benchmark: str, state: str, reason: str) -> LeftOut:
-    named = store.condition(run.config) | {"benchmark": benchmark}
+    named = condition(run.config) | {"benchmark": benchmark}
     # A stranger's status.json may hold anything, and terminals obey what cannot be seen.
     plain = "".join(letter if letter.isprintable() else " " for letter in reason)[:LONGEST_REASON]
     return LeftOut(**named, run=run.path.name, state=state, reason=plain, curriculum="curriculum" in run.config)

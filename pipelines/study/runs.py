@@ -11,11 +11,13 @@ from typing import Any
 
 from lcd.config.compose import check_knob, seed_list, show
 from lcd.config.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
+from lcd.curves.table import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import Diverged, InputError, nearest
 from lcd.files.atomic import full_disk, remove_unfinished, write_atomic
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.study import adaptive, needs, sources, store
+from lcd.pipelines.study.configs import AgentEntry, Device, FrontendEntry, RunConfig, StageEntry, TrackerEntry, run_id
 from lcd.pipelines.study.parts import known, parts_of, steps_for
 from lcd.process.signals import Stopped
 
@@ -23,7 +25,7 @@ CURRICULUM = "curriculum"
 ERROR_FILE = "error.txt"
 
 
-def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
+def expand(cfg: DiagnoseConfig) -> list[RunConfig]:
     """The run configs of a study: those of all its parts, each once.
 
     A part has each view at p = 1, and the semantic view at each smaller p, for every task.
@@ -37,18 +39,18 @@ def expand(cfg: DiagnoseConfig) -> list[dict[str, Any]]:
         "seeds": seed_list("study.seeds", study.seeds),
         "evaluation": study.evaluation,
     }
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, RunConfig] = {}
     for part in parts:
         agents = [_agent(given) for given in part.agents]
         frontends = [_frontend(given) for given in part.frontends]
         for condition in replace(part, agents=agents, frontends=frontends).crossed():
             steps = steps_for(cfg, condition["agent"]["name"])
             made = _run_config(cfg.benchmark.name, steps=steps, **condition, **shared)
-            found.setdefault(store.run_id(made), made)
+            found.setdefault(run_id(made), made)
     return list(found.values())
 
 
-def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
+def run_config_from(cfg: TrainConfig) -> RunConfig:
     """The run config of `lcd train`."""
     from lcd.envs.benchmarks import check_view, get_benchmark, reward_range
     from lcd.envs.protocols import shapings_of
@@ -82,7 +84,7 @@ def run_config_from(cfg: TrainConfig) -> dict[str, Any]:
     return run_config if stages is None else {**run_config, "curriculum": stages}
 
 
-def stages_from(curriculum: Any, benchmark: Benchmark) -> list[dict[str, Any]]:
+def stages_from(curriculum: Any, benchmark: Benchmark) -> list[StageEntry]:
     """The stages of a curriculum: `name`, `task`, `knobs` and `steps` of each.
 
     curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are needed;
@@ -111,7 +113,7 @@ def _stages_in(file: Path) -> Any:
         raise InputError(f"curriculum={file} cannot be read ({why}): give a YAML or JSON file of stages.") from None
 
 
-def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:
+def _stage(given: Any, benchmark: Benchmark) -> StageEntry:
     keys = ("name", "task", "knobs", "steps")
     found = given
     if isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
@@ -132,13 +134,13 @@ def _stage(given: Any, benchmark: Benchmark) -> dict[str, Any]:
     if task not in benchmark.tasks:
         options = nearest(task, benchmark.tasks)
         raise InputError(f"curriculum: '{task}' is not in the benchmark '{benchmark.name}': {options}")
-    name = str(found.get("name") or store.task_name({"task": task, "knobs": knobs}))
+    name = str(found.get("name") or varied_task(task, dict(knobs)))
     if name in benchmark.tasks and (name != task or knobs):
         raise InputError(f"curriculum: '{name}' is a task of its own: give the stage of {task} another name.")
     return {"name": name, "task": task, "knobs": dict(knobs), "steps": steps}
 
 
-def _agent(given: Mapping[str, Any]) -> dict[str, Any]:
+def _agent(given: Mapping[str, Any]) -> AgentEntry:
     """An agent's whole config, validated by the agent."""
     from lcd import agents
 
@@ -148,7 +150,7 @@ def _agent(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": name} | asdict(agents.validate(name, params))
 
 
-def _frontend(given: Mapping[str, Any]) -> dict[str, Any]:
+def _frontend(given: Mapping[str, Any]) -> FrontendEntry:
     """What a run writes down of its front-end, validated by making it."""
     from lcd.frontends.record import record
 
@@ -156,8 +158,8 @@ def _frontend(given: Mapping[str, Any]) -> dict[str, Any]:
     return record(str(knobs.pop("name")), **knobs)
 
 
-def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> dict[str, Any]:
-    made = {
+def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> RunConfig:
+    made: RunConfig = {
         "benchmark": benchmark,
         "task": fields["task"],
         "knobs": dict(fields["knobs"]),
@@ -174,29 +176,23 @@ def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> 
     return sources.with_source(made)
 
 
-def agent_of(run_config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The agent's name and its hyper-parameters."""
-    params = dict(run_config["agent"])
-    return params.pop("name"), params
-
-
-def check_share(name: str, params: Mapping[str, Any], device: Mapping[str, Any]) -> None:
+def check_share(name: str, params: Mapping[str, Any], device: Device) -> None:
     """Refuse what several processes cannot train together, each with its share of the agent's copies.
 
     name, params: the agent and its hyper-parameters.
-    device: `accelerator`, `devices` and `num_nodes`.
+    device: says how many processes.
     """
     from lcd import agents
     from lcd.agents.protocols import TrainedByRanks
     from lcd.envs.protocols import offers
 
-    world = int(device.get("devices", 1)) * int(device.get("num_nodes", 1))
+    world = device.processes
     if world == 1:
         return
-    how = f"devices={device.get('devices', 1)}" + (f" num_nodes={n}" if (n := device.get("num_nodes", 1)) > 1 else "")
+    how = f"devices={device.devices}" + (f" num_nodes={device.num_nodes}" if device.num_nodes > 1 else "")
     if not offers(agents.agents.resolve(name), TrainedByRanks):
         raise InputError(f"{how}: agent={name} cannot be trained by several processes: give devices=1.")
-    if device.get("accelerator") == "mps":
+    if device.accelerator == "mps":
         raise InputError(f"{how}: device=mps is a single one: give devices=1, or device=cpu.")
     copies = agents.validate(name, params).copies
     if copies % world:
@@ -209,14 +205,14 @@ def check_share(name: str, params: Mapping[str, Any], device: Mapping[str, Any])
         raise InputError(f"{how} gives each process {copies // world} of agent.copies={copies}: {error}") from None
 
 
-def check_device(device: Mapping[str, Any]) -> None:
+def check_device(device: Device) -> None:
     """Refuse a device that this machine does not have, and more GPUs than it has.
 
-    device: `accelerator` and `devices`. Several processes on a CPU are fine.
+    Several processes on a CPU are fine.
     """
     import torch
 
-    name, many = device["accelerator"], int(device.get("devices", 1))
+    name, many = device.accelerator, device.devices
     has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     there = [kind for kind, present in has.items() if present] + ["cpu"]
     if not has.get(name, True):
@@ -236,9 +232,7 @@ def resolve(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def perform(
-    train: str, run_config: dict[str, Any], run_dir: str, tracker: dict[str, Any], device: dict[str, Any]
-) -> None:
+def perform(train: str, run_config: RunConfig, run_dir: str, tracker: TrackerEntry, device: Device) -> None:
     """Train one run under its lock, and keep its status true however training ends.
 
     train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`.
@@ -272,7 +266,7 @@ def perform(
         (Path(run_dir) / ERROR_FILE).unlink(missing_ok=True)
 
 
-def _refuse_unfinished(train: str, run_config: dict[str, Any], run_dir: str) -> None:
+def _refuse_unfinished(train: str, run_config: RunConfig, run_dir: str) -> None:
     sentence = f"{train} returned before the run was done: its curve {store.Run(run_dir, run_config).broken_promise()}"
     store.update_status(run_dir, state=store.FAILED, error=sentence)
     raise RuntimeError(sentence)

@@ -17,6 +17,7 @@ from typing import Any
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import sha256_of
+from lcd.pipelines.study.configs import RunConfig
 
 SOURCE = "source"
 """The run config's key: part (benchmark, agent, front-end) → module → hash. Only runs that name code have it."""
@@ -27,7 +28,7 @@ INSTALLED = ("site-packages", "dist-packages")
 """What folders of installed packages are called, those of other environments that are looked in too included."""
 
 
-def named_code(run_config: Mapping[str, Any]) -> dict[str, str]:
+def named_code(run_config: RunConfig) -> dict[str, str]:
     """The parts of a run that are given as `module:object`, with their names."""
     from lcd.agents import agents
     from lcd.envs.benchmarks import BENCHMARKS
@@ -39,13 +40,13 @@ def named_code(run_config: Mapping[str, Any]) -> dict[str, str]:
     return {part: name for part, registry, name in found if registry.names_code(name)}
 
 
-def with_source(run_config: dict[str, Any]) -> dict[str, Any]:
+def with_source(run_config: RunConfig) -> RunConfig:
     """The run config with the hashes of the code that it names; a run that names none stays as it is."""
     found = {part: hashes_of(name) for part, name in named_code(run_config).items()}
     return {**run_config, SOURCE: found} if found else run_config
 
 
-def refuse_changed(run_config: Mapping[str, Any]) -> None:
+def refuse_changed(run_config: RunConfig) -> None:
     """Refuse to train with other source than the run was asked for with."""
     if told := difference(run_config, with_source({**run_config, SOURCE: {}})):
         raise InputError(f"{told} since the run was asked for: give the same command again, or put the source back.")

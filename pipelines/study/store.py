@@ -11,26 +11,25 @@ lies in the folder now is what the run left there.
 """
 
 import contextlib
-import hashlib
 import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import yaml
 
-from lcd.curves.table import varied_task
 from lcd.envs.errors import InputError
 from lcd.files.atomic import UNFINISHED, locked, make_folder, remove_unfinished, sha256_of, write_atomic
 from lcd.files.reading import Unreadable, read_json, read_yaml
 from lcd.pipelines.study import sources
+from lcd.pipelines.study.configs import RunConfig, Status, condition, difference, run_id
 from lcd.pipelines.study.promise import broken_promise
 
 QUEUED, RUNNING, DONE, FAILED, DIVERGED = STATES = ("queued", "running", "done", "failed", "diverged")
 """What a run can be; of one that diverged (its numbers are not finite any more) `error` says which, where and when."""
-STATUS = {
+STATUS: Status = {
     "state": QUEUED,
     "step": 0,
     "steps": 0,
@@ -50,76 +49,13 @@ SEALED = (CURVE_FILE, "checkpoints/*.ckpt", "*.pt")
 """What a finished run has left: its curve, its checkpoints, and of a pretraining the front-end's weights."""
 
 
-MOST_DIFFERENCES = 4
-"""How many differences between two runs are told."""
-
-
-def canonical(value: Any) -> str:
-    """JSON that is the same for equal configs."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def run_id(run_config: Mapping[str, Any]) -> str:
-    """The name of a run's folder: the hash of its condition, protocol and seeds.
-
-    A file of weights counts by its content, wherever it lies.
-    """
-    frontend = run_config.get("frontend", {})
-    if isinstance(frontend.get("weights"), Mapping):
-        run_config = {**run_config, "frontend": {**frontend, "weights": frontend["weights"].get("sha256")}}
-    return hashlib.sha256(canonical(run_config).encode()).hexdigest()[:12]
-
-
-def condition(run_config: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything that tells two curves of one seed apart in `curve.csv`: task, view, front-end, p, shaping, agent."""
-    named = {"frontend": frontend_name(run_config), "agent": run_config["agent"]["name"]}
-    plain = {key: run_config[key] for key in ("benchmark", "view", "reward_p", "shaping")}
-    return {"task": task_name(run_config)} | plain | named
-
-
-def frontend_name(run_config: Mapping[str, Any]) -> str:
-    """What curves call a run's front-end: its name, or the label of one that may be many (any backbone, say)."""
-    return run_config["frontend"].get("label") or run_config["frontend"]["name"]
-
-
-def task_name(run_config: Mapping[str, Any]) -> str:
-    """What curves call a run's task: its name, and the knobs that make it another task than the benchmark's."""
-    return varied_task(run_config["task"], run_config["knobs"])
-
-
-def difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    """In what two run configs differ, key by key: "steps=100 there, 200 asked for"."""
-    flat = [_flat(config) for config in (there, asked)]
-    keys = [key for key in {**flat[0], **flat[1]} if flat[0].get(key) != flat[1].get(key)]
-    told = [f"{key}={_told(flat[0], key)} there, {_told(flat[1], key)} asked for" for key in keys]
-    more = len(told) - MOST_DIFFERENCES
-    return "; ".join(told[:MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in config.items():
-        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) and value else {f"{prefix}{key}": value}
-    return found
-
-
-def _told(flat: Mapping[str, Any], key: str) -> str:
-    value = flat.get(key, "nothing")
-    return value if isinstance(value, str) else json.dumps(value, default=str)
-
-
-def longest_first(run_config: Mapping[str, Any]) -> int:
-    """Runs sorted by this are in the order in which launchers get them: those that need most steps first."""
-    return -int(run_config["steps"]) * len(run_config["seeds"])
-
-
 def run_lock(run_dir: str | Path, wait_s: float = 10.0) -> contextlib.AbstractContextManager[None]:
     """The lock of one run; a worker whose parent was killed holds it for a moment longer."""
     path = Path(run_dir)
     return locked(path / ".lock", f"Another process is training the run {path.name}: wait for it, or stop it.", wait_s)
 
 
-def read_status(run_dir: str | Path) -> dict[str, Any]:
+def read_status(run_dir: str | Path) -> Status:
     """A run's status; that of a new run when the file is missing, cut off or not a status."""
     try:
         found = read_json(Path(run_dir) / "status.json")
@@ -138,7 +74,7 @@ def _same_kind(value: Any, example: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
-def update_status(run_dir: str | Path, **changes: Any) -> dict[str, Any]:
+def update_status(run_dir: str | Path, **changes: Any) -> Status:
     """Change some fields of a run's status, atomically; the only way to write it.
 
     Whoever calls this holds the run's lock. Returns the new status.
@@ -167,12 +103,12 @@ _judged: dict[tuple[Any, ...], str] = {}
 class Run:
     """One run's folder."""
 
-    def __init__(self, path: str | Path, config: Mapping[str, Any]) -> None:
+    def __init__(self, path: str | Path, config: RunConfig) -> None:
         self.path = Path(path)
-        self.config = dict(config)
+        self.config = config
 
     @property
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         return read_status(self.path)
 
     @property
@@ -231,9 +167,7 @@ def fault_of(run: Run) -> str | None:
     return f"its {CURVE_FILE} has been changed since the run was done: {anew}"
 
 
-def missing(
-    study: str | Path, run_configs: Iterable[Mapping[str, Any]], retry: bool = False
-) -> list[Mapping[str, Any]]:
+def missing(study: str | Path, run_configs: Iterable[RunConfig], retry: bool = False) -> list[RunConfig]:
     """The runs that are still to be trained in a study's folder, which need not be there."""
     runs = Path(study) / "runs"
     return [config for config in run_configs if Run(runs / run_id(config), config).wanting(retry)]
@@ -325,7 +259,7 @@ class Study:
                     found.append(Run(path.parent, config))
         return found
 
-    def ask(self, request: Mapping[str, Any], run_configs: Iterable[Mapping[str, Any]]) -> list[Run]:
+    def ask(self, request: Mapping[str, Any], run_configs: Iterable[RunConfig]) -> list[Run]:
         """Take a request in: remember it, and make those of its runs that are new. The caller holds the lock.
 
         Nothing is changed when one of the runs is refused.
@@ -408,7 +342,7 @@ def _pristine(folder: Path) -> bool:
     )
 
 
-def _is_run_config(config: Any) -> bool:
+def _is_run_config(config: Any) -> TypeGuard[RunConfig]:
     """Whether what a run's config.yaml holds can be a run's config; a stranger's study may hold anything."""
     kinds: dict[str, type] = {"task": str, "knobs": dict, "seeds": list, "steps": int, "frontend": dict, "agent": dict}
     return (

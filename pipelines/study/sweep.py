@@ -20,6 +20,7 @@ from lcd.files import outputs
 from lcd.files.atomic import write_atomic
 from lcd.files.spreadsheets import csv_text
 from lcd.pipelines.study import needs, store
+from lcd.pipelines.study.configs import AgentEntry, RunConfig, canonical
 from lcd.pipelines.study.quarantine import Finished, sort_out
 from lcd.pipelines.study.sources import with_source
 
@@ -48,7 +49,7 @@ def default_out(experiment: ExperimentConfig, quick: bool) -> Path:
     """A folder that the same request always gets."""
     import hashlib
 
-    digest = hashlib.sha256(store.canonical(asdict(experiment)).encode()).hexdigest()[:6]
+    digest = hashlib.sha256(canonical(asdict(experiment)).encode()).hexdigest()[:6]
     return Path("studies") / f"sweep-{experiment.name}{'-quick' if quick else ''}-{digest}"
 
 
@@ -67,7 +68,7 @@ def quickened(experiment: ExperimentConfig) -> ExperimentConfig:
     return replace(experiment, evaluation=evaluation, **changes)
 
 
-def expand(experiment: ExperimentConfig) -> list[dict[str, Any]]:
+def expand(experiment: ExperimentConfig) -> list[RunConfig]:
     """The run configs of an experiment, in the order base, agent, point of the grid, part of the seeds."""
     from lcd.envs.hardness.benchmark import HARDNESS, check_base, knob_order
     from lcd.envs.hardness.names import task_name
@@ -144,7 +145,7 @@ def _parts(seeds: Any, size: int) -> list[list[int]]:
     return [every[first : first + size] for first in range(0, len(every), size)] if size else [every]
 
 
-def _agent(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+def _agent(name: str, params: Mapping[str, Any]) -> AgentEntry:
     """An agent's config file, changed by `params`, with all defaults written down."""
     from importlib import resources
 

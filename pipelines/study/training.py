@@ -4,7 +4,6 @@ import contextlib
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Any
 
 from rich.console import Console
 
@@ -14,6 +13,7 @@ from lcd.envs.errors import InputError
 from lcd.pipelines.launch.launchers import Call, at_once, launch, launchers
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.study import runs, sources, store
+from lcd.pipelines.study.configs import Device, RunConfig, agent_of, longest_first
 from lcd.pipelines.study.progress import Progress, label
 from lcd.process.signals import Stopped
 
@@ -22,7 +22,7 @@ LOG_FILE = "log.txt"
 
 
 def check_trainable(
-    cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, run_configs: Iterable[dict[str, Any]]
+    cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, run_configs: Iterable[RunConfig]
 ) -> None:
     """Refuse what would fail for every run, before anything is written."""
     launchers.resolve(cfg.launcher.name)
@@ -32,10 +32,10 @@ def check_trainable(
     for config in run_configs:
         if not BENCHMARKS.is_built_in(config["benchmark"]):
             _check_ranges(config)
-        runs.check_share(*runs.agent_of(config), device_of(cfg))
+        runs.check_share(*agent_of(config), device_of(cfg))
 
 
-def _check_ranges(run_config: dict[str, Any]) -> None:
+def _check_ranges(run_config: RunConfig) -> None:
     """Refuse a stranger's range of returns that nothing can be divided by, before anything is trained."""
     for stage in run_config.get("curriculum") or [run_config]:
         low, high = reward_range(run_config["benchmark"], stage["task"], run_config["seeds"][0], stage["knobs"])
@@ -71,7 +71,7 @@ def train_missing(
         _queue(each, launcher)
     if sentence := _told(cfg, missing):
         console.print(sentence, highlight=False, soft_wrap=True)
-    order = sorted(missing, key=lambda each: store.longest_first(each.config))
+    order = sorted(missing, key=lambda each: longest_first(each.config))
     calls = [
         Call((train or TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order
     ]
@@ -85,7 +85,7 @@ def train_missing(
             threads=cfg.launcher.threads,
             grace=cfg.launcher.grace,
             deadlines=cfg.deadlines,
-            **({"processes": device["devices"]} if device["devices"] > 1 else {}),
+            **({"processes": device.devices} if device.devices > 1 else {}),
         )
     failed = {run: outcome.error for run, outcome in zip(order, outcomes, strict=True) if outcome.error is not None}
     diverged = {run: run.status["error"] for run in wanted if run.status["state"] == store.DIVERGED}
@@ -103,7 +103,7 @@ def train_missing(
     return all(each.done for each in wanted)
 
 
-def _queue(run: store.Run, launcher: dict[str, Any]) -> None:
+def _queue(run: store.Run, launcher: dict[str, dict[str, str]]) -> None:
     """Make a run wait for a worker; one that diverged begins anew."""
     if run.status["state"] == store.DIVERGED:
         with store.run_lock(run.path):
@@ -118,13 +118,13 @@ def _told(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, miss
         return None
     from lcd.pipelines.jobs import phases
 
-    together = at_once(cfg.launcher.workers, cfg.launcher.threads * device_of(cfg)["devices"], len(missing))
+    together = at_once(cfg.launcher.workers, cfg.launcher.threads * device_of(cfg).devices, len(missing))
     return phases.told((each.config for each in missing), together)
 
 
-def device_of(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig) -> dict[str, Any]:
+def device_of(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig) -> Device:
     """Where networks are trained and by how many processes; `num_nodes` only where one run is trained."""
-    return {"accelerator": cfg.device, "devices": getattr(cfg, "devices", 1), "num_nodes": getattr(cfg, "num_nodes", 1)}
+    return Device(cfg.device, getattr(cfg, "devices", 1), getattr(cfg, "num_nodes", 1))
 
 
 @contextlib.contextmanager

@@ -25,6 +25,7 @@ from lcd.envs.ctgraph.graph import CTGraphVectorEnv
 from lcd.envs.ctgraph.policies import policy_actions
 from lcd.envs.single import SingleCopy
 from lcd.pipelines.launch.launchers import Call, keep_freed_memory, launch
+from lcd.pipelines.study.configs import Device
 from lcd.statistics.intervals import iqm
 
 PEER_REFERENCE = {"one-hot": 120_000.0, "images": 19_000.0}
@@ -168,7 +169,7 @@ def learn(seeds: int, steps: int) -> None:
                 run_dir = Path(folder) / f"{task.replace('/', '-')}-{agent}"
                 run_dir.mkdir()
                 config = run_config(task, agent, seeds, steps)
-                call = Call((config, str(run_dir), {"name": "none"}, {"accelerator": "cpu"}), run_dir / "log.txt")
+                call = Call((config, str(run_dir), {"name": "none"}, Device("cpu")), run_dir / "log.txt")
                 (outcome,) = launch("local", "lcd.pipelines.jobs.train:train_run", [call])
                 if outcome.error:
                     raise RuntimeError(outcome.error)

@@ -17,6 +17,7 @@ import pandas as pd
 from lcd.curves.table import read_curves
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.pipelines.launch.launchers import Call, launch
+from lcd.pipelines.study.configs import Device
 
 DELAYS = (0, 1, 2, 4, 8)
 STEPS, EVERY, EPISODES, COPIES = 20_000, 1_000, 10, 8
@@ -65,7 +66,7 @@ def ours(folder: Path, seeds: int) -> pd.DataFrame:
         run_dir = folder / f"delay-{delay}"
         run_dir.mkdir()
         config = run_config(delay, list(range(seeds)))
-        calls.append(Call((config, str(run_dir), {"name": "none"}, {"accelerator": "cpu"}), run_dir / "log.txt"))
+        calls.append(Call((config, str(run_dir), {"name": "none"}, Device("cpu")), run_dir / "log.txt"))
     for outcome in launch("local", "lcd.pipelines.jobs.train:train_run", calls):
         if outcome.error:
             raise RuntimeError(outcome.error)
@@ -77,7 +78,7 @@ def throughput(folder: Path, seeds: int) -> float:
     """Agent-steps a second of one run of some seeds in one process, with its evaluations."""
     run_dir = folder / f"speed-{seeds}"
     run_dir.mkdir()
-    call = Call((run_config(0, list(range(seeds)), 10_000), str(run_dir), {"name": "none"}, {"accelerator": "cpu"}))
+    call = Call((run_config(0, list(range(seeds)), 10_000), str(run_dir), {"name": "none"}, Device("cpu")))
     launch("local", "lcd.pipelines.jobs.train:train_run", [call], workers=1)
     return seeds * 10_000 / json.loads((run_dir / "status.json").read_text())["wall_s"]
 

@@ -14,6 +14,7 @@ from lcd.envs.errors import Diverged, InputError
 from lcd.files.atomic import write_atomic
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study import store
+from lcd.pipelines.study.configs import task_name
 
 PAUSE_S = "LCD_TEST_PAUSE_S"
 FAIL_ON = "LCD_TEST_FAIL_ON"
@@ -70,7 +71,7 @@ def _rows(run_config, step):
         rng = np.random.default_rng([zlib.crc32(key.encode()), seed])
         level = SOLVABILITY.get(run_config["view"], 0.5) * run_config["reward_p"] + rng.normal(0, 0.02)
         shared = {name: run_config[name] for name in ("benchmark", "view", "reward_p", "shaping")}
-        shared["task"] = store.task_name(run_config)
+        shared["task"] = task_name(run_config)
         named = {name: run_config[name]["name"] for name in ("agent", "frontend")}
         numbers = {"episodes": 8, "return_std": 0.1, "length_mean": 20.0, "wall_s": 1.0, "r_min": 0.0, "r_max": 1.0}
         progress = step / run_config["steps"]

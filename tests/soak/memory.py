@@ -43,6 +43,7 @@ def training(folder: Path) -> Callable[[int], None]:
     """A round trains and evaluates a run from its start to its end."""
     from lcd.config.compose import compose
     from lcd.pipelines.jobs.train import train_run
+    from lcd.pipelines.study.configs import Device
     from lcd.pipelines.study.runs import run_config_from
 
     sizes = ["agent.copies=8", "steps=1024", "evaluation.every=512", "evaluation.copies=4", "evaluation.episodes=1"]
@@ -51,7 +52,7 @@ def training(folder: Path) -> Callable[[int], None]:
     def one(number: int) -> None:
         run_dir = folder / f"run-{number}"
         run_dir.mkdir()
-        train_run(config | {"seeds": [2 * number, 2 * number + 1]}, run_dir, {"name": "none"}, {"accelerator": "cpu"})
+        train_run(config | {"seeds": [2 * number, 2 * number + 1]}, run_dir, {"name": "none"}, Device("cpu"))
 
     return one
 

@@ -15,8 +15,8 @@ from lcd.config.compose import compose
 from lcd.config.schemas import DeadlinesConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.jobs.record import CurveFile, Recorder
+from lcd.pipelines.study.configs import run_id
 from lcd.pipelines.study.runs import run_config_from
-from lcd.pipelines.study.store import run_id
 from lcd.process import deadlines, signals
 
 LENGTH = 50

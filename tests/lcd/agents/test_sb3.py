@@ -11,6 +11,7 @@ from lcd.agents.sb3 import adapter
 from lcd.agents.stepping import EpisodeLog
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
+from lcd.pipelines.study.configs import Device
 
 pytest.importorskip("stable_baselines3")
 SMALL = {"learning_starts": 50, "buffer_size": 500, "policy_kwargs": {"net_arch": [16]}}
@@ -28,7 +29,7 @@ def train(folder, agent, task, params, seeds=(0,), view="state", steps=200, knob
         "seeds": list(seeds), "steps": steps, "evaluation": {"every": 100, "copies": 2, "episodes": 1},
     }  # fmt: skip
     quiet = {"name": "none", "mode": "disabled", "project": "lcd", "entity": None}
-    train_run(run_config, folder, quiet, {"accelerator": "cpu", "precision": "32-true"})
+    train_run(run_config, folder, quiet, Device("cpu"))
     return pd.read_csv(folder / "curve.csv")
 
 

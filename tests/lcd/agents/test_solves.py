@@ -7,6 +7,7 @@ import pytest
 
 from lcd.agents import validate
 from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.store import read_status
 
 # RL Baselines3 Zoo publishes 500 ± 0 after 100,000 steps, CleanRL 492 ± 13 after 500,000. Gymnasium calls CartPole-v1
@@ -40,7 +41,7 @@ def trained(tmp_path, task: str, steps: int, agent: dict, seeds: list[int], benc
     }
     folder = tmp_path / "runs" / "only"
     folder.mkdir(parents=True)
-    train_run(run_config, folder, {"name": "none"}, {"accelerator": "cpu"})
+    train_run(run_config, folder, {"name": "none"}, Device("cpu"))
     assert read_status(folder)["step"] >= steps
     curve = pd.read_csv(folder / "curve.csv")
     return curve[(curve.split == "eval") & (curve.step >= steps)].return_mean

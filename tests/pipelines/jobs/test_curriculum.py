@@ -19,9 +19,10 @@ from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
 from lcd.pipelines.jobs import record
 from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.runs import run_config_from, stages_from
 
-DEVICE = {"accelerator": "cpu", "precision": "32-true"}
+DEVICE = Device("cpu")
 TASK = "ctgraph/depth-1"
 STAGES = curriculum(TASK, all_goals({"graph_shape": {"d": 1}}), steps=128)
 NAMES = [stage["name"] for stage in STAGES]

@@ -17,8 +17,8 @@ from lcd.envs.population import make_population
 from lcd.frontends import record
 from lcd.pipelines.jobs.build import build_agent, build_rollouts
 from lcd.pipelines.jobs.phases import store_size
+from lcd.pipelines.study.configs import run_id
 from lcd.pipelines.study.runs import run_config_from
-from lcd.pipelines.study.store import run_id
 
 MODULE = """
 import torch

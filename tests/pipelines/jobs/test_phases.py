@@ -17,8 +17,9 @@ from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
 from lcd.pipelines.jobs import phases
 from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.configs import Device
 
-DEVICE = {"accelerator": "cpu"}
+DEVICE = Device("cpu")
 KILLED = """
 import os, signal, sys, yaml
 import torch
@@ -26,6 +27,7 @@ from lcd.agents import store
 from lcd.agents.rollout import Rollouts
 from lcd.pipelines.jobs import checkpoint, record
 from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.configs import Device
 
 torch.set_num_threads(1)
 record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1
@@ -47,7 +49,7 @@ store.Stored.write = killing(store.Stored.write)
 store.RolloutStore.clear = killing(store.RolloutStore.clear)
 store.RolloutStore._drop = killing(store.RolloutStore._drop)
 checkpoint.AtomicCheckpoints.save_checkpoint = killing(checkpoint.AtomicCheckpoints.save_checkpoint)
-train_run(config, folder, {"name": "none"}, {"accelerator": "cpu"})
+train_run(config, folder, {"name": "none"}, Device("cpu"))
 """
 
 

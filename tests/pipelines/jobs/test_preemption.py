@@ -20,6 +20,7 @@ from lcd.curves.table import read_curves
 from lcd.pipelines.jobs import record
 from lcd.pipelines.jobs.checkpoint import STEP, AtomicCheckpoints
 from lcd.pipelines.jobs.record import CurveFile, Recorder
+from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.runs import describe
 from lcd.pipelines.study.store import read_status
 from lcd.process import signals
@@ -59,16 +60,17 @@ from lcd.process import signals
 from lcd.agents.stepping import Stepper
 from lcd.pipelines.jobs import record
 from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.configs import Device
 
 torch.set_num_threads(1)
 signals.listen()
-config, folder, device, pause, often = yaml.safe_load(sys.argv[1])
+config, folder, processes, pause, often = yaml.safe_load(sys.argv[1])
 record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = (0, 1) if often else (3600, 1)
 step, steps = Stepper.step, 0
 
 def counted(self, actions):
     global steps
-    if self.env.num_envs == config["agent"]["copies"] // device.get("devices", 1) * len(config["seeds"]):
+    if self.env.num_envs == config["agent"]["copies"] // processes * len(config["seeds"]):
         steps += 1
         if steps == pause:
             mark = Path(folder, "standing")
@@ -79,7 +81,7 @@ def counted(self, actions):
 
 Stepper.step = counted
 try:
-    train_run(config, folder, {"name": "none"}, device)
+    train_run(config, folder, {"name": "none"}, Device("cpu", processes))
 except signals.Stopped:
     sys.exit(signals.CONTINUE_ME)
 """
@@ -108,7 +110,7 @@ def wait_for(condition, seconds=600):
 def standing(folder, config, device, pause, often):
     """A training process that stands still before some step of all that it makes in training."""
     folder.mkdir(exist_ok=True)
-    told = yaml.safe_dump([config, str(folder), device, pause, often])
+    told = yaml.safe_dump([config, str(folder), device.devices, pause, often])
     process = subprocess.Popen([sys.executable, "-c", STANDING, told])
     STARTED.append(process)
     wait_for(lambda: (folder / "standing").exists() or process.poll() is not None)
@@ -118,7 +120,7 @@ def standing(folder, config, device, pause, often):
 
 def finish(folder, config, device):
     folder.mkdir(exist_ok=True)
-    told = yaml.safe_dump([config, str(folder), device, 0, True])
+    told = yaml.safe_dump([config, str(folder), device.devices, 0, True])
     subprocess.run([sys.executable, "-c", STANDING, told], check=True)
 
 
@@ -137,7 +139,7 @@ def assert_equal_runs(found, expected):
 def test_procgen_killed_in_the_middle_of_a_rollout_goes_on_to_the_same_last_bit(tmp_path):
     """Masks, thinned rewards and levels' streams included; lost are the steps since the last checkpoint, no more."""
     pytest.importorskip("gym3")
-    device = {"accelerator": "cpu"}
+    device = Device("cpu")
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     for pause, kept in ((37, 128), (55, 320)):
         process = standing(killed, PROCGEN, device, pause, often=True)
@@ -153,8 +155,8 @@ def test_procgen_killed_in_the_middle_of_a_rollout_goes_on_to_the_same_last_bit(
 @pytest.mark.parametrize(
     ("device", "number", "to_other_rank"),
     [
-        ({"accelerator": "cpu"}, signal.SIGUSR1, False),
-        ({"accelerator": "cpu", "devices": 2}, signal.SIGTERM, True),
+        (Device("cpu"), signal.SIGUSR1, False),
+        (Device("cpu", 2), signal.SIGTERM, True),
     ],
 )
 def test_a_signal_ends_the_iteration_and_keeps_it(tmp_path, device, number, to_other_rank):
@@ -173,7 +175,7 @@ def test_a_signal_ends_the_iteration_and_keeps_it(tmp_path, device, number, to_o
 
 def test_a_second_signal_abandons_the_iteration(tmp_path):
     config = PROCGEN | {"benchmark": "toy", "task": "toy/easy-sight-easy-reward"}
-    process = standing(tmp_path, config, {"accelerator": "cpu"}, 37, often=True)
+    process = standing(tmp_path, config, Device("cpu"), 37, often=True)
     process.terminate()
     time.sleep(0.5)
     process.terminate()

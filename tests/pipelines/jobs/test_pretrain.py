@@ -20,8 +20,9 @@ from lcd.pipelines.jobs.build import build_agent
 from lcd.pipelines.jobs.policies import trained_runs
 from lcd.pipelines.jobs.pretrain import film, run_config_from, tasks_of
 from lcd.pipelines.jobs.pretraining import WEIGHTS_FILE, pretrain_run
+from lcd.pipelines.study.configs import Device, run_id
 from lcd.pipelines.study.runs import run_config_from as train_config_from
-from lcd.pipelines.study.store import Study, run_id
+from lcd.pipelines.study.store import Study
 from lcd.process import signals
 
 TASK = "toy/hard-sight-easy-reward"
@@ -111,6 +112,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, trained, sent, status
         "import sys, os, signal, yaml\n"
         "from lcd.process import signals\n"
         "from lcd.pipelines.jobs import pretraining, record\n"
+        "from lcd.pipelines.study.configs import Device\n"
         "record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1\n"
         "save = pretraining.AtomicCheckpoints.save_checkpoint\n"
         "def killed(self, checkpoint, path, storage_options=None):\n"
@@ -121,7 +123,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, trained, sent, status
         f"config = yaml.safe_load(open({str(made.path / 'config.yaml')!r}))\n"
         "signals.listen()\n"
         "try:\n"
-        f"    pretraining.pretrain_run(config, {str(made.path)!r}, {{'name': 'none'}}, {{'accelerator': 'cpu'}})\n"
+        f"    pretraining.pretrain_run(config, {str(made.path)!r}, {{'name': 'none'}}, Device('cpu'))\n"
         "except signals.Stopped:\n"
         "    sys.exit(signals.CONTINUE_ME)\n"
     )
@@ -132,7 +134,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, trained, sent, status
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        pretrain_run(made.config, made.path, {"name": "none"}, {"accelerator": "cpu"})
+        pretrain_run(made.config, made.path, {"name": "none"}, Device("cpu"))
     finally:
         torch.set_num_threads(threads)
     pd.testing.assert_frame_equal(curve(tmp_path / "killed"), curve(trained))
@@ -145,7 +147,7 @@ def test_an_unreadable_checkpoint_is_left_for_a_new_start(tmp_path, trained):
     (made.path / "checkpoints").mkdir()
     (made.path / "checkpoints" / "last.ckpt").write_bytes(b"half of it")
     with pytest.warns(UserWarning, match="unreadable: training it anew"):
-        pretrain_run(made.config, made.path, {"name": "none"}, {"accelerator": "cpu"})
+        pretrain_run(made.config, made.path, {"name": "none"}, Device("cpu"))
     assert made.done
     assert curve(tmp_path / "cut").step.tolist() == curve(trained).step.tolist()
 
@@ -232,7 +234,7 @@ def test_maps_are_measured_while_they_are_learned(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pretraining, "objectness_tables", lambda run_config: {"objectness": table})
     made = prepared(tmp_path / "measured")
-    pretrain_run(made.config, made.path, {"name": "none"}, {"accelerator": "cpu"})
+    pretrain_run(made.config, made.path, {"name": "none"}, Device("cpu"))
     found = pd.read_csv(made.path / "objectness.csv")
     assert found.step.tolist() == [0, 3, 6]
     assert np.isfinite(found["mean"]).all()

@@ -20,10 +20,11 @@ from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
 from lcd.pipelines.jobs.build import build_agent
 from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.runs import check_share
 from lcd.pipelines.study.store import read_status
 
-TWO = {"accelerator": "cpu", "devices": 2}
+TWO = Device("cpu", 2)
 NONE = {"name": "none"}
 
 
@@ -214,7 +215,7 @@ def test_a_rank_that_ends_early_is_the_runs_error_and_the_run_goes_on_later(tmp_
     assert checkpoint["lcd_step"] == 160
     assert len(checkpoint["loops"]["fit_loop"]["state_dict"]["combined_loader"][0]["ranks"]) == 2
     with pytest.raises(InputError, match="begun by 2 processes"):
-        train_run(config, tmp_path / "broken", NONE, {"accelerator": "cpu"})
+        train_run(config, tmp_path / "broken", NONE, Device("cpu"))
     train_run(config, tmp_path / "broken", NONE, TWO)
     expected, found = (
         read_curves(tmp_path / name / "curve.csv").drop(columns="wall_s") for name in ("whole", "broken")
@@ -230,8 +231,8 @@ def test_what_cannot_be_shared_is_one_sentence():
         ("ppo", agent | {"minibatches": 128}, TWO, "gives each process 4 of agent.copies=8: agent.minibatches=128"),
         ("recurrent_ppo", agent | {"minibatches": 8}, TWO, "a divisor of copies"),
         ("tabular/sarsa", {"copies": 8}, TWO, "devices=1"),
-        ("ppo", agent, TWO | {"num_nodes": 3}, "the 6 processes of devices=2 num_nodes=3"),
-        ("ppo", agent, {"accelerator": "mps", "devices": 2}, "device=cpu"),
+        ("ppo", agent, Device("cpu", 2, 3), "the 6 processes of devices=2 num_nodes=3"),
+        ("ppo", agent, Device("mps", 2), "device=cpu"),
     ]:
         with pytest.raises(InputError, match=re.escape(said)):
             check_share(name, params, device)

@@ -14,15 +14,17 @@ from lcd.envs.errors import InputError
 from lcd.pipelines.jobs.checkpoint import STEP
 from lcd.pipelines.jobs.record import CurveFile
 from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.store import read_status
 
-DEVICE = {"accelerator": "cpu"}
+DEVICE = Device("cpu")
 KILLED = """
 import os, random, signal, sys, yaml
 import torch
 from lcd.agents.rollout import Rollouts
 from lcd.pipelines.jobs import checkpoint, record
 from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.configs import Device
 
 torch.set_num_threads(1)
 record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1
@@ -41,7 +43,7 @@ def killing(method):
 Rollouts.collect = killing(Rollouts.collect)
 record.CurveFile.append = killing(record.CurveFile.append)
 checkpoint.AtomicCheckpoints.save_checkpoint = killing(checkpoint.AtomicCheckpoints.save_checkpoint)
-train_run(config, folder, {"name": "none"}, {"accelerator": "cpu"})
+train_run(config, folder, {"name": "none"}, Device("cpu"))
 """
 
 

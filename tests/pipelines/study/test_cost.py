@@ -12,6 +12,7 @@ import pytest
 from lcd import cli
 from lcd.config.compose import compose
 from lcd.pipelines.study import cost, probe, runs, store
+from lcd.pipelines.study.configs import run_id
 
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward]", "study.seeds=2", "tracker=none", "launcher.workers=1"]
 
@@ -172,6 +173,6 @@ def test_a_dry_run_of_what_is_done_asks_for_nothing(tmp_path, capsys, monkeypatc
     monkeypatch.setattr(store.Run, "done", True)
     asked = [*SMALL, "study.reward_p=[1]", "study.views=[pixels]", "out=study"]
     for config in runs.expand(compose("diagnose", asked)):
-        (tmp_path / "study" / "runs" / store.run_id(config)).mkdir(parents=True)
+        (tmp_path / "study" / "runs" / run_id(config)).mkdir(parents=True)
     assert cli.main(["diagnose", *asked, "--dry-run"]) == 0
     assert "0 (1 more are done)" in capsys.readouterr().out

@@ -16,6 +16,7 @@ from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.pipelines.publish.track import offline_folders
 from lcd.pipelines.study import diagnose, runs, store, training
+from lcd.pipelines.study.configs import run_id
 
 HERE = str(Path(__file__).parents[1])
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]", "study.seeds=2", "study.steps=400"]
@@ -90,7 +91,7 @@ def test_a_study_has_the_conditions_that_the_scores_need():
         ("semantic", 0.5),
         ("semantic", 0.25),
     ]
-    assert len(configs) == len({store.run_id(config) for config in configs}) == RUNS
+    assert len(configs) == len({run_id(config) for config in configs}) == RUNS
     assert all(config["seeds"] == [0, 1] and config["steps"] == 400 for config in configs)
     assert configs[0]["agent"]["name"] == "ppo"
     assert "learning_rate" in configs[0]["agent"]

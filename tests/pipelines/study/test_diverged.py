@@ -12,12 +12,13 @@ from lcd import cli
 from lcd.envs.errors import Diverged
 from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study import store, training
+from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.promise import promised_steps
 from lcd.pipelines.study.runs import perform
 from lcd.pipelines.study.sources import with_source
 
 HERE = str(Path(__file__).parents[1])
-DEVICE, NO_TRACKER = {"accelerator": "cpu"}, {"name": "none"}
+DEVICE, NO_TRACKER = Device("cpu"), {"name": "none"}
 PPO = {"name": "ppo", "copies": 2, "rollout": 25, "epochs": 1, "minibatches": 1, "width": 8}
 DIVERGENT = {"learning_rate": 1e30, "epochs": 4}
 SHORT = ["study.seeds=2", "study.steps=400", "tracker=none", "launcher.workers=2"]

@@ -8,7 +8,8 @@ from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.frontends import frontends
 from lcd.frontends.identity import Identity
-from lcd.pipelines.study import diagnose, runs, store
+from lcd.pipelines.study import diagnose, runs
+from lcd.pipelines.study.configs import run_id
 
 TOY = "study.tasks=[toy/easy-sight-easy-reward]"
 DIM = "dim"
@@ -62,8 +63,8 @@ def test_what_two_parts_share_is_trained_once():
     whole = conditions(TOY)
     assert conditions(TOY, "study.parts=[{},{views:[semantic]}]") == whole
     cfg = compose("diagnose", [TOY, "study.parts=[{},{views:[semantic]}]"])
-    ids = [store.run_id(config) for config in runs.expand(cfg)]
-    assert ids == [store.run_id(config) for config in runs.expand(compose("diagnose", [TOY]))]
+    ids = [run_id(config) for config in runs.expand(cfg)]
+    assert ids == [run_id(config) for config in runs.expand(compose("diagnose", [TOY]))]
 
 
 def test_the_full_cross_is_made():

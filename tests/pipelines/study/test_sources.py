@@ -9,6 +9,7 @@ from lcd import cli
 from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.pipelines.study import runs, sources, store
+from lcd.pipelines.study.configs import run_id
 
 WORLDS = """
 import helper
@@ -69,7 +70,7 @@ def test_installed_packages_count_alone():
 def test_a_run_of_registered_names_is_the_run_that_it_was():
     config = runs.run_config_from(compose("train", ["task=toy/easy-sight-easy-reward", "seeds=2", "steps=100"]))
     assert sources.SOURCE not in config
-    assert store.run_id(config) == "f4f2e4a82087"
+    assert run_id(config) == "f4f2e4a82087"
 
 
 BENCHMARK = """
@@ -97,7 +98,7 @@ def test_an_edited_benchmark_is_another_run_and_the_study_says_which_module(code
     store.finish(made.path)
     code("edited_rules.py", "BEST = 2.0")
     now = runs.run_config_from(compose("train", words))
-    assert store.run_id(now) != store.run_id(before)
+    assert run_id(now) != run_id(before)
     with pytest.raises(InputError, match="has changed \\(modules: edited_rules\\) since run"):
         store.Study(tmp_path / "study").ask({}, [now])
     with pytest.raises(InputError, match="since the run was asked for"):

@@ -11,6 +11,7 @@ import pytest
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder, write_atomic
 from lcd.pipelines.study import store
+from lcd.pipelines.study.configs import Device, run_id
 from lcd.pipelines.study.runs import perform
 
 
@@ -32,9 +33,9 @@ def run_config(**changes):
 
 def test_a_run_id_depends_on_content_not_on_order():
     config = run_config()
-    assert store.run_id(config) == store.run_id(dict(reversed(config.items())))
+    assert run_id(config) == run_id(dict(reversed(config.items())))
     others = [run_config(view="semantic"), run_config(seeds=[1, 0]), run_config(steps=101), run_config(knobs={"a": 1})]
-    assert len({store.run_id(other) for other in [config, *others]}) == 5
+    assert len({run_id(other) for other in [config, *others]}) == 5
 
 
 def test_the_same_request_is_the_same_run_and_a_new_one_extends_the_study(tmp_path):
@@ -171,7 +172,7 @@ def test_what_a_killed_process_left_half_written_is_deleted(tmp_path, monkeypatc
         assert [path.exists() for path in left] == [False, False, True, True]
         monkeypatch.setattr("lcd.pipelines.study.runs.resolve", lambda _: lambda *_: None)
         with pytest.raises(RuntimeError, match="before the run was done"):
-            perform("x:y", run.config, str(run.path), {}, {"accelerator": "cpu"})
+            perform("x:y", run.config, str(run.path), {}, Device("cpu"))
     assert not any(path.exists() for path in left)
     assert all(path.exists() for path in mine)
 

@@ -13,6 +13,7 @@ from lcd import cli
 from lcd.envs.errors import InputError
 from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study import determinism, runs, store, training
+from lcd.pipelines.study.configs import Device
 
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]", "study.seeds=2", "study.steps=400"]
 SMALL += ["study.views=[pixels,semantic]", "study.reward_p=[1]"]
@@ -160,7 +161,7 @@ def test_a_run_goes_on_only_from_rows_that_it_wrote(tmp_path):
         "frontend": {"name": "identity"}, "reward_p": 1.0, "shaping": "none", "agent": agent, "seeds": [0],
         "steps": 200, "evaluation": {"every": 100, "copies": 2, "episodes": 1},
     }  # fmt: skip
-    arguments = (config, tmp_path, {"name": "none"}, {"accelerator": "auto"})
+    arguments = (config, tmp_path, {"name": "none"}, Device("auto"))
     train_run(*arguments)
     status = store.read_status(tmp_path)
     assert set(status["seal"]) == {"curve.csv", "checkpoints/last.ckpt"}
@@ -180,14 +181,14 @@ def test_a_run_goes_on_only_from_rows_that_it_wrote(tmp_path):
 @pytest.mark.parametrize(
     ("device", "gpus", "sentence"),
     [
-        ({"accelerator": "cuda", "devices": 8}, 0, r"device=cuda, but .* \(it has: cpu\)"),
-        ({"accelerator": "cuda"}, 0, "device=cuda, but"),
-        ({"accelerator": "mps"}, 0, "device=mps, but"),
-        ({"accelerator": "cuda", "devices": 8}, 2, "devices=8, but this machine has 2 GPUs"),
-        ({"accelerator": "auto", "devices": 8}, 2, "devices=8, but this machine has 2 GPUs"),
-        ({"accelerator": "auto", "devices": 8}, 0, None),
-        ({"accelerator": "cpu", "devices": 8}, 2, None),
-        ({"accelerator": "cuda", "devices": 2}, 2, None),
+        (Device("cuda", 8), 0, r"device=cuda, but .* \(it has: cpu\)"),
+        (Device("cuda"), 0, "device=cuda, but"),
+        (Device("mps"), 0, "device=mps, but"),
+        (Device("cuda", 8), 2, "devices=8, but this machine has 2 GPUs"),
+        (Device("auto", 8), 2, "devices=8, but this machine has 2 GPUs"),
+        (Device("auto", 8), 0, None),
+        (Device("cpu", 8), 2, None),
+        (Device("cuda", 2), 2, None),
     ],
 )
 def test_a_device_that_is_not_there_is_refused(monkeypatch, device, gpus, sentence):

@@ -1,0 +1,233 @@
+"""What lies on disk of a study, as types: what a run is asked for, its status, and the names that follow from them.
+
+A run's config, its status and a tracker's settings are YAML or JSON mappings, so they are typed dictionaries here, and
+stay plain dictionaries where they are used. What never goes to disk is a dataclass.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NotRequired, Required, TypedDict
+
+from lcd.curves.table import varied_task
+from lcd.frontends.record import FrontendEntry
+
+ID_LENGTH = 12
+MOST_DIFFERENCES = 4
+"""How many differences between two runs are told."""
+
+
+class AgentEntry(TypedDict, total=False):
+    """An agent by its name, with all of its hyper-parameters; it has further ones of its own."""
+
+    name: Required[str]
+    copies: int
+    rollout: int
+    minibatches: int
+    phase: int
+    auxiliary_rollouts: int
+
+
+class EvaluationEntry(TypedDict, total=False):
+    """When and how a run is evaluated on held-out copies."""
+
+    every: Required[int]
+    copies: int
+    episodes: int
+    noise_free: bool
+
+
+class StageEntry(TypedDict):
+    """A task of a curriculum, and what curves call it."""
+
+    name: str
+    task: str
+    knobs: dict[str, Any]
+    steps: int
+
+
+class JobConfig(TypedDict):
+    """What every kind of run is asked for; the hash of it names the run's folder.
+
+    Attributes:
+        benchmark: a registered name or `module:object`.
+        seeds: those that the run is for.
+        steps: how much there is to do for each seed.
+        source: by part (benchmark, agent, front-end) the hashes of the user's own modules.
+    """
+
+    benchmark: str
+    seeds: list[int]
+    steps: int
+    source: NotRequired[dict[str, dict[str, str]]]
+
+
+class RunConfig(JobConfig):
+    """A training: one condition and protocol for some seeds."""
+
+    task: str
+    knobs: dict[str, Any]
+    view: str
+    frontend: FrontendEntry
+    reward_p: float
+    shaping: str
+    agent: AgentEntry
+    evaluation: EvaluationEntry
+    curriculum: NotRequired[list[StageEntry]]
+
+
+class TrackerEntry(TypedDict, total=False):
+    """A tracker by its name, with its settings; one from outside has others."""
+
+    name: Required[str]
+    mode: str
+    project: str
+    entity: str | None
+
+
+class Status(TypedDict):
+    """What a run's `status.json` says.
+
+    Attributes:
+        state: one of `store.STATES`.
+        step, steps: how far it is, and how far it goes.
+        steps_per_s: of all seeds together.
+        wall_s: seconds that it has taken, resumed parts included.
+        threads: of each of its processes.
+        device: where its networks were.
+        launcher: the hashes of the launcher's own code.
+        wandb_id, mirrored_step: its W&B run, and up to where that has its rows.
+        error: why it failed or diverged.
+        seal: the hashes of what it left, once it is done.
+        updated: when this was written, in seconds since 1970.
+    """
+
+    state: str
+    step: int
+    steps: int
+    steps_per_s: float
+    wall_s: float
+    threads: int
+    device: str | None
+    launcher: dict[str, dict[str, str]]
+    wandb_id: str | None
+    mirrored_step: int
+    error: str | None
+    seal: dict[str, str]
+    updated: float
+
+
+class Condition(TypedDict):
+    """What tells two curves of one seed apart, as `curve.csv` names it."""
+
+    task: str
+    benchmark: str
+    view: str
+    reward_p: float
+    shaping: str
+    frontend: str
+    agent: str
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where networks are trained, and by how many processes.
+
+    Attributes:
+        accelerator: as Lightning calls it: auto, cpu, cuda, mps.
+        devices: GPUs, or processes without them, of each machine.
+        num_nodes: machines.
+    """
+
+    accelerator: str
+    devices: int = 1
+    num_nodes: int = 1
+
+    @property
+    def processes(self) -> int:
+        """All that train one run together."""
+        return self.devices * self.num_nodes
+
+
+def canonical(value: Any) -> str:
+    """JSON that is the same for equal configs."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def run_id(config: Mapping[str, Any]) -> str:
+    """The name of a run's folder: the hash of its config. A file counts by its content, wherever it lies."""
+    return hashlib.sha256(canonical(without_places(config)).encode()).hexdigest()[:ID_LENGTH]
+
+
+def without_places(value: Any) -> Any:
+    """A config in which files (`{"file": …, "sha256": …}`) are their hashes."""
+    if isinstance(value, Mapping):
+        if set(value) == {"file", "sha256"}:
+            return value["sha256"]
+        return {key: without_places(each) for key, each in value.items()}
+    return [without_places(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def condition(config: RunConfig) -> Condition:
+    """Everything that tells two curves of one seed apart: task, view, front-end, p, shaping, agent."""
+    return {
+        "task": task_name(config),
+        "benchmark": config["benchmark"],
+        "view": config["view"],
+        "reward_p": config["reward_p"],
+        "shaping": config["shaping"],
+        "frontend": frontend_name(config),
+        "agent": config["agent"]["name"],
+    }
+
+
+def frontend_name(config: RunConfig) -> str:
+    """What curves call a run's front-end: its name, or the label of one that may be many (any backbone, say)."""
+    return config["frontend"].get("label") or config["frontend"]["name"]
+
+
+def task_name(config: RunConfig) -> str:
+    """What curves call a run's task: its name, and the knobs that make it another task than the benchmark's."""
+    return varied_task(config["task"], config["knobs"])
+
+
+def stages_of(config: RunConfig) -> Sequence[StageEntry]:
+    """What a run trains, in order: one task, or those of a curriculum."""
+    if "curriculum" in config:
+        return config["curriculum"]
+    return [{"name": task_name(config), "task": config["task"], "knobs": config["knobs"], "steps": config["steps"]}]
+
+
+def agent_of(config: RunConfig) -> tuple[str, dict[str, Any]]:
+    """The agent's name and its hyper-parameters."""
+    params: dict[str, Any] = {**config["agent"]}
+    return params.pop("name"), params
+
+
+def longest_first(config: JobConfig) -> int:
+    """Runs sorted by this are in the order in which launchers get them: those that need most steps first."""
+    return -int(config["steps"]) * len(config["seeds"])
+
+
+def difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """In what two configs differ, key by key: "steps=100 there, 200 asked for"."""
+    flat = [_flat(config) for config in (there, asked)]
+    keys = [key for key in {**flat[0], **flat[1]} if flat[0].get(key) != flat[1].get(key)]
+    each = [f"{key}={_shown(flat[0], key)} there, {_shown(flat[1], key)} asked for" for key in keys]
+    more = len(each) - MOST_DIFFERENCES
+    return "; ".join(each[:MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) and value else {f"{prefix}{key}": value}
+    return flat
+
+
+def _shown(flat: Mapping[str, Any], key: str) -> str:
+    value = flat.get(key, "nothing")
+    return value if isinstance(value, str) else json.dumps(value, default=str)
