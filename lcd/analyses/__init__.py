@@ -10,26 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence
+from lcd.config.registries import analyses
 from lcd.config.settings import settings_for
 from lcd.envs.errors import InputError
-from lcd.envs.registry import Registry
 
-__all__ = ["Analysis", "Drawing", "Evidence", "analyse", "analyses"]
-
-analyses = Registry("analysis", "lcd.analyses")
-for _name, _function in {
-    "taxonomy": "taxonomy:classes",
-    "calibration": "known_hardness:recovery",
-    "agreement": "agreement:agreements",
-    "synergy": "synergy:synergies",
-    "frontends": "gains:frontend_gains",
-    "shapings": "gains:shaping_gains",
-    "adaptive": "adaptive:by_recommendation",
-    "final": "levels:performance_at_the_end",
-    "generalisation": "levels:gaps",
-    "published": "published:beside_the_paper",
-}.items():
-    analyses.add(_name, f"lcd.analyses.{_function}")
+__all__ = ["Analysis", "Drawing", "Evidence", "analyse"]
 
 
 def analyse(

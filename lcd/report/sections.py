@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lcd.analyses.analysis import Analysis
+from lcd.config.registries import sections
 from lcd.config.settings import settings_for
 from lcd.envs.errors import InputError
-from lcd.envs.registry import Registry
 from lcd.report import html
 from lcd.report.analysis_figures import curve_grid
 from lcd.scores.contrasts import HEADLINE, PERCEPTION
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lcd.analyses.transfer import Transfer
-
-sections = Registry("section", "lcd.sections")
-for _name in ("validity", "leading", "scores", "comparisons", "training", "curricula", "run", "methods"):
-    sections.add(_name, f"lcd.report.sections:{_name}")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from lcd.config.schemas import ReportConfig
+from lcd.config.schemas import DiagnoseConfig, ReportConfig
 from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.files import outputs
 from lcd.pipelines.publish import track
@@ -65,13 +65,18 @@ def run(cfg: ReportConfig) -> int:
         from lcd.pipelines.publish.against import compare
 
         return compare(cfg, source, Path(cfg.against).expanduser(), console, formats)
-    how = Telling(cfg.definition, cfg.threshold, formats, ranges=cfg.ranges)
+    how = Telling(cfg.definition, cfg.threshold, formats, ranges=cfg.ranges, **parts_of(cfg))
     if study is not None and _show_pretraining(study, console):
         return 0
     folder = output_folder(cfg, source)
     outputs.check(folder, PRODUCT, FILES, [source])
     publish(source, folder, console, study=study, how=how)
     return 0
+
+
+def parts_of(cfg: ReportConfig | DiagnoseConfig) -> dict[str, Any]:
+    """Which analyses and sections a command asks for, and their settings, as arguments of `Telling`."""
+    return {name: getattr(cfg, name) for name in ("analyses", "sections", "analysis_params", "section_params")}
 
 
 def _formats(wanted: list[str]) -> list[str]:

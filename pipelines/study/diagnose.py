@@ -14,7 +14,7 @@ from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
 from lcd.pipelines.publish.pictures import take_pictures
-from lcd.pipelines.publish.report import FILES, PRODUCT, Telling, publish
+from lcd.pipelines.publish.report import FILES, PRODUCT, Telling, parts_of, publish
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
 from lcd.pipelines.study.configs import canonical
@@ -64,7 +64,7 @@ def finish(
     take_pictures(study, runs.expand(cfg))
     if (chosen := adaptive.recommend(cfg)) is not None:
         study.note(recommended=chosen)
-    how = Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first)
+    how = Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first, **parts_of(cfg))
     tracker = usable(asdict(cfg.tracker))[0]
     try:
         return publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)
