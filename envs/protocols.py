@@ -13,6 +13,7 @@ from gymnasium.vector import VectorEnv
 
 if TYPE_CHECKING:
     from lcd.envs.state import State
+    from lcd.envs.tabular.mdp import TabularMDP
 
 Bound = float | Callable[[int], float]
 """A return, or, where every seed is another MDP, a function from the seed to a return."""
@@ -151,6 +152,18 @@ class Graphs(Protocol):
         ...
 
 
+class Tabular(Protocol):
+    """Tasks that are also to be had as tables of transitions and rewards, where nothing in them is left to chance."""
+
+    def tabular(self, task: str, seed: int, **knobs: Any) -> TabularMDP:
+        """A seed's task as a table.
+
+        Raises:
+            InputError: where something in it is left to chance, which the sentence names.
+        """
+        ...
+
+
 # What an environment may offer
 
 
@@ -173,9 +186,9 @@ class KnowsItsSeeds(Protocol):
 
 
 class OneHotStates(Protocol):
-    """Observations that are one-hot vectors of several parts, so that tabular agents can number them."""
+    """Observations that are one-hot vectors side by side, so that tabular agents can number them; None: others."""
 
-    one_hot_sizes: tuple[int, ...]
+    one_hot_sizes: tuple[int, ...] | None
 
 
 # What holds of every benchmark

@@ -65,7 +65,7 @@ class NumberedStates(_Passing):
             self._sizes = tuple(int(n) for n in own.nvec)
         else:
             inside = env.unwrapped
-            self._sizes = self._one_hot = inside.one_hot_sizes if offers(inside, OneHotStates) else ()
+            self._sizes = self._one_hot = (inside.one_hot_sizes if offers(inside, OneHotStates) else None) or ()
             if sum(self._sizes) != np.prod(own.shape):
                 raise InputError(f"The observations {own} are not numbered states, which a tabular agent needs.")
         self.single_observation_space = spaces.Discrete(int(np.prod(self._sizes)))
