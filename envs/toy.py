@@ -87,3 +87,4 @@ def _exact_range(knobs: HardnessKnobs, seed: int) -> tuple[float, float]:
 
 
 TOY = ToyBenchmark()
+"""One MDP family, seen and rewarded in easy and in hard ways; a laptop diagnoses it."""
