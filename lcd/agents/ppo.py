@@ -114,7 +114,7 @@ def check(key: str, value: object, right: str, holds: bool) -> None:
 
 
 class PPO(LightningModule):
-    """The agent: one policy and value network for each seed, and how they learn from a rollout.
+    """PPO: one policy and value network for each seed, and how they learn from a rollout together.
 
     Args:
         config: hyper-parameters.

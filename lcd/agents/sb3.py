@@ -207,7 +207,7 @@ def adapter(env: VectorEnv, log: EpisodeLog, seeds: Sequence[int]) -> Any:
 
 
 class Dqn(Sb3):
-    """DQN."""
+    """Stable-Baselines3's DQN."""
 
     algorithm, flat_actions = "stable_baselines3:DQN", True
 
@@ -219,7 +219,7 @@ class A2c(Sb3):
 
 
 class Ppo(Sb3):
-    """PPO."""
+    """Stable-Baselines3's PPO."""
 
     algorithm, sampled = "stable_baselines3:PPO", True
 
@@ -231,24 +231,24 @@ class QrDqn(Sb3):
 
 
 class Trpo(Sb3):
-    """TRPO."""
+    """Stable-Baselines3's TRPO."""
 
     algorithm, sampled = "sb3_contrib:TRPO", True
 
 
 class Sac(Sb3):
-    """SAC."""
+    """Stable-Baselines3's SAC."""
 
     algorithm, sampled = "stable_baselines3:SAC", True
 
 
 class Td3(Sb3):
-    """TD3."""
+    """Stable-Baselines3's TD3."""
 
     algorithm = "stable_baselines3:TD3"
 
 
 class Ddpg(Sb3):
-    """DDPG."""
+    """Stable-Baselines3's DDPG."""
 
     algorithm = "stable_baselines3:DDPG"
