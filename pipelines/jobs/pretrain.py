@@ -16,6 +16,7 @@ from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import moving_tasks_of
 from lcd.files.atomic import remove_unfinished
+from lcd.files.reading import Unreadable, read_bytes
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
 from lcd.pipelines.jobs import policies, videos
@@ -118,8 +119,8 @@ def sizes_of(cfg: PretrainConfig) -> dict[str, Any]:
 def _player(run: Run) -> str:
     """A trained policy by its run and the content of its checkpoint."""
     try:
-        content = (run.path / "checkpoints" / "last.ckpt").read_bytes()
-    except OSError:
+        content = read_bytes(run.path / "checkpoints" / "last.ckpt")
+    except Unreadable:
         raise InputError(f"policy: the run {run.path} has no checkpoint: train it first.") from None
     return f"{run.path.name}-{hashlib.sha256(content).hexdigest()[:ID_LENGTH]}"
 
