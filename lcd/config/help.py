@@ -3,7 +3,17 @@
 from dataclasses import Field
 from importlib import resources
 
-from lcd.config.compose import GROUPS, NAMED_ELSEWHERE, POSITIONAL, choices, defaults, flatten, groups, schema_fields, show
+from lcd.config.compose import (
+    GROUPS,
+    NAMED_ELSEWHERE,
+    POSITIONAL,
+    choices,
+    defaults,
+    flatten,
+    groups,
+    schema_fields,
+    show,
+)
 from lcd.config.schemas import SCHEMAS
 
 
