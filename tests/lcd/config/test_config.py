@@ -257,7 +257,9 @@ def test_files_have_the_keys_of_the_schemas(command):
     free = ("agent", "frontend", "task", "experiment")
     shown = {key for key in flatten(defaults(command)) if key.split(".")[0] not in free}
     known = {key for key, _ in schema_fields(SCHEMAS[command]) if key.split(".")[0] not in free}
-    assert shown == known
+    # A launcher or tracker has keys of its own, which its dataclass declares.
+    own = {key for key in shown - known if key.startswith(("launcher.", "tracker."))}
+    assert shown - own == known
 
 
 @pytest.mark.parametrize("command", ["diagnose", "train", "report", "view", "list"])
