@@ -1,6 +1,8 @@
 """A run's checkpoint: data only, written beside the last good one, and what a start finds of it."""
 
+import errno
 import logging
+import stat
 import warnings
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ import torch
 from lightning.fabric.plugins import TorchCheckpointIO
 
 from lcd.envs.errors import InputError
-from lcd.files.atomic import full_disk, replacing
+from lcd.files.atomic import disk_full_error, replacing
 from lcd.pipelines.study.store import Run
 
 STEP = "lcd_step"
@@ -39,7 +41,7 @@ def save(content: dict[str, Any], path: str | Path) -> None:
             torch.save(content, file)
         except Exception as error:
             # Where a write fails torch closes its archive and complains of what it finds there, not of the disk.
-            if (full := full_disk(error)) is not None:
+            if (full := disk_full_error(error)) is not None:
                 raise full from None
             if isinstance(error.__context__, OSError):
                 raise error.__context__ from None
@@ -52,6 +54,8 @@ def reached_step(checkpoint: Path, world: int) -> int | None:
     world: the processes that train the run; those that began it must have been as many.
     """
     try:
+        if not stat.S_ISREG(checkpoint.stat().st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(checkpoint))
         content = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
         if set(content) >= PARTS:
             _refuse_other_number(checkpoint, content.get(WORLD, 1), world)

@@ -1,6 +1,8 @@
 """Training one run: its curve, its checkpoint, and what a kill at any moment leaves of them."""
 
+import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,6 +10,7 @@ import sys
 import pandas as pd
 import pytest
 import torch
+from small_runs import KILLING, toy_run
 
 from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
@@ -18,50 +21,20 @@ from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.store import read_status
 
 DEVICE = Device("cpu")
-KILLED = """
-import os, random, signal, sys, yaml
-import torch
-from lcd.agents.rollout import Rollouts
-from lcd.pipelines.jobs import checkpoint, record
-from lcd.pipelines.jobs.train import train_run
-from lcd.pipelines.study.configs import Device
-
-torch.set_num_threads(1)
-record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1
-config, folder, moment = yaml.safe_load(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-
-def killing(method):
-    def wrapped(self, *args, **kwargs):
-        global moment
-        moment -= 1
-        if moment < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return method(self, *args, **kwargs)
-    return wrapped
-
+KILLED = (
+    KILLING
+    + """
 # Moments lie between any two of: collecting, appending rows, saving a checkpoint.
-Rollouts.collect = killing(Rollouts.collect)
 record.CurveFile.append = killing(record.CurveFile.append)
-checkpoint.AtomicCheckpoints.save_checkpoint = killing(checkpoint.AtomicCheckpoints.save_checkpoint)
 train_run(config, folder, {"name": "none"}, Device("cpu"))
 """
+)
 
 
 def run_config(**changes):
-    return {
-        "benchmark": "toy",
-        "task": "toy/easy-sight-easy-reward",
-        "knobs": {},
-        "view": "semantic",
-        "frontend": {"name": "identity"},
-        "reward_p": 0.5,
-        "shaping": "none",
-        "agent": {"name": "ppo", "copies": 4, "rollout": 25, "epochs": 2, "minibatches": 2},
-        "seeds": [3, 8],
-        "steps": 1000,
-        "evaluation": {"every": 300, "copies": 2, "episodes": 1},
-        **changes,
-    }
+    agent = {"name": "ppo", "copies": 4, "rollout": 25, "epochs": 2, "minibatches": 2}
+    evaluation = {"every": 300, "copies": 2, "episodes": 1}
+    return toy_run(agent, steps=1000, evaluation=evaluation) | changes
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +123,39 @@ def test_a_curve_is_cut_back_to_its_checkpoint(tmp_path, uninterrupted):
     rows = CurveFile(path).cut(600)
     assert {int(row["step"]) for row in rows} == {0, 300, 600}
     assert path.read_text() == "".join(line for line in lines if line.split(",")[9] in ("step", "0", "300", "600"))
+
+
+def pipe(path):
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pipe,
+        lambda path: path.write_bytes(b"\xff" + path.read_bytes()),
+        lambda path: path.write_text(path.read_text().replace(",300,", ",soon,")),
+        lambda path: path.write_text(path.read_text().replace("step", "steps", 1)),
+        lambda path: path.write_text(path.read_text().replace("\n", ",more\n")),
+    ],
+    ids=["a pipe", "not UTF-8", "no number", "another column", "a cell too many"],
+)
+def test_a_curve_that_cannot_be_read_is_refused_in_a_sentence(tmp_path, uninterrupted, damage):
+    path = tmp_path / "curve.csv"
+    shutil.copy(uninterrupted / "curve.csv", path)
+    damage(path)
+    with pytest.raises(InputError, match="is not what the run wrote before it was stopped"):
+        CurveFile(path).cut(600)
+
+
+def test_pipes_in_a_strangers_run_are_not_waited_for(uninterrupted, tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    pipe(tmp_path / "checkpoints" / "last.ckpt")
+    pipe(tmp_path / "curve.csv")
+    with pytest.warns(UserWarning, match="unreadable"):
+        train_run(run_config(), tmp_path, {"name": "none"}, DEVICE)
+    assert len(read_curves(tmp_path / "curve.csv")) == len(read_curves(uninterrupted / "curve.csv"))
 
 
 def test_an_agent_needs_discrete_actions_or_a_box(tmp_path):
