@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -14,16 +14,16 @@ from lcd.envs.benchmarks import check_view
 from lcd.envs.checks import seed_list
 from lcd.envs.engines import SeededCopies, atari
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.hardness.base import VIEWS
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.envs.hardness.engine import VIEWS
 from lcd.envs.hardness.images import ImageKnobs
 from lcd.envs.hardness.injection import InjectionKnobs
 from lcd.envs.hardness.knobs import HardnessKnobs
 from lcd.envs.hardness.mdp import build_mdp
 from lcd.envs.hardness.names import PREFIX, parse_task, task_name
 from lcd.envs.hardness.point import PointKnobs
-from lcd.envs.hardness.solve import expected_return
+from lcd.envs.hardness.solve import exact_range
 from lcd.envs.hardness.tabular import as_tabular
 from lcd.envs.hardness.wrappers import HardnessVectorWrapper, HardnessWrapper
 from lcd.envs.mujoco import MujocoHardness
@@ -114,7 +114,7 @@ class HardnessBenchmark:
         if base != "discrete":
             return UNKNOWN
         try:
-            return _exact_range(HardnessKnobs.from_dict({**knobs, **varied}), seed)
+            return exact_range(HardnessKnobs.from_dict({**knobs, **varied}), seed)
         except InputError:
             return UNKNOWN
 
@@ -149,12 +149,6 @@ class HardnessBenchmark:
         still = {"transition_noise": 0, "reward_noise": 0}
         varied = {name: still.get(name, value) for name, value in varied.items()}
         return task_name(base, varied, knob_order(base)), {name: v for name, v in knobs.items() if name not in still}
-
-
-@lru_cache(maxsize=4096)
-def _exact_range(knobs: HardnessKnobs, seed: int) -> tuple[float, float]:
-    mdp = build_mdp(knobs, seed)
-    return expected_return(mdp, "random"), expected_return(mdp, "optimal")
 
 
 def _complex(base: str, knobs: dict[str, Any], seeds: list[int], copies: int, split: str) -> VectorEnv:

@@ -15,6 +15,7 @@ from lcd.analyses.analysis import Analysis
 from lcd.config.registries import sections
 from lcd.config.settings import settings_for
 from lcd.envs.errors import InputError
+from lcd.files.slugs import slug
 from lcd.report import html
 from lcd.report.analysis_figures import curve_grid
 from lcd.scores.contrasts import HEADLINE, PERCEPTION
@@ -107,7 +108,7 @@ def training(page: Page) -> str:
     for agent, mine in plain.groupby("agent", sort=True):
         for contrast in HEADLINE:
             if curve_grid(mine, contrast) is not None:
-                name = f"training-{'views' if contrast is PERCEPTION else 'rewards'}-{_for_a_file(agent)}"
+                name = f"training-{'views' if contrast is PERCEPTION else 'rewards'}-{slug(agent)[:40]}"
                 caption = f"Learning curves on training levels, {name}"
                 grids.append(page.picture(name, caption, partial(curve_grid, mine, contrast)))
     return page.template("training.html.j2", grids=grids) if grids else ""
@@ -142,8 +143,3 @@ def _varied(analysis: Analysis) -> list[str]:
     """Columns that say something: a name that is the same in all rows is left out."""
     names = {*GROUP, "view", "reward_p"}
     return [name for name in analysis.columns() if name not in names or analysis.table[name].nunique() > 1]
-
-
-def _for_a_file(name: object) -> str:
-    """A name as a part of a file's."""
-    return "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(name))[:40]

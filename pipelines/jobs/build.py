@@ -19,7 +19,7 @@ from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
 from lcd.envs.protocols import WithoutNoise, offers
-from lcd.frontends import record
+from lcd.frontends import entry
 from lcd.pipelines.study.configs import RunConfig, StageEntry, agent_of, frontend_name, stages_of
 
 
@@ -33,12 +33,12 @@ def build_agent(run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE) -> 
         )
     config = validate(name, params)
     frontend, shape = freeze(
-        record.build(run_config["frontend"]),
+        entry.build(run_config["frontend"]),
         env.single_observation_space,
         copies=env.num_envs,
         # PPG keeps the rollouts of a whole phase.
         steps=len(run_config["seeds"]) * config.copies * config.rollout * phase_of(config),
-        **record.use(run_config["frontend"]),
+        **entry.use(run_config["frontend"]),
     )
     actions = int(actions.n) if isinstance(actions, Discrete) else actions
     if ranks.world > 1:

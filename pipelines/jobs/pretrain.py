@@ -17,9 +17,10 @@ from lcd.envs.errors import InputError
 from lcd.envs.protocols import moving_tasks_of
 from lcd.files.atomic import remove_unfinished
 from lcd.files.reading import Unreadable, read_bytes
+from lcd.files.slugs import slug
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
-from lcd.pipelines.jobs import policies, videos
+from lcd.pipelines.jobs import players, videos
 from lcd.pipelines.jobs.pretraining import WEIGHTS_FILE
 from lcd.pipelines.publish.pretrained import publish
 from lcd.pipelines.study import needs
@@ -41,8 +42,8 @@ def run(cfg: PretrainConfig) -> int:
     console = Console()
     benchmark = get_benchmark(cfg.benchmark.name)
     tasks = tasks_of(cfg, benchmark)
-    players = {} if cfg.policy == policies.RANDOM else policies.trained_runs(cfg.policy, tasks, cfg.view)
-    run_config = run_config_from(cfg, tasks, players)
+    trained = {} if cfg.policy == players.RANDOM else players.trained_runs(cfg.policy, tasks, cfg.view)
+    run_config = run_config_from(cfg, tasks, trained)
     check_trainable(cfg, [])
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
@@ -51,7 +52,7 @@ def run(cfg: PretrainConfig) -> int:
         if made.done and not (made.path / WEIGHTS_FILE).is_file():
             made.update(state=QUEUED)
         if not made.done:
-            film(study, benchmark, run_config, players, console)
+            film(study, benchmark, run_config, trained, console)
             if not train_missing(cfg, study, [made], console, train=PRETRAIN):
                 return 1
         remove_unfinished(made.path)
@@ -67,7 +68,7 @@ def tasks_of(cfg: PretrainConfig, benchmark: Benchmark) -> list[str]:
     return tasks
 
 
-def run_config_from(cfg: PretrainConfig, tasks: list[str], players: Mapping[str, Run]) -> dict[str, Any]:
+def run_config_from(cfg: PretrainConfig, tasks: list[str], trained: Mapping[str, Run]) -> dict[str, Any]:
     """The run config of a pretraining: what its id is the hash of."""
     asked, filmed = cfg.pretraining, asdict(cfg.pretraining.videos)
     if asked.learning_rate <= 0:
@@ -79,7 +80,7 @@ def run_config_from(cfg: PretrainConfig, tasks: list[str], players: Mapping[str,
         )
     needs.check_videos(asked.videos, len(tasks), asked.batch, asked.iterations)
     of = {"benchmark": cfg.benchmark.name, "tasks": tasks, "view": cfg.view, "knobs": cfg.knobs, "seed": cfg.seed}
-    of |= filmed | {"policy": {task: _player(run) for task, run in players.items()} or policies.RANDOM}
+    of |= filmed | {"policy": {task: _player(run) for task, run in trained.items()} or players.RANDOM}
     # Which frames make a pair, and how many copies are filmed at once, are no part of what is asked for twice.
     folder = hashlib.sha256(canonical(of).encode()).hexdigest()[:ID_LENGTH]
     made = {
@@ -126,15 +127,15 @@ def _player(run: Run) -> str:
 
 
 def film(
-    study: Study, benchmark: Benchmark, run_config: RunConfig, players: Mapping[str, Run], console: Console
+    study: Study, benchmark: Benchmark, run_config: RunConfig, trained: Mapping[str, Run], console: Console
 ) -> None:
     """Record the videos that are not on the disk yet, with progress."""
     asked = run_config["videos"]
 
-    def policy_for(task: str, env: Any) -> policies.Policy:
-        if task in players:
-            return policies.load_policy(players[task], env, asked["seed"])
-        return policies.RandomPolicy(env, asked["seed"])
+    def policy_for(task: str, env: Any) -> players.Policy:
+        if task in trained:
+            return players.load_policy(trained[task], env, asked["seed"])
+        return players.RandomPolicy(env, asked["seed"])
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -156,5 +157,4 @@ def film(
 
 def default_out(run_config: RunConfig) -> Path:
     """A folder that the same request always gets."""
-    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in run_config["benchmark"])
-    return Path("studies") / f"pretrain-flow-{plain}-{run_id(run_config)[:6]}"
+    return Path("studies") / f"pretrain-flow-{slug(run_config['benchmark'])}-{run_id(run_config)[:6]}"

@@ -166,7 +166,7 @@ def _fit(
     if reached is None or reached < run_config["steps"]:
         trainer = _trainer(tracked.logger, recorder, device)
         resumed = None if reached is None else checkpoint
-        with signals.patiently():
+        with signals.deferring_stops():
             trainer.fit(module, loader(pairs), ckpt_path=resumed, weights_only=True)
     else:
         module.load_state_dict(content["state_dict"])

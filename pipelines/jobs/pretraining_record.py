@@ -76,7 +76,7 @@ class PretrainRecorder(Timekeeper):
         beat()
         step = self.pairs.iteration
         last = step >= self.pairs.total
-        stop = signals.asked()
+        stop = signals.stop_requested()
         measured, kept = last or step % self.every == 0, last or stop or self.save_due
         if measured or kept:
             require_finite_agent(module, [self.row["seed"]], step)

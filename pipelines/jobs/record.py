@@ -142,7 +142,7 @@ class Timekeeper(Callback):
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
         # By now Lightning has put a handler of its own around ours, which has several processes exchange something
         # there and then, where the others do not expect it. It puts ours back at the end.
-        signals.listen()
+        signals.handle_stop_signals()
 
     @property
     def save_due(self) -> bool:
@@ -227,7 +227,7 @@ class Recorder(Timekeeper):
         before = rollouts.step - rollouts.steps_each
         if last or rollouts.stage_ended or rollouts.step // self.every > before // self.every:
             self._record(trainer, agent)
-        due, stop = self._agreed(last or self.save_due, signals.asked())
+        due, stop = self._agreed(last or self.save_due, signals.stop_requested())
         if last and self.owed:
             # A run that stands at its end is not trained any further, and so it must not be kept there.
             raise signals.Stopped

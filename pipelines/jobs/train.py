@@ -26,6 +26,7 @@ from lcd.config.schemas import TrainConfig
 from lcd.curves.table import COLUMNS, PHASE
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
+from lcd.files.slugs import slug
 from lcd.pipelines.jobs.build import build_agent, build_environments, build_rollouts, shared_columns
 from lcd.pipelines.jobs.checkpoint import AtomicCheckpoints, drop_without_curve, kept_curve, reached_step
 from lcd.pipelines.jobs.learn import learn_run
@@ -86,8 +87,7 @@ def _join_in(cfg: TrainConfig, run_config: RunConfig, console: Console) -> int:
 
 def default_out(run_config: RunConfig) -> Path:
     """A folder that the same request always gets."""
-    task = "".join(c if c.isalnum() or c in "-_." else "-" for c in run_config["task"])
-    return Path("studies") / f"train-{task}-{run_id(run_config)[:6]}"
+    return Path("studies") / f"train-{slug(run_config['task'])}-{run_id(run_config)[:6]}"
 
 
 def _summary(run_config: RunConfig, folder: Path) -> Table:
@@ -251,7 +251,7 @@ def _train(
     precision = precision_of(agent)
     trainer = _trainer(tracked, recorder, accelerator, place, precision)
     resumed = None if reached is None else recorder.checkpoint
-    with signals.patiently():
+    with signals.deferring_stops():
         trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)
 
 

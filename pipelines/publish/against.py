@@ -6,6 +6,7 @@ from rich.console import Console
 
 from lcd.config.schemas import ReportConfig
 from lcd.files import outputs
+from lcd.files.slugs import slug
 from lcd.pipelines.study import store
 
 PRODUCT = "comparison"
@@ -49,5 +50,5 @@ def _names(source: Path, other: Path) -> tuple[str, str]:
 def _folder(cfg: ReportConfig, source: Path, names: tuple[str, str]) -> Path:
     if cfg.out is not None:
         return Path(cfg.out).expanduser()
-    plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in f"against-{names[1]}")
+    plain = slug(f"against-{names[1]}")
     return source / plain if source.is_dir() else source.with_name(f"{source.stem}-{plain}")

@@ -12,7 +12,7 @@ from lcd.config.schemas import DiagnoseConfig, ReportConfig
 from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.files import outputs
 from lcd.pipelines.publish import track
-from lcd.pipelines.publish.pictures import read_pictures
+from lcd.pipelines.publish.view_pictures import read_pictures
 from lcd.pipelines.study import cost, dynamics, stopping, store
 from lcd.pipelines.study.adaptive import recommended
 from lcd.pipelines.study.quarantine import Finished, read_finished

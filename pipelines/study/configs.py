@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NotRequired, Required, TypedDict
 
 from lcd.curves.table import varied_task
-from lcd.frontends.record import FrontendEntry
+from lcd.frontends.entry import FrontendEntry
 
 ID_LENGTH = 12
 MOST_DIFFERENCES = 4

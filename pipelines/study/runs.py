@@ -14,7 +14,7 @@ from lcd.config.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
 from lcd.curves.table import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import Diverged, InputError, nearest
-from lcd.files.atomic import full_disk, remove_unfinished, write_atomic
+from lcd.files.atomic import disk_full_error, remove_unfinished, write_atomic
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.study import adaptive, needs, sources, store
 from lcd.pipelines.study.configs import AgentEntry, Device, FrontendEntry, RunConfig, StageEntry, TrackerEntry, run_id
@@ -152,10 +152,10 @@ def _agent(given: Mapping[str, Any]) -> AgentEntry:
 
 def _frontend(given: Mapping[str, Any]) -> FrontendEntry:
     """What a run writes down of its front-end, validated by making it."""
-    from lcd.frontends.record import record
+    from lcd.frontends.entry import entry_of
 
     knobs = dict(given)
-    return record(str(knobs.pop("name")), **knobs)
+    return entry_of(str(knobs.pop("name")), **knobs)
 
 
 def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> RunConfig:
@@ -274,7 +274,7 @@ def _refuse_unfinished(train: str, run_config: RunConfig, run_dir: str) -> None:
 
 def describe(error: BaseException) -> str:
     """An error in one line."""
-    full = full_disk(error)
+    full = disk_full_error(error)
     text = " ".join(str(full or error).split())
     if full is not None:
         return f"{text}. What was written before is whole: make room, and the same command continues."

@@ -64,11 +64,11 @@ class Chance:
 @pytest.fixture(autouse=True)
 def usual_deadlines():
     yield
-    deadlines.put_in_force(DeadlinesConfig())
+    deadlines.set_deadlines(DeadlinesConfig())
 
 
 def test_an_evaluation_without_an_end_fails_with_the_key():
-    deadlines.put_in_force(DeadlinesConfig(episode=1))
+    deadlines.set_deadlines(DeadlinesConfig(episode=1))
     with pytest.raises(InputError, match=r"deadlines\.episode=1 has passed in the evaluation at step 7.*TimeLimit"):
         Evaluator(Corridor(endless=True), [0], 1)(Chance(), 7)
     assert Evaluator(Corridor(), [0], 3)(Chance(), 7)[0]["episodes"] == 6
@@ -77,7 +77,7 @@ def test_an_evaluation_without_an_end_fails_with_the_key():
 def test_a_process_that_slept_has_not_lost_patience(monkeypatch):
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(deadlines.time, "monotonic", lambda: clock.now)
-    patience = deadlines.Patience(100)
+    patience = deadlines.Countdown(100)
     clock.now += 1e6
     assert not patience.is_over()
     for _ in range(11):
@@ -126,7 +126,7 @@ STATISTICS = ("return_mean", "return_std", "length_mean")
 
 
 def train(recorder, rollouts, trainer):
-    with signals.patiently():
+    with signals.deferring_stops():
         recorder.on_train_start(trainer, Chance())
         while rollouts.iteration < rollouts.total:
             rollouts.iteration += 1
@@ -145,7 +145,7 @@ def test_a_signal_stops_an_evaluation_between_steps_and_it_is_made_up_for(tmp_pa
         folder.mkdir()
         CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS)).cut(-1)
     train(*recording(whole, Corridor())[:3])
-    signals.listen()
+    signals.handle_stop_signals()
     try:
         # In the middle of the evaluation at step 20, the third one.
         env = Corridor(at=230, happens=lambda: signal.raise_signal(signal.SIGTERM))

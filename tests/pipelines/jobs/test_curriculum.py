@@ -7,6 +7,7 @@ import json
 import pandas as pd
 import pytest
 import torch
+from small_runs import toy_run
 
 from lcd.agents.curriculum import CurriculumRollouts, Stage
 from lcd.agents.ppo import PPO, PPOConfig
@@ -31,21 +32,11 @@ BACK = [*STAGES, STAGES[0]]
 
 
 def run_config(stages=BACK, agent="recurrent_ppo", **changes):
-    return {
-        "benchmark": "ctgraph",
-        "task": "curriculum",
-        "knobs": {},
-        "view": "state",
-        "frontend": {"name": "identity"},
-        "reward_p": 0.5,
-        "shaping": "none",
-        "agent": {"name": agent, "copies": 4, "rollout": 16, "epochs": 1, "minibatches": 2},
-        "seeds": [3, 8],
-        "steps": sum(stage["steps"] for stage in stages),
-        "evaluation": {"every": 1000, "copies": 2, "episodes": 2},
-        "curriculum": stages,
-        **changes,
-    }
+    sizes = {"copies": 4, "rollout": 16, "epochs": 1, "minibatches": 2}
+    steps = sum(stage["steps"] for stage in stages)
+    evaluation = {"every": 1000, "copies": 2, "episodes": 2}
+    run = toy_run({"name": agent, **sizes}, steps=steps, evaluation=evaluation, curriculum=stages)
+    return run | {"benchmark": "ctgraph", "task": "curriculum", "view": "state"} | changes
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from lcd.config.compose import compose
 from lcd.envs.benchmarks import get_benchmark
 from lcd.frontends.flow.file import read
 from lcd.pipelines.jobs.build import build_agent
-from lcd.pipelines.jobs.policies import trained_runs
+from lcd.pipelines.jobs.players import trained_runs
 from lcd.pipelines.jobs.pretrain import film, run_config_from, tasks_of
 from lcd.pipelines.jobs.pretraining import WEIGHTS_FILE, pretrain_run
 from lcd.pipelines.study.configs import Device, run_id

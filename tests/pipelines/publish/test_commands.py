@@ -139,7 +139,7 @@ def test_view_draws_a_graph_beside_the_sheet(tmp_path, capsys):
 
 def test_the_picture_of_a_graph_shows_every_state_once():
     from lcd.envs.ctgraph.theory import num_states
-    from lcd.pipelines.publish.graph import GOAL, KINDS, draw_graph
+    from lcd.pipelines.publish.graph_pictures import GOAL, KINDS, draw_graph
 
     knobs, goal = get_benchmark("ctgraph").graph("ctgraph/ct-fo-b2", 0, graph_shape={"b": 3, "d": 2})
     (axes,) = draw_graph(knobs, goal, "a graph").axes
