@@ -1,5 +1,6 @@
 """`lcd report A B`: two studies, or files of curves, beside each other."""
 
+import os
 from pathlib import Path
 
 from rich.console import Console
@@ -43,7 +44,8 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
 
 def _names(source: Path, other: Path) -> tuple[str, str]:
     """What the two are called: their own names, or whole paths where these are the same."""
-    names = source.resolve().name, other.resolve().name
+    # A link that leads to itself has no end; the reader of curves says so in a sentence.
+    names = Path(os.path.realpath(source)).name, Path(os.path.realpath(other)).name
     return names if names[0] != names[1] else (str(source), str(other))
 
 

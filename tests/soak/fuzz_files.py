@@ -31,6 +31,7 @@ from fuzz_studies import fill as fill_studies
 
 from lcd import cli
 from lcd.envs.errors import InputError
+from lcd.files.reading import read_bytes
 
 NOBODY = 65534
 CELLS = (
@@ -141,7 +142,7 @@ def _videos() -> None:
 
 def _experiment_words() -> list[str]:
     try:
-        content = yaml.safe_load(Path("experiment.yaml").read_text("utf-8", "surrogateescape"))
+        content = yaml.safe_load(read_bytes("experiment.yaml").decode("utf-8", "surrogateescape"))
         content = content if isinstance(content, dict) else {"grid": content}
         return [f"experiment.{key}={_beginning(value)}" for key, value in content.items()]
     except (yaml.YAMLError, OSError, ValueError, RecursionError):

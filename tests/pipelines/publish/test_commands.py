@@ -106,7 +106,11 @@ def test_report_refuses_with_a_sentence(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     (tmp_path / "x.csv").write_text("task,view\na,b\n")
     curves(tmp_path / "good.csv")
-    for words in (["empty"], ["x.csv"], ["x.txt"], ["good.csv", "out=x.csv"]):
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    for words in (
+        *(["empty"], ["x.csv"], ["x.txt"], ["good.csv", "out=x.csv"]),
+        *(["good.csv", "loop.csv"], ["loop.csv", "good.csv"], ["loop.csv"]),
+    ):
         assert cli.main(["report", *words]) == 2
         told = capsys.readouterr()
         assert told.err.startswith("lcd: ")
