@@ -27,6 +27,7 @@ for _name, _function in {
     "adaptive": "adaptive:by_recommendation",
     "final": "levels:performance_at_the_end",
     "generalisation": "levels:gaps",
+    "outcomes": "outcomes:beyond_training",
     "published": "published:beside_the_paper",
 }.items():
     analyses.add(_name, f"lcd.analyses.{_function}")

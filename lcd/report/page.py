@@ -62,34 +62,22 @@ def write_report(
 ) -> Path:
     """Write `report.html`, which needs no other file, and the figures (PNG and SVG) into `figures/` beside it.
 
-    Parameters
-    ----------
-    folder
-        Where to write; a study's is `<study>/diagnosis`.
-    diagnosis
-        What to tell.
-    curves
-        The curves behind it, with the column `normalised`; needed only if the diagnosis was read back from JSON.
-    provenance
-        How it was run, shown as it is: values may be text, numbers, lists or mappings. See `lcd.report.provenance`.
-    transfers
-        The outcomes of curricula; with them the diagnosis may be empty.
-    analyses
-        What else is told; None makes those that the curves allow.
-    pictures
-        What each task looks like under its views.
-    threshold
-        From where on a scaled score counts as hard.
-    first
-        The key of the analysis that comes before all else: an ablation's.
-    names
-        The page's sections, in their order; None: all that are registered.
-    settings
-        Section to its own settings.
+    Args:
+        folder: where to write; a study's is `<study>/diagnosis`.
+        diagnosis: what to tell.
+        curves: the curves behind it, with the column `normalised`; needed only if the diagnosis was read back from
+            JSON.
+        provenance: how it was run, shown as it is: values may be text, numbers, lists or mappings. See
+            `lcd.report.provenance`.
+        transfers: the outcomes of curricula; with them the diagnosis may be empty.
+        analyses: what else is told; None makes those that the curves allow.
+        pictures: what each task looks like under its views.
+        threshold: from where on a scaled score counts as hard.
+        first: the key of the analysis that comes before all else: an ablation's.
+        names: the page's sections, in their order; None: all that are registered.
+        settings: section to its own settings.
 
-    Returns
-    -------
-    Path
+    Returns:
         The page's.
     """
     folder = Path(folder)
@@ -102,6 +90,7 @@ def write_report(
         "diagnosis": diagnosis,
         "transfers": [_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
         "measures": MEASURES,
+        "subject": _subject(diagnosis, transfers),
         "conditions": _conditions(diagnosis),
         "further": diagnosis.contrasts[len(HEADLINE) :],
         "statuses": STATUSES,
@@ -159,10 +148,8 @@ def _drawn(
 def reading(rows: pd.DataFrame) -> list[str]:
     """What one group's scores say, in plain sentences.
 
-    Parameters
-    ----------
-    rows
-        Rows of a diagnosis' table, of one group.
+    Args:
+        rows: rows of a diagnosis' table, of one group.
     """
     scored = rows[rows["phi"].notna() & rows["psi"].notna()]
     count = f"{len(scored)} of {len(rows)} tasks" if len(rows) > 1 else "One task"
@@ -196,14 +183,10 @@ def reading(rows: pd.DataFrame) -> list[str]:
 def verdict(classes: pd.DataFrame, tasks: int, untold: int = 0) -> str:
     """The one sentence for who reads no other.
 
-    Parameters
-    ----------
-    classes
-        The taxonomy's rows of one group.
-    tasks
-        How many tasks were trained.
-    untold
-        How many tasks have both scores and a class that is withheld.
+    Args:
+        classes: the taxonomy's rows of one group.
+        tasks: how many tasks were trained.
+        untold: how many tasks have both scores and a class that is withheld.
     """
     count = classes["class"].value_counts()
     told_of = [
@@ -303,6 +286,14 @@ def _pictures(by_view: Mapping[str, bytes]) -> list[tuple[str, str]]:
     views = PERCEPTION.values
     order = sorted(by_view, key=lambda view: (view not in views, views.index(view) if view in views else view))
     return [(view.replace("_", " "), pages.png_uri(by_view[view])) for view in order]
+
+
+def _subject(diagnosis: Diagnosis, transfers: Sequence[Transfer]) -> str:
+    """The benchmark that the page is about; the first of several."""
+    if not len(diagnosis.table) and transfers:
+        return str(transfers[0].key["benchmark"])
+    known = diagnosis.table if len(diagnosis.table) else diagnosis.others
+    return str(known["benchmark"].iloc[0])
 
 
 def _of_curriculum(place: int, transfer: Transfer) -> dict[str, Any]:

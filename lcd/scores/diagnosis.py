@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from lcd.curves.index import Curve, CurveIndex
-from lcd.curves.table import attach_ranges, check_curves, normalised, varied_task
+from lcd.curves.table import as_trained, attach_ranges, check_curves, normalised, varied_task
 from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, parse_json
@@ -23,6 +23,7 @@ from lcd.scores.contrasts import (
     HEADLINE,
     KNOB,
     PERCEPTION,
+    TRAINED_ON,
     Condition,
     Contrast,
     Formula,
@@ -46,34 +47,23 @@ KEYS = (*GROUP, "task")
 class Diagnosis:
     """Scores of every task, and the curves they were computed from.
 
-    Parameters
-    ----------
-    table
-        One row a task of a (benchmark, agent, front-end, shaping) group; see `diagnose_curves`.
-    curves
-        The checked curves, with the range used in `r_min`, `r_max` and the return under it in `normalised`;
-        empty when the diagnosis was read back from JSON.
-    thresholds
-        What the statuses were decided by.
-    notes
-        Sentences about the curves that a reader should know.
-    definition
-        Which of `lcd.scores.contrasts.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
-    calibration
-        Definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high; empty where
-        the tasks' true hardness is not known. See `lcd.scores.calibration.calibrate`.
-    cost
-        What the curves took, as `lcd.pipelines.study.cost.spent` tells it; empty where nobody knows.
-    findings
-        What keeps scores from being trusted; see `lcd.scores.validity`.
-    left_out
-        The study's runs that have no part in it; see `lcd.scores.marking.mark`.
-    index
-        The held-out curves, by condition and seed.
-    contrasts
-        What was asked of each task: φ and ψ, and a study's further contrasts.
-    solved
-        Benchmark to the view in which perception is out of the way: where `lcd.scores.contrasts.SOLVED` was asked for.
+    Attributes:
+        table: one row a task of a (benchmark, agent, front-end, shaping) group; see `diagnose_curves`.
+        curves: the checked curves of tasks as they were trained, with the range used in `r_min`, `r_max` and the return
+            under it in `normalised`; empty when the diagnosis was read back from JSON.
+        others: those of curricula, of other tasks than the trained one, and of other contexts: the same columns.
+        thresholds: what the statuses were decided by.
+        notes: sentences about the curves that a reader should know.
+        definition: which of `lcd.scores.contrasts.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
+        calibration: definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high;
+            empty where the tasks' true hardness is not known. See `lcd.scores.calibration.calibrate`.
+        cost: what the curves took, as `lcd.pipelines.study.cost.spent` tells it; empty where nobody knows.
+        findings: what keeps scores from being trusted; see `lcd.scores.validity`.
+        left_out: the study's runs that have no part in it; see `lcd.scores.marking.mark`.
+        index: the held-out curves, by condition and seed.
+        contrasts: what was asked of each task: φ and ψ, and a study's further contrasts.
+        solved: benchmark to the view in which perception is out of the way: where `lcd.scores.contrasts.SOLVED` was
+            asked for.
     """
 
     table: pd.DataFrame
@@ -87,6 +77,7 @@ class Diagnosis:
     index: CurveIndex = field(default_factory=CurveIndex, repr=False)
     contrasts: tuple[Contrast, ...] = HEADLINE
     solved: dict[str, str] = field(default_factory=dict)
+    others: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
@@ -109,9 +100,10 @@ class Diagnosis:
     left_out: tuple[LeftOut, ...] = ()
 
     @classmethod
-    def empty(cls) -> "Diagnosis":
-        """No task at all: what is left when all curves are of curricula."""
-        return cls(pd.DataFrame(columns=list(table_columns())), pd.DataFrame())
+    def empty(cls, others: pd.DataFrame | None = None) -> "Diagnosis":
+        """No task at all: what is left when no curve is of a task as it was trained."""
+        nothing = pd.DataFrame()
+        return cls(pd.DataFrame(columns=list(table_columns())), nothing, others=nothing if others is None else others)
 
     def to_json(self) -> str:
         """The diagnosis without its curves, as strict JSON: what is not a number is null."""
@@ -178,49 +170,45 @@ def diagnose_curves(
 ) -> Diagnosis:
     """Tell what makes each task hard from held-out learning curves.
 
-    Parameters
-    ----------
-    dataframe
-        Curves, one row an evaluation: at least the columns task, view, reward_p, seed, step and return_mean.
-    ranges
-        Task to (R_min, R_max), a random agent's return and the highest possible one. For tasks not in it: the
-        columns r_min and r_max; where they are empty, the benchmark's own, if it is registered.
-    thresholds
-        When a task counts as unsolved, solved or without signal.
-    definition
-        Which definition of φ and ψ the headline follows: "paper" or "calibrated".
-    levels
-        Task to the nominal level of its intervals, where that is not 95 %: tasks that were looked at repeatedly need
-        a higher one to keep 95 % (see `lcd.statistics.sequential`).
-    dynamics
-        Task to sentences on how its views differ as environments, where that was looked at; see `lcd.envs.lockstep`.
-    contrasts
-        What is asked of each task; φ and ψ always are.
+    Args:
+        dataframe: curves, one row an evaluation: at least the columns task, view, reward_p, seed, step and return_mean.
+        ranges: task to (R_min, R_max), a random agent's return and the highest possible one. For tasks not in it: the
+            columns r_min and r_max; where they are empty, the benchmark's own, if it is registered.
+        thresholds: when a task counts as unsolved, solved or without signal.
+        definition: which definition of φ and ψ the headline follows: "paper" or "calibrated".
+        levels: task to the nominal level of its intervals, where that is not 95 %: tasks that were looked at repeatedly
+            need a higher one to keep 95 % (see `lcd.statistics.sequential`).
+        dynamics: task to sentences on how its views differ as environments, where that was looked at; see
+            `lcd.envs.lockstep`.
+        contrasts: what is asked of each task; φ and ψ always are.
 
-    Returns
-    -------
-    Diagnosis
-        Its table has, for each task: phi and psi (scaled to 0-1 over the diagnosable tasks of the group), the
-        unscaled phi_raw and psi_raw, phi_<definition> and psi_<definition> (unscaled, of every definition, whichever
-        is the headline's), phi_gain (φ's gain as a difference of AUCs), auc_<condition> (mean over
-        seeds) and final_<condition> (interquartile mean over seeds of the last return), phi_rank and psi_rank (1 is
-        the hardest task of the group), each with _low and _high; perception_level and reward_level (how hard the
-        task was made, where that is known); seeds, steps, status, phi_status and psi_status (why a score is
-        missing, or "ok"); validity (the keys of the findings that concern the task, or "ok").
+    Returns:
+        Its table has, for each task: phi and psi (scaled to 0-1 over the diagnosable tasks of the group), the unscaled
+        phi_raw and psi_raw, phi_<definition> and psi_<definition> (unscaled, of every definition, whichever is the
+        headline's), phi_gain (φ's gain as a difference of AUCs), auc_<condition> (mean over seeds) and
+        final_<condition> (interquartile mean over seeds of the last return), phi_rank and psi_rank (1 is the hardest
+        task of the group), each with _low and _high; perception_level and reward_level (how hard the task was made,
+        where that is known); seeds, steps, status, phi_status and psi_status (why a score is missing, or "ok");
+        validity (the keys of the findings that concern the task, or "ok").
 
-    Notes
-    -----
-    Intervals are 95 %, over seeds, by `lcd.statistics.intervals.bootstrap`, which says why not by percentiles: these
-    promise too much with few seeds. One seed has no interval. Those of phi and psi are the raw ones scaled as
-    the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
+    Note:
+        Intervals are 95 %, over seeds, by `lcd.statistics.intervals.bootstrap`, which says why not by percentiles:
+        these promise too much with few seeds. One seed has no interval. Those of phi and psi are the raw ones scaled as
+        the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
     """
     thresholds, definition = thresholds or Thresholds(), check_definition(definition)
-    held_out, curves, notes = _held_out(dataframe, ranges)
+    all_held_out, curves, notes = _held_out(dataframe, ranges)
     contrasts = (*HEADLINE, *(each for each in contrasts if each not in HEADLINE))
-    solved = solved_views(held_out)
-    index = CurveIndex(held_out)
+    own = as_trained(curves)
+    curves, others = curves[own], curves[~own]
+    held_out = all_held_out[as_trained(all_held_out)]
+    solved = solved_views(all_held_out) | solved_views(held_out)
+    index = CurveIndex(all_held_out)
+    tasks = _tasks(index, contrasts)
+    if not tasks:
+        return Diagnosis.empty(others)
     rows, samples = [], {contrast.name: {} for contrast in contrasts}
-    for key in _tasks(index, contrasts):
+    for key in tasks:
         row, level = dict(zip(KEYS, key, strict=True)), (levels or {}).get(key[-1], LEVEL)
         numbers = TaskNumbers(index, row, solved[row["benchmark"]], thresholds, level)
         for asked in (HEADLINE, *((each,) for each in contrasts[len(HEADLINE) :])):
@@ -239,7 +227,7 @@ def diagnose_curves(
     notes = (*notes, *_unused_views(held_out, contrasts, solved))
     findings = check_validity(table, held_out, GROUP, dynamics)
     table["validity"] = validity_column(table, findings, GROUP)
-    asked = {"findings": findings, "index": index, "contrasts": contrasts, "solved": solved}
+    asked = {"findings": findings, "index": index, "contrasts": contrasts, "solved": solved, "others": others}
     return Diagnosis(table, curves, thresholds, notes, definition, calibration, **asked)
 
 
@@ -271,15 +259,26 @@ def _own_solved_view(benchmark: str) -> str | None:
 
 def _tasks(index: CurveIndex, contrasts: Sequence[Contrast]) -> list[tuple[str, ...]]:
     """The rows of the table: tasks by group, but for those that were trained as a variant of another one alone."""
-    trained = Counter(tuple(where[name] for name in KEYS) for where in index)
+    trained = Counter(
+        tuple(where[name] for name in KEYS)
+        for where in index
+        if where["trained_on"] == where["task"] and not where["stage"] and not where["context"]
+    )
     bases, variants = set(), set()
     for contrast in contrasts[len(HEADLINE) :]:
+        bases |= _tasks_after(index, contrast)
         for key in trained:
             base = _base(dict(zip(KEYS, key, strict=True)), contrast)
             if base is not None and base != key:
                 bases.add(base)
                 variants.add(key)
     return sorted({*(key for key in trained if key not in variants or trained[key] > 1), *bases})
+
+
+def _tasks_after(index: CurveIndex, contrast: Contrast) -> set[tuple[str, ...]]:
+    """The tasks that are evaluated where something else was trained, of a contrast that names what was trained."""
+    named = {contrast.at.get(TRAINED_ON), *(contrast.values if contrast.axis == TRAINED_ON else ())} - {None}
+    return {tuple(where[name] for name in KEYS) for where in index if where[TRAINED_ON] in named}
 
 
 def _base(row: dict[str, str], contrast: Contrast) -> tuple[str, ...] | None:
@@ -297,9 +296,9 @@ def _base(row: dict[str, str], contrast: Contrast) -> tuple[str, ...] | None:
 def normalised_curves(
     dataframe: pd.DataFrame, ranges: Mapping[str, tuple[float, float]] | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The checked held-out curves with their column `normalised`, and sentences on ranges that disagree."""
+    """The checked held-out curves of tasks as trained, with `normalised`; sentences on ranges that disagree."""
     held_out, _, notes = _held_out(dataframe, ranges)
-    return held_out, notes
+    return held_out[as_trained(held_out)], notes
 
 
 def samples_by_task(held_out: pd.DataFrame, overlap: float = Thresholds.overlap) -> dict[tuple[str, ...], TaskSamples]:

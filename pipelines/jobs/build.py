@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 from lightning.pytorch import LightningModule
 
 from lcd.agents import agents, validate
-from lcd.agents.curriculum import CurriculumRollouts, Stage
+from lcd.agents.curriculum import CurriculumRollouts, TrainedStage
 from lcd.agents.frozen import freeze
 from lcd.agents.protocols import phase_of, ranks_of
 from lcd.agents.ranks import ALONE, Ranks
@@ -20,7 +20,8 @@ from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
 from lcd.envs.protocols import WithoutNoise, offers
 from lcd.frontends import entry
-from lcd.pipelines.study.configs import RunConfig, StageEntry, agent_of, frontend_name, stages_of
+from lcd.pipelines.study.configs import RunConfig, agent_of, frontend_name, task_name
+from lcd.pipelines.study.evaluated import Evaluated, Stage, evaluated_by, stages_of
 
 
 def build_agent(run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE) -> LightningModule:
@@ -55,7 +56,7 @@ def build_rollouts(run_config: RunConfig, training: Sequence[VectorEnv], agent: 
     how = {"length": config.rollout, "gamma": config.gamma, "normalise": config.normalise_rewards}
     steps_each = config.copies * config.rollout * ranks_of(agent).world
     stages = [
-        Stage(stage["name"], env, math.ceil(stage["steps"] / steps_each))
+        TrainedStage(stage.name, stage.task, env, math.ceil(stage.steps / steps_each))
         for stage, env in zip(stages_of(run_config), training, strict=True)
     ]
     if "curriculum" in run_config:
@@ -67,38 +68,38 @@ def build_environments(
     run_config: RunConfig, copies: int, evaluates: bool = True
 ) -> tuple[list[VectorEnv], dict[str, list[VectorEnv]]]:
     """The training population of each stage (rewards thinned), and by their split those of each task held out."""
-    stages, evaluation = stages_of(run_config), run_config["evaluation"]
-    training = [build_environment(run_config, stage, "train", copies) for stage in stages]
+    evaluation = run_config["evaluation"]
+    training = [build_environment(run_config, stage, "train", copies) for stage in stages_of(run_config)]
     if not evaluates:
         return training, {}
-    tasks = list({stage["name"]: stage for stage in stages}.values())
+    tasks = evaluated_by(run_config)
     splits = {"eval": tasks}
     if evaluation.get("noise_free"):
-        splits["noise_free"] = [_without_noise(run_config["benchmark"], stage) for stage in tasks]
+        splits["noise_free"] = [_without_noise(run_config["benchmark"], each) for each in tasks]
     held_out = {
-        split: [build_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
+        split: [build_environment(run_config, each, "eval", evaluation["copies"]) for each in of_split]
         for split, of_split in splits.items()
     }
     return training, held_out
 
 
-def _without_noise(name: str, stage: StageEntry) -> dict[str, Any]:
+def _without_noise(name: str, evaluated: Evaluated) -> Evaluated:
     benchmark = get_benchmark(name)
     if not offers(benchmark, WithoutNoise):
         raise InputError(f"noise_free=true: benchmark={name} has no tasks without noise: give noise_free=false.")
-    task, knobs = benchmark.without_noise(stage["task"], stage["knobs"])
-    return {"task": task, "knobs": knobs}
+    made, knobs = benchmark.without_noise(evaluated.made, evaluated.knobs)
+    return replace(evaluated, made=made, knobs=knobs)
 
 
-def build_environment(run_config: RunConfig, stage: StageEntry, split: str, copies: int) -> VectorEnv:
+def build_environment(run_config: RunConfig, stage: Stage | Evaluated, split: str, copies: int) -> VectorEnv:
     """The population of one task: with rewards thinned to train in, or held out with rewards as they are."""
-    knobs = dict(stage["knobs"])
+    knobs = dict(stage.knobs)
     # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
     if split == "train" and run_config["shaping"] != "none":
         knobs["shaping"] = run_config["shaping"]
     return make_population(
         get_benchmark(run_config["benchmark"]),
-        stage["task"],
+        stage.made,
         seeds=run_config["seeds"],
         copies=copies,
         view=run_config["view"],
@@ -108,11 +109,12 @@ def build_environment(run_config: RunConfig, stage: StageEntry, split: str, copi
     )
 
 
-def shared_columns(run_config: RunConfig) -> list[dict[str, Any]]:
-    """The columns that all rows of a task and seed share, in the order of the tasks, then of the seeds."""
+def shared_columns(run_config: RunConfig) -> dict[str, list[dict[str, Any]]]:
+    """Split → the columns that all rows of what is evaluated and of a seed share, in the order of the evaluators."""
     benchmark = get_benchmark(run_config["benchmark"])
     shared = {
         "benchmark": benchmark.name,
+        "trained_on": task_name(run_config),
         "view": run_config["view"],
         "frontend": frontend_name(run_config),
         "reward_p": run_config["reward_p"],
@@ -120,8 +122,9 @@ def shared_columns(run_config: RunConfig) -> list[dict[str, Any]]:
         "agent": run_config["agent"]["name"],
     }
     rows = []
-    for name, stage in {stage["name"]: stage for stage in stages_of(run_config)}.items():
+    for each in evaluated_by(run_config):
         for seed in run_config["seeds"]:
-            r_min, r_max = reward_range(benchmark, stage["task"], seed, stage["knobs"])
-            rows.append({**shared, "task": name, "seed": seed, "r_min": r_min, "r_max": r_max})
-    return rows
+            r_min, r_max = reward_range(benchmark, each.made, seed, each.knobs)
+            named = {"task": each.task, "context": each.context, "seed": seed}
+            rows.append({**shared, **named, "r_min": r_min, "r_max": r_max})
+    return dict.fromkeys(("eval", "noise_free", "train"), rows)

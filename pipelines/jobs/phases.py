@@ -18,7 +18,8 @@ from lcd.agents.ppg import PPG
 from lcd.agents.stepping import Stepper
 from lcd.pipelines.jobs.build import build_agent, build_environment
 from lcd.pipelines.launch.launchers import RUNS_AT_ONCE
-from lcd.pipelines.study.configs import RunConfig, stages_of
+from lcd.pipelines.study.configs import RunConfig
+from lcd.pipelines.study.evaluated import stages_of
 
 FOLDER = "rollouts"
 PROBED_STEPS = 8

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from lcd import __version__
 from lcd.agents.rollout import loader
-from lcd.curves.table import PHASE
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.protocols import Pairs, offers
 from lcd.envs.streams import seed_sequence
@@ -158,7 +157,7 @@ def _fit(
     reached = None if content is None else int(content[STEP])
     tables = objectness_tables(run_config)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
-    row = {"frontend": run_config["frontend"]["name"], "seed": run_config["seeds"][0], PHASE: PRETRAINING}
+    row = {"frontend": run_config["frontend"]["name"], "seed": run_config["seeds"][0], "stage": PRETRAINING}
     recorder = PretrainRecorder(pairs, held_out, run_config["evaluation"]["every"], row, folder, tracked, tables)
     earlier = recorder.curve.cut(-1) if content is None else recorder.curve.cut(reached, content.get(CURVE))
     mirror(tracked, earlier, folder, tables)

@@ -23,7 +23,6 @@ from lcd.agents.protocols import precision_of
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts, loader
 from lcd.config.schemas import TrainConfig
-from lcd.curves.table import COLUMNS, PHASE
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
 from lcd.files.slugs import slug
@@ -200,7 +199,7 @@ def _fit(
     if rollouts.ranks.rank > 0:
         _follow(run_config, agent, rollouts, checkpoint, reached, accelerator, place)
         return
-    curve = CurveFile(folder / "curve.csv", (*COLUMNS, PHASE) if "curriculum" in run_config else COLUMNS)
+    curve = CurveFile(folder / "curve.csv")
     earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
     update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
@@ -232,7 +231,7 @@ def _follow(
 ) -> None:
     """Train beside the first rank, which writes everything."""
     every = run_config["evaluation"]["every"]
-    recorder = Recorder(rollouts, {}, every, [], CurveFile(Path(os.devnull)), checkpoint, dict, lambda rows: None)
+    recorder = Recorder(rollouts, {}, every, {}, CurveFile(Path(os.devnull)), checkpoint, dict, lambda rows: None)
     _train(agent, rollouts, recorder, False, reached, accelerator, place)
 
 

@@ -23,8 +23,9 @@ RUNS_AT_ONCE = "LCD_RUNS_AT_ONCE"
 class Call:
     """One call of the launched function.
 
-    arguments: what it is called with; everything is pickled.
-    log: the file that takes what the call prints; None drops it.
+    Attributes:
+        arguments: what it is called with; everything is pickled.
+        log: the file that takes what the call prints; None drops it.
     """
 
     arguments: tuple[Any, ...]
@@ -50,12 +51,15 @@ def launch(
 ) -> list[Outcome]:
     """Make all calls; one that fails does not stop the others.
 
-    name: a registered launcher, or `module:object`.
-    function: `module:function`, imported where the calls are made.
-    watch: called a few times a second by the launching process, to show progress.
-    settings: the launcher's own, as plain values; it gets them as `settings`, the dataclass that it declares.
-    knobs: what every launcher is told: workers, threads, grace, processes, deadlines.
-    Returns the outcomes in the order of `calls`.
+    Args:
+        name: a registered launcher, or `module:object`.
+        function: `module:function`, imported where the calls are made.
+        watch: called a few times a second by the launching process, to show progress.
+        settings: the launcher's own, as plain values; it gets them as `settings`, the dataclass that it declares.
+        knobs: what every launcher is told: workers, threads, grace, processes, deadlines.
+
+    Returns:
+        The outcomes in the order of `calls`.
     """
     launcher = launchers.resolve(name)
     own = settings_for(launcher, settings or {}, "launcher", f"launcher={name}")

@@ -64,9 +64,11 @@ def launch(
 ) -> list[Outcome]:
     """Make the calls on this machine, in their order, as many at a time as there are workers.
 
-    grace: seconds that workers have to finish an iteration and keep it when this process is told to stop by a signal.
-    processes: those that one call starts, this one included; each has its threads.
-    deadlines: how long calls may go without progress; None: as long as usual.
+    Args:
+        grace: seconds that workers have to finish an iteration and keep it when this process is told to stop by a
+            signal.
+        processes: those that one call starts, this one included; each has its threads.
+        deadlines: how long calls may go without progress; None: as long as usual.
     """
     deadlines = deadlines or DeadlinesConfig()
     workers = at_once(workers, threads * processes, len(calls))

@@ -17,6 +17,7 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
     """Write the comparison as a page and as tables, print what it says; returns the exit code."""
     from lcd.analyses.against import against
     from lcd.curves.ranges import ranges_from
+    from lcd.curves.table import evaluated_names
     from lcd.pipelines.study.quarantine import read_finished
     from lcd.report.comparison import write_comparison
     from lcd.report.tables import save_tables
@@ -29,7 +30,7 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
     both = [read_finished(path, study) for path, study in zip((source, other), studies, strict=True)]
     for finished in both:
         finished.tell(console)
-    ranges = ranges_from(cfg.ranges, {task for finished in both for task in finished.curves["task"]})
+    ranges = ranges_from(cfg.ranges, set.union(*(evaluated_names(finished.curves) for finished in both)))
     first, second = (diagnose_curves(finished.curves, ranges, definition=cfg.definition) for finished in both)
     found = against(first, second, names)
     with outputs.drafted(folder, PRODUCT, [source, other]) as draft:

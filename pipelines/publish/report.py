@@ -33,13 +33,14 @@ FILES = ("report.html", "diagnosis.json", "challenge.csv")
 class Telling:
     """How a diagnosis is told.
 
-    definition: of the headline's φ and ψ.
-    threshold: from where on a scaled score counts as hard.
-    formats: what tables are written in besides CSV.
-    first: the key of the analysis that is told before all else: an ablation's.
-    ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
-    analyses, sections: which are made, in their order; None: all that are registered.
-    analysis_params, section_params: of each by name its own settings.
+    Attributes:
+        definition: of the headline's φ and ψ.
+        threshold: from where on a scaled score counts as hard.
+        formats: what tables are written in besides CSV.
+        first: the key of the analysis that is told before all else: an ablation's.
+        ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
+        analyses, sections: which are made, in their order; None: all that are registered.
+        analysis_params, section_params: of each by name its own settings.
     """
 
     definition: str = "paper"
@@ -107,21 +108,22 @@ def publish(
 
     Returns whether no run is left out.
 
-    study: the study that the curves belong to, if they do.
-    tracker: the config of what mirrors the diagnosis; None mirrors nothing.
-    how: what is told, and how.
+    Args:
+        study: the study that the curves belong to, if they do.
+        tracker: the config of what mirrors the diagnosis; None mirrors nothing.
+        how: what is told, and how.
     """
     from lcd.analyses import Evidence, analyse
-    from lcd.analyses.transfer import split_phases, transfers
+    from lcd.analyses.transfer import transfers
     from lcd.curves.ranges import ranges_from
+    from lcd.curves.table import evaluated_names
 
     how = how or Telling()
     finished = read_finished(source, study)
     finished.tell(console, each=False)
-    ranges = ranges_from(how.ranges, set(finished.curves["task"]))
-    plain, phased = split_phases(finished.curves)
-    curricula = transfers(phased, ranges) if len(phased) else []
-    diagnosis = diagnosed(plain, bool(curricula), finished, study, how, ranges)
+    ranges = ranges_from(how.ranges, evaluated_names(finished.curves))
+    diagnosis = diagnosed(finished, study, how, ranges)
+    curricula = transfers(diagnosis.others)
     evidence = Evidence(diagnosis, how.threshold, **({} if study is None else recommended(study)))
     analyses, left_out = analyse(evidence, how.analyses, how.analysis_params, how.first)
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
@@ -139,26 +141,22 @@ def publish(
 
 
 def diagnosed(
-    plain: Any,
-    curricula: bool,
     finished: Finished,
     study: store.Study | None,
     how: Telling,
     ranges: Mapping[str, Any] | None = None,
 ) -> "Diagnosis":
-    """The diagnosis of curves without those of curricula, and of the study that they belong to what it has cost."""
-    from lcd.scores.diagnosis import Diagnosis, diagnose_curves
+    """The diagnosis of curves, and of the study that they belong to what it has cost."""
+    from lcd.scores.diagnosis import diagnose_curves
     from lcd.scores.marking import mark
 
-    diagnosis = Diagnosis.empty()
-    if len(plain) or not curricula:
-        known = {} if study is None else _known(study)
-        diagnosis = diagnose_curves(plain, ranges, definition=how.definition, **known)
-        notes = [
-            f"The contrast '{name}' is left out: no installed package has it, and only lcd diagnose imports code."
-            for name in (() if study is None else contrasts_of(study)[1])
-        ]
-        diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *notes))
+    known = {} if study is None else _known(study)
+    diagnosis = diagnose_curves(finished.curves, ranges, definition=how.definition, **known)
+    notes = [
+        f"The contrast '{name}' is left out: no installed package has it, and only lcd diagnose imports code."
+        for name in (() if study is None else contrasts_of(study)[1])
+    ]
+    diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *notes))
     if finished.left_out:
         diagnosis = mark(diagnosis, finished.left_out)
     return diagnosis if study is None else replace(diagnosis, cost=cost.spent(study.runs()))
@@ -248,7 +246,8 @@ def _tell(
     if (warnings := validity_text(diagnosis)) is not None:
         console.print(warnings, soft_wrap=True)
     leading = [analysis for analysis in analyses if how.first and analysis.key.startswith(how.first)]
-    for analysis in leading or [analysis for analysis in analyses if analysis.key == "adaptive"]:
+    shown = {"adaptive", *(() if curricula else ("outcomes",))}
+    for analysis in leading or [analysis for analysis in analyses if analysis.key in shown]:
         console.print(analysis_table(analysis, console.width))
     if len(diagnosis.table) and not leading:
         console.print(terminal_table(diagnosis, console.width))

@@ -41,7 +41,8 @@ def tell(
 ) -> int:
     """Print what training these runs into `out` would cost; returns the exit code.
 
-    finish: what the command does when all is trained; None is nothing that takes time.
+    Args:
+        finish: what the command does when all is trained; None is nothing that takes time.
     """
     missing = store.missing(out, run_configs, cfg.retry)
     table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
@@ -104,7 +105,7 @@ def _invent(run: store.Run) -> None:
 
     config, draws, times = run.config, random.Random(0), evaluations(run.config)
     shared = condition(config) | {"episodes": 1, "return_std": 0, "length_mean": 1, "wall_s": 0}
-    shared |= {"r_min": 0, "r_max": 1, "split": "eval"}
+    shared |= {"trained_on": shared["task"], "r_min": 0, "r_max": 1, "split": "eval"}
     with (run.path / "curve.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()

@@ -35,8 +35,9 @@ TRAIN = "lcd.pipelines.jobs.train:train_run"
 class Pace:
     """How fast a run is, in seconds and bytes, all its seeds together.
 
-    fixed_s: what every run takes, however long it is.
-    exact: whether whole rollouts were timed, or scaled-down ones.
+    Attributes:
+        fixed_s: what every run takes, however long it is.
+        exact: whether whole rollouts were timed, or scaled-down ones.
     """
 
     fixed_s: float
@@ -59,8 +60,9 @@ class Pace:
 class Paces:
     """What a probe found.
 
-    start_s: what a worker takes to start: processes, imports, whatever is slow only the first time.
-    timed: what each timed run is like (`likeness`), and its pace.
+    Attributes:
+        start_s: what a worker takes to start: processes, imports, whatever is slow only the first time.
+        timed: what each timed run is like (`likeness`), and its pace.
     """
 
     start_s: float
@@ -166,9 +168,10 @@ def time_runs(
 ) -> None:
     """What a probing worker does: what it took to start and the paces of runs, as JSON into the folder.
 
-    needed: how many runs must be timed; the others are timed while there is time.
-    allowed: seconds for all of them.
-    launched: when the worker was.
+    Args:
+        needed: how many runs must be timed; the others are timed while there is time.
+        allowed: seconds for all of them.
+        launched: when the worker was.
     """
     train = resolve(TRAIN)
     start_s = time.time() - launched
@@ -278,8 +281,10 @@ def _pace(folder: Path, total: float, count: int) -> Pace:
 
 
 def _scaled_down(run_config: RunConfig) -> tuple[RunConfig, float, float]:
-    """The run with one seed, short rollouts and one episode an evaluation, and how many times as much a unit and an
-    evaluation of the real one are."""
+    """The run with one seed, short rollouts and one episode an evaluation, and how much more the real one does.
+
+    That is how many times as much a unit, and an evaluation, of the real one are.
+    """
     agent, seeds = dict(run_config["agent"]), run_config["seeds"]
     share = float(len(seeds))
     rollout = agent.get("rollout", 0)

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lcd.curves.table import evaluated_name
 from lcd.files.reading import Unreadable, read_bytes
 from lcd.pipelines.study.configs import RunConfig
+from lcd.pipelines.study.evaluated import evaluated_by, stages_of
 
 NUMBERS, LOSSES = ("return_mean", "r_min", "r_max"), ("loss",)
 """Columns that hold finite numbers in every row: of a run's curve, and of a pretraining's."""
@@ -43,9 +45,10 @@ def promised_steps(run_config: RunConfig) -> list[int]:
 def broken_promise(path: Path, run_config: RunConfig, condition: Mapping[str, Any], upto: float = math.inf) -> str:
     """What is wrong with a curve, in words that follow "its curve"; nothing where it is as promised.
 
-    path: of the `curve.csv`.
-    condition: the columns that all of the run's rows share, as its config names them.
-    upto: the step that the run has come to, if that is not the last; what lies beyond it is not looked at.
+    Args:
+        path: of the `curve.csv`.
+        condition: the columns that all of the run's rows share, as its config names them.
+        upto: the step that the run has come to, if that is not the last; what lies beyond it is not looked at.
     """
     if not path.exists():
         return "is missing"
@@ -68,8 +71,8 @@ def wrong_in(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str,
 
 def _wrong_value(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str, Any]) -> str:
     """The first value that the run cannot have written."""
-    pretrained, one_task = "videos" in run_config, "curriculum" not in run_config
-    shared = ("view", "frontend", "reward_p", "shaping", "agent", *(["task"] if one_task else []))
+    pretrained = "videos" in run_config
+    shared, varying = ({}, {}) if pretrained else (_must_have(condition), _may_have(run_config))
     for row in rows:
         where = f"of seed {row['seed']} at step {row['step']}"
         if int(row["seed"]) not in run_config["seeds"]:
@@ -77,8 +80,10 @@ def _wrong_value(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[
         for name in LOSSES if pretrained else NUMBERS:
             if not math.isfinite(float(row[name])):
                 return f"has {name}={row[name]} {where}"
-        for name in () if pretrained else shared:
-            value = condition[name]
+        for name, values in varying.items():
+            if row[name] not in values:
+                return f"has {name}={row[name]} {where}, where the run's is {' or '.join(values)}"
+        for name, value in shared.items():
             if row[name] != value and not (name == "reward_p" and float(row[name]) == value):
                 return f"has {name}={row[name]} {where}, where the run's is {value}"
     return ""
@@ -88,10 +93,11 @@ def _missing(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str,
     """The first evaluation that is not there."""
     found: dict[tuple[str, int, str], set[int]] = {}
     for row in rows:
-        found.setdefault((row["task"], int(row["seed"]), row["split"]), set()).add(int(float(row["step"])))
+        name = evaluated_name(row["task"], row.get("context") or "")
+        found.setdefault((name, int(row["seed"]), row["split"]), set()).add(int(float(row["step"])))
     *inner, end = promised_steps(run_config)
     splits = ("eval", "noise_free") if run_config["evaluation"].get("noise_free") else ("eval",)
-    for task in _tasks(run_config, condition):
+    for task in _evaluated(run_config):
         for seed in run_config["seeds"]:
             for split in splits:
                 steps = found.get((task, seed, split), set())
@@ -102,9 +108,24 @@ def _missing(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str,
     return ""
 
 
-def _tasks(run_config: RunConfig, condition: Mapping[str, Any]) -> list[str]:
-    """The tasks that are evaluated."""
+def _must_have(condition: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the columns that all rows of a run share."""
+    shared = {name: condition[name] for name in ("view", "frontend", "reward_p", "shaping", "agent")}
+    return shared | {"trained_on": condition["task"]}
+
+
+def _may_have(run_config: RunConfig) -> dict[str, list[str]]:
+    """The values of the columns that differ between the rows of a run."""
+    evaluated = evaluated_by(run_config)
+    return {
+        "stage": [stage.name for stage in stages_of(run_config)],
+        "task": list(dict.fromkeys(each.task for each in evaluated)),
+        "context": list(dict.fromkeys(each.context for each in evaluated)),
+    }
+
+
+def _evaluated(run_config: RunConfig) -> list[str]:
+    """What is evaluated."""
     if "videos" in run_config:
         return list(run_config["videos"]["tasks"])
-    stages = run_config.get("curriculum", [{"name": condition["task"]}])
-    return list(dict.fromkeys(stage["name"] for stage in stages))
+    return [evaluated_name(each.task, each.context) for each in evaluated_by(run_config)]

@@ -1,6 +1,7 @@
 """From configs to runs: which runs a study needs, and what happens around the training of one."""
 
 import contextlib
+import hashlib
 import os
 import traceback
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,16 @@ from lcd.envs.errors import Diverged, InputError, nearest
 from lcd.files.atomic import disk_full_error, remove_unfinished, write_atomic
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.study import adaptive, needs, sources, store
-from lcd.pipelines.study.configs import AgentEntry, Device, FrontendEntry, RunConfig, StageEntry, TrackerEntry, run_id
+from lcd.pipelines.study.configs import (
+    AgentEntry,
+    Device,
+    FrontendEntry,
+    RunConfig,
+    StageEntry,
+    TrackerEntry,
+    canonical,
+    run_id,
+)
 from lcd.pipelines.study.parts import known, parts_of, steps_for
 from lcd.process.signals import Stopped
 
@@ -59,7 +69,7 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
     known("shaping", [cfg.shaping], shapings_of(benchmark), cfg.benchmark.name)
     seeds = seed_list("seeds", cfg.seeds)
-    stages = None if cfg.curriculum is None else stages_from(cfg.curriculum, benchmark)
+    curriculum, stages = (None, None) if cfg.curriculum is None else curriculum_from(cfg.curriculum, benchmark)
     if stages is None:
         known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     elif cfg.task.name != CURRICULUM:
@@ -72,7 +82,7 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
         cfg.benchmark.name,
         agent=_agent(cfg.agent),
         frontend=_frontend(cfg.frontend),
-        task=cfg.task.name,
+        task=curriculum or cfg.task.name,
         knobs=cfg.task.knobs,
         view=cfg.view,
         reward_p=cfg.reward_p,
@@ -84,15 +94,36 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     return run_config if stages is None else {**run_config, "curriculum": stages}
 
 
+def curriculum_from(given: Any, benchmark: Benchmark) -> tuple[str, list[StageEntry]]:
+    """A curriculum's name, and its stages: `name`, `task`, `knobs` and `steps` of each.
+
+    Without a name of the user's it gets one from what it holds, so that two curricula are never taken for one.
+
+    Args:
+        given: the stages, or a mapping of `name` and `stages`; or the path of a YAML or JSON file with one of these.
+    """
+    if isinstance(given, str):
+        given = _stages_in(Path(given).expanduser())
+    if not isinstance(given, Mapping):
+        stages = stages_from(given, benchmark)
+        return f"{CURRICULUM}-{hashlib.sha256(canonical(stages).encode()).hexdigest()[:8]}", stages
+    for key in given:
+        if key not in ("name", "stages"):
+            raise InputError(f"curriculum: '{key}' is no part of a curriculum: {nearest(str(key), ('name', 'stages'))}")
+    name = given.get("name")
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or name in benchmark.tasks:
+        raise InputError(f"curriculum: name={show(name)} must be a name that no task of the benchmark has.")
+    return name, stages_from(given.get("stages"), benchmark)
+
+
 def stages_from(curriculum: Any, benchmark: Benchmark) -> list[StageEntry]:
     """The stages of a curriculum: `name`, `task`, `knobs` and `steps` of each.
 
-    curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are needed;
-        or the path of a YAML or JSON file with such a list.
+    Args:
+        curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are
+            needed.
     """
-    if isinstance(curriculum, str):
-        curriculum = _stages_in(Path(curriculum).expanduser())
-    if not isinstance(curriculum, Sequence):
+    if isinstance(curriculum, str) or not isinstance(curriculum, Sequence):
         raise InputError(f"curriculum={show(curriculum)} must be a list of stages, or a file that holds one.")
     stages = [_stage(given, benchmark) for given in curriculum]
     if len(stages) < 2:
@@ -179,8 +210,9 @@ def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> 
 def check_share(name: str, params: Mapping[str, Any], device: Device) -> None:
     """Refuse what several processes cannot train together, each with its share of the agent's copies.
 
-    name, params: the agent and its hyper-parameters.
-    device: says how many processes.
+    Args:
+        name, params: the agent and its hyper-parameters.
+        device: says how many processes.
     """
     from lcd import agents
     from lcd.agents.protocols import TrainedByRanks
@@ -235,7 +267,8 @@ def resolve(target: str) -> Any:
 def perform(train: str, run_config: RunConfig, run_dir: str, tracker: TrackerEntry, device: Device) -> None:
     """Train one run under its lock, and keep its status true however training ends.
 
-    train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`.
+    Args:
+        train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`.
     """
     with store.run_lock(run_dir):
         remove_unfinished(run_dir)

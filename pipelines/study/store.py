@@ -284,6 +284,11 @@ class Study:
         """The same (condition, seed) twice would be counted as two seeds, or mix two protocols in one curve."""
         for other in others:
             shared = sorted(set(other.config["seeds"]) & set(run.config["seeds"]))
+            if condition(other.config) == condition(run.config) and _curriculum(other) != _curriculum(run):
+                raise InputError(
+                    f"The study {self.path} already has another curriculum called '{run.config['task']}' (run "
+                    f"{other.path.name}): give this one a name of its own, or train it into another folder with out=."
+                )
             if other.path != run.path and shared and condition(other.config) == condition(run.config):
                 if told := sources.difference(other.config, run.config):
                     raise InputError(
@@ -330,6 +335,10 @@ class Study:
     def _write(self) -> None:
         self._make()
         write_atomic(self.path / "study.yaml", yaml.safe_dump(self.record, sort_keys=False, allow_unicode=True))
+
+
+def _curriculum(run: Run) -> Any:
+    return run.config.get("curriculum")
 
 
 def _pristine(folder: Path) -> bool:

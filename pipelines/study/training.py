@@ -58,7 +58,8 @@ def train_missing(
     It tells which failed and which diverged. A stopped command leaves them queued, and so does a worker that somebody
     else stopped.
 
-    train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`; None is that one.
+    Args:
+        train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`; None is that one.
     """
     missing = [each for each in wanted if each.wanting(cfg.retry)]
     device = device_of(cfg)

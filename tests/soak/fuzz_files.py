@@ -324,7 +324,7 @@ def _frame(random: random.Random, frame: pd.DataFrame) -> tuple[str, pd.DataFram
     column, cell = random.choice(list(frame.columns)), random.choice(CELLS)
     numbers = [name for name in ("return_mean", "step", "r_min", "r_max", "reward_p", "seed") if name in frame]
     kind = random.choice(("cell", "cell", "column", "column", "extremes", "number", "lost", "renamed", "twice", "rows",
-                          "row twice", "boundary", "range", "one row", "many", "phase"))  # fmt: skip
+                          "row twice", "boundary", "range", "one row", "many", "stage"))  # fmt: skip
     row = random.randrange(len(frame))
     if kind == "cell":
         frame.loc[row, column] = cell
@@ -348,14 +348,14 @@ def _frame(random: random.Random, frame: pd.DataFrame) -> tuple[str, pd.DataFram
     elif kind == "row twice":
         frame = pd.concat([frame, frame.iloc[[row]]])
     elif kind == "boundary" and "step" in frame:
-        again = frame[frame["step"] == "500"].assign(phase=random.choice(("mine/b", "x", "")))
+        again = frame[frame["step"] == "500"].assign(trained_on="c", stage=random.choice(("mine/b", "x", "")))
         frame = pd.concat([frame, again])
     elif kind == "range":
         frame["r_min"], frame["r_max"] = random.choice((("0", "5e-324"), ("1", "0"), ("-1e308", "1e308"), ("", "1")))
     elif kind == "one row":
         frame = frame.iloc[[row]]
-    elif kind == "phase":
-        frame["phase"] = [random.choice(("", "mine/a", "mine/b")) for _ in range(len(frame))]
+    elif kind == "stage":
+        frame["stage"] = [random.choice(("", "mine/a", "mine/b")) for _ in range(len(frame))]
     return f"{kind} {column} {cell[:20]!r}", frame
 
 

@@ -99,7 +99,7 @@ def test_deadlines_are_no_part_of_what_a_run_is():
 class Rollouts(SimpleNamespace):
     """As much of training as a recorder sees: every iteration is ten steps."""
 
-    steps_each, stage_ended, phase, ranks, seeds = 10, False, None, ALONE, (0,)
+    steps_each, stage_ended, stage, task, ranks, seeds = 10, False, "", None, ALONE, (0,)
 
     @property
     def step(self):
@@ -111,10 +111,11 @@ def recording(folder, env, iteration=0, state=None):
     rollouts = Rollouts(iteration=iteration, total=4, episodes=SimpleNamespace(pop=lambda ranks: [None]))
     kept = []
     trainer = SimpleNamespace(save_checkpoint=lambda path, weights_only: kept.append(dict(recorder.state_dict())))
-    curve = CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS))
+    curve = CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS, "stage"))
     evaluators = {"eval": Evaluator(env, [0], 2)}
+    shared = {split: [{"seed": 0}] for split in ("eval", "train")}
     recorder = Recorder(
-        rollouts, evaluators, 10, [{"seed": 0}], curve, folder / "last.ckpt", lambda **_: None, lambda rows: None
+        rollouts, evaluators, 10, shared, curve, folder / "last.ckpt", lambda **_: None, lambda rows: None
     )
     if state is not None:
         recorder.load_state_dict(state)
@@ -143,7 +144,7 @@ def test_a_signal_stops_an_evaluation_between_steps_and_it_is_made_up_for(tmp_pa
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     for folder in (whole, stopped):
         folder.mkdir()
-        CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS)).cut(-1)
+        CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS, "stage")).cut(-1)
     train(*recording(whole, Corridor())[:3])
     signals.handle_stop_signals()
     try:
