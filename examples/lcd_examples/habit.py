@@ -48,7 +48,9 @@ class Habit(Learner):
             for row, generator in enumerate(self.generators):
                 stray = generator.random(copies) < self.config.epsilon
                 actions[row, stray] = generator.integers(0, self.earned.shape[1], stray.sum())
-            rewards = stepper.step(actions.ravel()).rewards.reshape(actions.shape)
+            step = stepper.step(actions.ravel())
+            self.log.add(step)
+            rewards = step.rewards.reshape(actions.shape)
             for row in range(len(self.seeds)):
                 np.add.at(self.earned[row], actions[row], rewards[row])
             if done >= steps or done // every > (done - copies) // every:

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from lcd.agents.finite import diverged
 from lcd.agents.protocols import SpaceNeeds
+from lcd.agents.stepping import EpisodeLog
 from lcd.envs.protocols import offers
 from lcd.envs.spaces import FlatActions, NumberedStates
 
@@ -28,6 +29,8 @@ Evaluate = Callable[[int], None]
 
 class Learner:
     """What learners share.
+
+    A learner adds every step of training to its `log`, which says what its training episodes returned.
 
     Args:
         config: hyper-parameters.
@@ -47,6 +50,7 @@ class Learner:
 
     def __init__(self, config: Any, env: VectorEnv, seeds: Sequence[int]):
         self.config, self.env, self.seeds = config, env, list(seeds)
+        self.log = EpisodeLog(len(self.seeds), env.num_envs // len(self.seeds))
 
     def learn(self, steps: int, every: int, evaluate: Evaluate) -> None:
         """Train for `steps` steps of a seed, calling `evaluate` at 0, at multiples of `every` and at the end."""

@@ -63,7 +63,6 @@ class Sb3(Learner):
         if len(self.seeds) != 1:
             raise ValueError("agents of Stable-Baselines3 are trained seed by seed")
         algorithm = load_algorithm(self.algorithm)
-        self.log = EpisodeLog(1, config.copies)
         params = dict(config.params)
         number = int(seed_sequence(self.seeds[0], "initialisation").generate_state(1)[0] >> 1)
         policy = "MlpPolicy"
