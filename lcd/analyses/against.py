@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis, listed
+from lcd.analyses.analysis import Analysis, joined_names
 from lcd.envs.errors import InputError
 from lcd.scores.diagnosis import GROUP, Diagnosis
 
@@ -77,4 +77,4 @@ def _sentence(table: pd.DataFrame, label: str) -> str:
         return f"{label}: {len(rows)} tasks compared; one seed cannot tell whether they differ."
     if changed.empty:
         return f"{label}: none of {len(rows)} tasks differs by more than seeds do."
-    return f"{label}: {len(changed)} of {len(rows)} tasks differ for sure ({listed(changed['task'].tolist())})."
+    return f"{label}: {len(changed)} of {len(rows)} tasks differ for sure ({joined_names(changed['task'].tolist())})."

@@ -12,7 +12,7 @@ Condition = Mapping[str, object]
 Statistic = Callable[[np.ndarray], np.ndarray]
 
 
-def pick(curves: pd.DataFrame, split: str = "eval", **wanted: object) -> pd.DataFrame:
+def rows_where(curves: pd.DataFrame, split: str = "eval", **wanted: object) -> pd.DataFrame:
     """The rows of one split whose columns have the wanted values."""
     chosen = curves[curves["split"] == split]
     for name, value in wanted.items():
@@ -33,7 +33,7 @@ def seed_areas(
     Returns:
         None where one of the conditions was not trained.
     """
-    found = {name: split_curves(pick(curves, split, **wanted), ["seed"]) for name, wanted in conditions.items()}
+    found = {name: split_curves(rows_where(curves, split, **wanted), ["seed"]) for name, wanted in conditions.items()}
     if not all(found.values()):
         return None
     grids = [steps for seeds in found.values() for steps, _ in seeds.values()]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence
-from lcd.analyses.areas import final_returns, pick, seed_areas, tasks_of, with_interval
+from lcd.analyses.areas import final_returns, rows_where, seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 from lcd.scores.diagnosis import Diagnosis
 from lcd.statistics.hypotheses import adjust, correlation, t_test
@@ -87,7 +87,7 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
                 samples.setdefault(key, {})[task] = areas
                 rows.append(
                     {"benchmark": benchmark, "task": task, "agent": agent, factor: value}
-                    | _row(list(areas.values()), [pick(mine, **wanted) for wanted in conditions.values()])
+                    | _row(list(areas.values()), [rows_where(mine, **wanted) for wanted in conditions.values()])
                     | {SIGN[SCORE[factor]]: placed[SCORE[factor]]}
                 )
     return rows, samples

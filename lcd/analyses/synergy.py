@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis, Drawing, Evidence, listed
+from lcd.analyses.analysis import Analysis, Drawing, Evidence, joined_names
 from lcd.analyses.areas import seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 
@@ -56,7 +56,7 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
         more = rows_of.loc[rows_of["synergy"] > 0, "task"]
         says.append(
             f"{agents}: learning to see and to act together is more than the sum of its parts on {len(more)} of "
-            f"{len(rows_of)} tasks ({listed(more.tolist())}); "
+            f"{len(rows_of)} tasks ({joined_names(more.tolist())}); "
             f"{(rows_of['sure'] == 'yes').sum()} of the outcomes are sure."
         )
     note = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from lcd.config.schemas import BenchmarkConfig, LauncherConfig, TrackerConfig
 
-PARTS = ("agent", "frontend", "agents", "frontends", "contrasts", "analyses", "analysis", "sections", "section")
+PARTS = ("agent", "frontend", "agents", "frontends", "contrasts", "analyses", "analysis", "sections", "section", "mdp")
 OWN_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 

@@ -152,7 +152,7 @@ def learning_curves(diagnosis: Diagnosis, row: pd.Series, narrow: bool = False) 
     count = max(len(asked), 2)
     figure = new_figure(*((4.4, 2.8 * count) if narrow else (4.8 * count, 3.5)))
     panels = figure.subplots(*((count, 1) if narrow else (1, count)), sharex=True, sharey=True)
-    figure.suptitle(short(str(row["task"])), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    figure.suptitle(short_name(str(row["task"])), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     for axes, contrast in zip(panels, [*asked, *[None] * (count - len(asked))], strict=True):
         _panel_of(axes, diagnosis, row, contrast)
     low, high = panels[0].get_ylim()
@@ -217,7 +217,7 @@ def data_uri(svg: bytes) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()
 
 
-def short(name: object, length: int = 44) -> str:
+def short_name(name: object, length: int = 44) -> str:
     """A name that fits into a figure: a task's without its benchmark, if that helps, and cut at its end."""
     name = str(name)
     if len(name) > length and "/" in name and "[" not in name:
@@ -243,7 +243,7 @@ def _unplaced(row: pd.Series) -> str:
     reason = row["status"] if row["status"] != "ok" else next(
         row[name] for name in ("phi_status", "psi_status") if row[name] != "ok"
     )  # fmt: skip
-    return f"not placed: {short(row['task'])} ({', '.join([reason.replace('_', ' '), *told])})"
+    return f"not placed: {short_name(row['task'])} ({', '.join([reason.replace('_', ' '), *told])})"
 
 
 def _limits(placed: pd.DataFrame, score: str) -> tuple[float, float]:
@@ -298,7 +298,7 @@ def _label_points(figure: Figure, axes: Axes, placed: pd.DataFrame) -> None:
     for (_, row), point in zip(placed.iterrows(), hard[: len(placed)], strict=True):
         line = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.7, "shrinkB": 5}
         halo = [withStroke(linewidth=2.5, foreground="white")]
-        name = short(row["task"].removeprefix(f"{row['benchmark']}/"), 32)
+        name = short_name(row["task"].removeprefix(f"{row['benchmark']}/"), 32)
         text = axes.annotate(name, (row["phi"], row["psi"]), (0, 0), textcoords="offset points",
                              fontsize=8.5, zorder=5, path_effects=halo, arrowprops=line)  # fmt: skip
         text.set_in_layout(False)

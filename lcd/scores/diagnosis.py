@@ -35,8 +35,8 @@ from lcd.scores.contrasts import (
 from lcd.scores.judging import ENDS, ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.scores.left_out import LeftOut
 from lcd.scores.ranking import add_ranks
-from lcd.scores.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, span
-from lcd.scores.validity import SIGNS, Finding, check_validity, in_words, validity_column
+from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
+from lcd.scores.validity import SIGNS, Finding, check_validity, sentences_of, validity_column
 from lcd.statistics.intervals import LEVEL, METHOD, RESAMPLES
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
@@ -57,7 +57,7 @@ class Diagnosis:
         definition: which of `lcd.scores.contrasts.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
         calibration: definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high;
             empty where the tasks' true hardness is not known. See `lcd.scores.calibration.calibrate`.
-        cost: what the curves took, as `lcd.pipelines.study.cost.spent` tells it; empty where nobody knows.
+        cost: what the curves took, as `lcd.pipelines.study.cost.cost_so_far` tells it; empty where nobody knows.
         findings: what keeps scores from being trusted; see `lcd.scores.validity`.
         left_out: the study's runs that have no part in it; see `lcd.scores.marking.mark`.
         index: the held-out curves, by condition and seed.
@@ -82,7 +82,7 @@ class Diagnosis:
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """(severity, sentence) of what keeps scores from being trusted, errors first."""
-        return in_words(self.findings, self.table.groupby(list(GROUP)).ngroups)
+        return sentences_of(self.findings, self.table.groupby(list(GROUP)).ngroups)
 
     def conditions(self, benchmark: str | None = None) -> dict[str, Condition]:
         """The conditions of the contrasts by name; without a benchmark those of all."""
@@ -309,7 +309,7 @@ def samples_by_task(held_out: pd.DataFrame, overlap: float = Thresholds.overlap)
         row = dict(zip(KEYS, key, strict=True))
         view = solved[row["benchmark"]]
         curves = curves_by_condition(index, row, view)
-        found[key] = samples_between(curves, *span(curves, f"task '{row['task']}'", overlap), view)
+        found[key] = samples_between(curves, *common_steps(curves, f"task '{row['task']}'", overlap), view)
     return found
 
 
@@ -330,7 +330,7 @@ def numeric(columns: Iterable[str]) -> list[str]:
     return [name for name in columns if name not in (*KEYS, "validity") and not name.endswith("status")]
 
 
-def statuses_told(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+def status_sentences(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What keeps a row's scores back: (φ, ψ or nothing for both, status), or the row's "ok" alone."""
     of_scores = [(sign, row[f"{score}_status"]) for score, sign in SIGNS.items()]
     further = [(sign, status) for sign, status in of_scores if status not in ("ok", row["status"])]

@@ -10,7 +10,7 @@ import numpy as np
 from lcd.curves.index import CurveIndex
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD, Contrast, all_conditions
 from lcd.scores.left_out import STATES
-from lcd.scores.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, span
+from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
 from lcd.statistics.intervals import bootstrap, iqm
 
 ENDS = ("", "_low", "_high")
@@ -66,7 +66,7 @@ class TaskNumbers(dict[str, Any]):
         if not curves:
             return TaskSamples((), (), (), tuple(asked), self.solved)
         names, least = list(curves), self.thresholds.no_signal
-        low, high = span(curves, f"task '{self.row['task']}'", self.thresholds.overlap)
+        low, high = common_steps(curves, f"task '{self.row['task']}'", self.thresholds.overlap)
         samples = samples_between(curves, low, high, self.solved, asked)
         finals = [np.array([np.interp(high, *curve) for curve in curves[name].values()]) for name in names]
         estimate, interval = samples.intervals(least, self.level)

@@ -266,7 +266,7 @@ def distrusted(validity: str) -> bool:
     return any(CHECKS[key][0] == ERROR and key not in UNSURE for key in validity.split() if key in CHECKS)
 
 
-def in_words(findings: Sequence[Finding], groups: int) -> list[tuple[str, str]]:
+def sentences_of(findings: Sequence[Finding], groups: int) -> list[tuple[str, str]]:
     """(severity, sentence) of each finding, errors first.
 
     What was found in several groups is said once; what was not found in all of so many groups names those it was.

@@ -29,7 +29,7 @@ def evaluations(run_config: RunConfig) -> int:
     return 1 + (min(periods, units(run_config)) if "rollout" in run_config["agent"] else periods)
 
 
-def spent(runs: Iterable[Run]) -> dict[str, Any]:
+def cost_so_far(runs: Iterable[Run]) -> dict[str, Any]:
     """What runs have taken so far, unfinished ones included.
 
     Returns:
@@ -50,13 +50,13 @@ def spent(runs: Iterable[Run]) -> dict[str, Any]:
     return total
 
 
-def told(cost: dict[str, Any]) -> str:
+def cost_sentence(cost: dict[str, Any]) -> str:
     """The cost in one line."""
-    gpu = f", {duration(cost['gpu_hours'])} of a GPU" if cost["gpu_hours"] else ""
-    return f"{cost['runs']} runs, {cost['steps']:,} environment steps, {duration(cost['core_hours'])} of a core{gpu}"
+    gpu = f", {hours_text(cost['gpu_hours'])} of a GPU" if cost["gpu_hours"] else ""
+    return f"{cost['runs']} runs, {cost['steps']:,} environment steps, {hours_text(cost['core_hours'])} of a core{gpu}"
 
 
-def duration(hours: float) -> str:
+def hours_text(hours: float) -> str:
     """Hours as people say them."""
     if hours < 1 / 60:
         return f"{hours * HOUR:.0f} s"

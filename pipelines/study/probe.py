@@ -17,7 +17,7 @@ from typing import Any
 
 from lcd.config.schemas import DiagnoseConfig, TrackerConfig, TrainConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.launch.launchers import Call, at_once, launch
+from lcd.pipelines.launch.launchers import Call, calls_at_once, launch
 from lcd.pipelines.publish.track import to_try
 from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, canonical, longest_first, run_id, task_name
 from lcd.pipelines.study.cost import evaluations, unit_steps, units
@@ -118,7 +118,7 @@ def spread(run_configs: Sequence[RunConfig]) -> list[RunConfig]:
 def probe(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig | TrainConfig) -> Paces:
     """Time a little of the training of every kind of run, in workers like those that will train, all at once."""
     devices = getattr(cfg, "devices", 1)
-    workers = at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(run_configs))
+    workers = calls_at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(run_configs))
     kinds, ordered = len({kind(config) for config in run_configs}), spread(run_configs)
     how = (vars(quiet_tracker(cfg)), Device(cfg.device, devices), PROBE_S)
     with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as place:

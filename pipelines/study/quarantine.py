@@ -40,7 +40,7 @@ class Finished:
     runs: int = 0
     unsealed: int = 0
 
-    def tell(self, console: Console, each: bool = True) -> None:
+    def print_left_out(self, console: Console, each: bool = True) -> None:
         """Print how many runs are left out, and, of `each`, why."""
         if self.left_out or self.waiting:
             number = len(self.left_out) + self.waiting

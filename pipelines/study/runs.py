@@ -28,7 +28,7 @@ from lcd.pipelines.study.configs import (
     canonical,
     run_id,
 )
-from lcd.pipelines.study.parts import known, parts_of, steps_for
+from lcd.pipelines.study.parts import check_names, parts_of, steps_for
 from lcd.process.signals import Stopped
 
 CURRICULUM = "curriculum"
@@ -66,12 +66,12 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     from lcd.envs.protocols import shapings_of
 
     benchmark = get_benchmark(cfg.benchmark.name)
-    known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
-    known("shaping", [cfg.shaping], shapings_of(benchmark), cfg.benchmark.name)
+    check_names("view", [cfg.view], benchmark.views, cfg.benchmark.name)
+    check_names("shaping", [cfg.shaping], shapings_of(benchmark), cfg.benchmark.name)
     seeds = seed_list("seeds", cfg.seeds)
     curriculum, stages = (None, None) if cfg.curriculum is None else curriculum_from(cfg.curriculum, benchmark)
     if stages is None:
-        known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
+        check_names("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     elif cfg.task.name != CURRICULUM:
         raise InputError(f"task={cfg.task.name} and a curriculum cannot both be trained: leave one of them out.")
     # A wrong view or knob is told here, where nothing has been written yet.
@@ -264,7 +264,7 @@ def resolve(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def perform(train: str, run_config: RunConfig, run_dir: str, tracker: TrackerEntry, device: Device) -> None:
+def train_under_lock(train: str, run_config: RunConfig, run_dir: str, tracker: TrackerEntry, device: Device) -> None:
     """Train one run under its lock, and keep its status true however training ends.
 
     Args:

@@ -208,13 +208,13 @@ def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str
 
 def _rediagnosed(study: store.Study, folder: Path) -> dict[str, Any]:
     """What the files of scores would say now, under the definition that they were made with."""
-    from lcd.pipelines.publish.report import Telling, diagnosed
+    from lcd.pipelines.publish.report import ReportOptions, diagnosed
     from lcd.pipelines.study.quarantine import read_finished
     from lcd.scores.contrasts import DEFINITIONS
 
     told = _scores(folder / "diagnosis.json")
     definition = told.get("definition") if isinstance(told, dict) else None
-    how = Telling(definition if definition in DEFINITIONS else "paper")
+    how = ReportOptions(definition if definition in DEFINITIONS else "paper")
     finished = read_finished(study.path, study)
     diagnosis = diagnosed(finished, study, how)
     with tempfile.TemporaryDirectory(prefix="lcd-verify-") as scratch:
