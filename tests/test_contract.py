@@ -48,6 +48,7 @@ SAME_IDEA = {
     "power": {"lcd.pipelines.publish", "lcd.statistics"},
     "protocols": {"lcd.agents", "lcd.envs", "lcd.frontends"},
     "ranks": {"lcd.agents", "lcd.pipelines.jobs"},
+    "tables": {"lcd.horizon", "lcd.report"},
     "tabular": {"lcd.agents", "lcd.envs.ctgraph", "lcd.envs.hardness"},
     "vector": {"lcd.envs.procgen", "lcd.envs.tabular"},
 }

@@ -31,8 +31,8 @@ def agreement(diagnosis: Diagnosis) -> Analysis | None:
         for first, second in combinations(by_agent, 2):
             shared = by_agent[first].index.intersection(by_agent[second].index)
             for score in ("phi", "psi"):
-                pair = [by_agent[agent].loc[shared] for agent in (first, second)]
-                found = _correlated(*pair, f"{score}_raw")
+                one, other = (by_agent[agent].loc[shared] for agent in (first, second))
+                found = _correlated(one, other, f"{score}_raw")
                 if found["n"] >= 3:
                     rows.append(
                         dict(zip(KEPT, key, strict=True)) | {"agents": f"{first}, {second}", "score": score} | found
@@ -78,8 +78,8 @@ def _correlated(first: pd.DataFrame, second: pd.DataFrame, score: str) -> dict[s
 
 def spearman_fast(x: np.ndarray, y: np.ndarray) -> float:
     """Rank correlation of values without ties."""
-    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (x, y)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    first, second = (np.argsort(np.argsort(values)).astype(float) for values in (x, y))
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def _drawn(rows: pd.DataFrame, score: str, rng: np.random.Generator) -> np.ndarray:

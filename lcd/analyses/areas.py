@@ -1,6 +1,7 @@
 """Areas under the curves of chosen conditions, and statistics of them with intervals over seeds."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ Condition = Mapping[str, object]
 Statistic = Callable[[np.ndarray], np.ndarray]
 
 
-def rows_where(curves: pd.DataFrame, split: str = "eval", **wanted: object) -> pd.DataFrame:
+def rows_where(curves: pd.DataFrame, split: str = "eval", **wanted: Any) -> pd.DataFrame:
     """The rows of one split whose columns have the wanted values."""
     chosen = curves[curves["split"] == split]
     for name, value in wanted.items():

@@ -43,7 +43,7 @@ def final_performance(curves: pd.DataFrame) -> Analysis:
         row |= _columns(tuple(POOLED), with_interval_over_tasks(_pooled, mine, resamples=RESAMPLED))
         plain = scores.get(tuple((dict(zip(SETTING, key, strict=True)) | PLAIN).values()), {})
         both = sorted(set(mine) & set(plain))
-        known = [np.nan] * 3
+        known: Sequence[Any] = [np.nan] * 3
         if both and mine is not plain:
             pair = [{task: of[task] for task in both} for of in (mine, plain)]
             known = with_interval_over_tasks(probability_of_improvement, *pair, resamples=RESAMPLED)

@@ -6,6 +6,7 @@ comparison.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -98,7 +99,7 @@ def _by_game(classes: dict[str, tuple[str, ...]]) -> dict[str, str]:
     return {game: name for name, games in classes.items() for game in games}
 
 
-def _alike(here: object, paper: object) -> bool:
+def _alike(here: Any, paper: Any) -> bool:
     if isinstance(here, str) or isinstance(paper, str):
         return here == paper
     return (float(here) > 0) == (float(paper) > 0)

@@ -13,7 +13,7 @@ from lcd.files import outputs
 from lcd.files.atomic import write_atomic
 from lcd.horizon import tables
 from lcd.horizon.analysis import Settings, analyse
-from lcd.horizon.sources import SUFFIX, find
+from lcd.horizon.named_mdps import SUFFIX, find
 
 
 def run(cfg: HorizonConfig) -> int:

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -132,7 +132,7 @@ def _drawn(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The figures of scores and curricula, written as PNG and SVG; their addresses for a wide and for a narrow page."""
 
-    def figures(narrow: bool):
+    def figures(narrow: bool) -> Iterator[tuple[str, Any]]:
         return chain(
             all_figures(diagnosis, narrow, threshold),
             transfer_figures(transfers, narrow=narrow),
