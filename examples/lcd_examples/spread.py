@@ -36,9 +36,9 @@ def spread(evidence: Evidence, settings: SpreadSettings) -> Analysis | None:
     if held_out.empty:
         return None
     held_out = held_out[held_out["split"] == "eval"]
-    last = held_out[held_out["step"] == held_out.groupby(["task", "view"])["step"].transform("max")]
-    found = last.groupby("task")["normalised"].agg(["min", "max", "count"]).reset_index()
-    table = pd.DataFrame({"task": found["task"], "least": found["min"], "greatest": found["max"]})
+    last = held_out[held_out["step"] == held_out.groupby(["task", "view"], observed=True)["step"].transform("max")]
+    found = last.groupby("task", observed=True)["normalised"].agg(["min", "max", "count"]).reset_index()
+    table = pd.DataFrame({"task": found["task"].astype(str), "least": found["min"], "greatest": found["max"]})
     table["spread"] = table["greatest"] - table["least"]
     far = table.loc[table["spread"] >= settings.wide, "task"].tolist()
     says = [f"Runs end far apart on {', '.join(far) or 'no task'}."]

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import is_dataclass
 from typing import Any
 
+from lcd.agents import settings
 from lcd.agents.protocols import HasSchema
 from lcd.config.settings import checked
 from lcd.envs.errors import InputError
@@ -38,6 +39,25 @@ for _name, _agent in {"q_learning": "QLearning", "double_q_learning": "DoubleQLe
     agents.add(f"tabular/{_name}", f"lcd.agents.tabular:{_agent}")
 
 
+SETTINGS = {
+    "ppo": "PPOConfig",
+    "recurrent_ppo": "RecurrentPPOConfig",
+    "ppg": "PPGConfig",
+    "sb3": "Sb3Config",
+    "tabular": "TabularConfig",
+}
+"""Our agents, or families of them, to their hyper-parameters in `lcd.agents.settings`."""
+
+
+def settings_of(name: str) -> Any:
+    """The agent's `Config`; of one of ours, without importing what trains it."""
+    family = name.partition("/")[0]
+    if agents.is_built_in(name) and family in SETTINGS:
+        return getattr(settings, SETTINGS[family])
+    agent = agents.resolve(name)
+    return agent.Config if offers(agent, HasSchema) else None
+
+
 def validate(name: str, params: Mapping[str, Any]) -> Any:
     """The agent's own configuration from plain values.
 
@@ -48,8 +68,7 @@ def validate(name: str, params: Mapping[str, Any]) -> Any:
     Raises:
         InputError: when there is no such agent or hyper-parameter, or a value is of the wrong kind.
     """
-    agent = agents.resolve(name)
-    config = agent.Config if offers(agent, HasSchema) else None
+    config = settings_of(name)
     if not (isinstance(config, type) and is_dataclass(config)):
         raise InputError(f"agent={name} is no agent: an agent is a class with a dataclass `Config`.")
     return checked(config, params, "agent", name, "hyper-parameter")

@@ -105,7 +105,7 @@ def training(page: Page) -> str:
         return ""
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none") & (curves["split"] == "train")]
     grids = []
-    for agent, mine in plain.groupby("agent", sort=True):
+    for agent, mine in plain.groupby("agent", sort=True, observed=True):
         for contrast in HEADLINE:
             if curve_grid(mine, contrast) is not None:
                 name = f"training-{'views' if contrast is PERCEPTION else 'rewards'}-{slug(agent)[:40]}"
