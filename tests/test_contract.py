@@ -49,6 +49,8 @@ SAME_IDEA = {
     "protocols": {"lcd.agents", "lcd.envs", "lcd.frontends"},
     "ranks": {"lcd.agents", "lcd.pipelines.jobs"},
     "tables": {"lcd.horizon", "lcd.report"},
+    "reading": {"lcd.curves", "lcd.files"},
+    "settings": {"lcd.agents", "lcd.config"},
     "tabular": {"lcd.agents", "lcd.envs.ctgraph", "lcd.envs.hardness"},
     "vector": {"lcd.envs.procgen", "lcd.envs.tabular"},
 }
