@@ -1,13 +1,49 @@
-"""What every analysis gives: a table, what it says, and how it was made."""
+"""What an analysis is made from, and what every one gives: a table, what it says, its figures, how it was made."""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lcd.analyses.grids import Grid
+    from lcd.scores.diagnosis import Diagnosis
+
 ENDS = ("_low", "_high")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What an analysis may look at.
+
+    Attributes:
+        diagnosis: of the study, with its curves where they are known.
+        threshold: from where on a scaled score counts as hard.
+        chosen: task to agent and front-end that an earlier diagnosis recommends; see `lcd.analyses.adaptive`.
+        shared_seeds: whether that diagnosis was made from the same seeds.
+        grid: what the study asked of its grid, where it has one.
+        read: all curves as they were read, for what needs no ranges.
+        made: the analyses that come before this one.
+    """
+
+    diagnosis: Diagnosis
+    threshold: float = 0.5
+    chosen: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    shared_seeds: bool = False
+    grid: Grid | None = None
+    read: pd.DataFrame = field(default_factory=pd.DataFrame)
+    made: Sequence[Analysis] = ()
+
+    @property
+    def curves(self) -> pd.DataFrame:
+        """The curves, with the column `normalised`; empty where only scores are known."""
+        return self.diagnosis.curves
 
 
 @dataclass(frozen=True)
@@ -22,7 +58,7 @@ class Drawing:
 
     name: str
     caption: str
-    draw: Callable[[bool], Any]
+    draw: Callable[[bool], Figure]
 
 
 @dataclass(frozen=True)
@@ -30,7 +66,7 @@ class Analysis:
     """One analysis of a study.
 
     Attributes:
-        key: names its table's files and its figure.
+        key: names its table's files.
         title: what a reader calls it.
         table: one row an outcome; a column with `_low` and `_high` beside it has an interval.
         says: its outcome in sentences.

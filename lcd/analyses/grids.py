@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lcd.analyses.analysis import Analysis, Drawing
+from lcd.analyses.analysis import Analysis, Drawing, Evidence
 from lcd.curves.table import area, as_trained
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.names import PREFIX
@@ -65,6 +65,13 @@ class Grid:
         if not all(isinstance(each, Mapping) and isinstance(each.get("point"), Mapping) for each in places):
             return None
         return cls(**plain)
+
+
+def places_of_the_grid(evidence: Evidence) -> list[Analysis]:
+    """How do areas change with the knobs of the study's grid?"""
+    if evidence.grid is None:
+        return []
+    return list(analyses_of(evidence.grid, evidence.read, whole=not evidence.diagnosis.left_out))
 
 
 def analyses_of(grid: Grid, curves: pd.DataFrame, whole: bool) -> Iterator[Analysis]:

@@ -14,7 +14,8 @@ import yaml
 from lcd.config import budgets
 from lcd.config.budgets import USUAL_STUDY, choices
 from lcd.config.own_code import OWN_CODE
-from lcd.config.schemas import SCHEMAS
+from lcd.config.registries import KINDS, registry
+from lcd.config.schemas import SCHEMAS, SETTINGS, LauncherConfig, TrackerConfig
 from lcd.config.study_files import SWEEPS, check_path, read_study
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import not_plain
@@ -44,10 +45,12 @@ POSITIONAL = {
     "measure": ("benchmark",),
     "horizon": ("mdp",),
 }
-NAMED_ELSEWHERE = ("benchmark", "agent", "frontend")
+NAMED_ELSEWHERE = ("benchmark", "agent", "frontend", "launcher", "tracker")
 """Groups of which a registry, or a module:object, has more than there are files."""
 TEXT_KEYS = ("out", "path", "against", "policy", "mdp", RANGES)
 FILE_KEYS = ("study",)
+WITH_SETTINGS = {"launcher": LauncherConfig, "tracker": TrackerConfig}
+"""Groups whose choices have keys of their own beside those that all have."""
 NO_KNOBS = ("self", "task", "view", "split", "num_envs", "copies", "seed", "seeds", "reward_p")
 PATH_OR_LIST = "curriculum"
 OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
@@ -62,22 +65,15 @@ def groups(command: str) -> list[str]:
 
 def registered(group: str) -> list[str]:
     """The names in a group's registry, those of third parties included."""
-    if group == "benchmark":
-        from lcd.envs.benchmarks import BENCHMARKS as registry
-    elif group == "frontend":
-        from lcd.frontends import frontends as registry
-    elif group == "agent":
-        from lcd.agents import agents as registry
-    elif group == "task":
+    if group == "task":
         from lcd.envs.benchmarks import get_benchmark
+        from lcd.envs.protocols import KnownHardness, offers
 
         # The tasks whose names say their benchmark, without those that are made to check the scores.
         known = [get_benchmark(name) for name in choices("benchmark")]
-        tasks = [(found.name, task) for found in known if not hasattr(found, "truth") for task in found.tasks]
+        tasks = [(found.name, task) for found in known if not offers(found, KnownHardness) for task in found.tasks]
         return sorted(task for name, task in tasks if task.startswith(f"{name}/"))
-    else:
-        return []
-    return sorted(registry.names())
+    return sorted(registry(group).names()) if group in KINDS else []
 
 
 def compose(command: str, overrides: Sequence[str] = ()) -> Any:
@@ -104,6 +100,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     _refuse_missing(command, plain)
     for key, value in named.items():
         _set(plain, key, value)
+    _gather_settings(plain)
     if plain.get("curriculum") and plain.get("task") is None:
         plain["task"] = {"name": "curriculum", "knobs": {}}
     config = OmegaConf.to_object(_typed(SCHEMAS[command], plain))
@@ -142,11 +139,11 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def schema_fields(schema: type, prefix: str = "") -> Iterator[tuple[str, Field]]:
-    """Every key of a schema with dots for nesting, and its field."""
+    """Every key of a schema with dots for nesting, and its field, without the settings of a choice's own."""
     for entry in fields(schema):
         if is_dataclass(entry.type):
             yield from schema_fields(entry.type, f"{prefix}{entry.name}.")
-        else:
+        elif entry.name != SETTINGS:
             yield prefix + entry.name, entry
 
 
@@ -340,9 +337,20 @@ def _parsed(text: str) -> Any:
         ) from error
 
 
+def _gather_settings(plain: dict[str, Any]) -> None:
+    """Put the keys of a launcher's or tracker's own into its `settings`."""
+    for group in WITH_SETTINGS:
+        if group in plain:
+            common = {entry.name for entry in fields(WITH_SETTINGS[group])}
+            own = {key: value for key, value in plain[group].items() if key not in common}
+            plain[group] = {key: value for key, value in plain[group].items() if key in common} | {SETTINGS: own}
+
+
 def _open(key: str, schema: type) -> bool:
     """Whether a key lies in a part of the schema that takes any key."""
     head, _, rest = key.partition(".")
+    if head in WITH_SETTINGS and rest:
+        return head in {entry.name for entry in fields(schema)} and "." not in rest and rest != SETTINGS
     for entry in fields(schema):
         if entry.name == head and rest:
             return _open(rest, entry.type) if is_dataclass(entry.type) else "dict" in str(entry.type)

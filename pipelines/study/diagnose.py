@@ -16,7 +16,7 @@ from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
 from lcd.files.slugs import slug
-from lcd.pipelines.publish.report import FILES, PRODUCT, ReportOptions, publish
+from lcd.pipelines.publish.report import FILES, PRODUCT, ReportOptions, parts_of, publish
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.publish.view_pictures import take_pictures
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
@@ -71,7 +71,7 @@ def finish(
     study.note(grid=runs.grid_of(cfg, run_configs), first=cfg.study.first)
     if chosen is not None:
         study.note(recommended=chosen)
-    how = ReportOptions(definition=cfg.definition, threshold=cfg.study.threshold)
+    how = ReportOptions(definition=cfg.definition, threshold=cfg.study.threshold, **parts_of(cfg))
     tracker = usable(asdict(cfg.tracker))[0]
     try:
         return publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)

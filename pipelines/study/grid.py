@@ -8,6 +8,7 @@ from lcd.config.compose import check_knob, seed_list, show
 from lcd.config.schemas import StudyConfig
 from lcd.envs.benchmarks import Benchmark, reward_range
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import NamesKnobs, offers
 from lcd.scores.contrasts import KNOB
 
 Point = dict[str, Any]
@@ -46,11 +47,10 @@ def placed(benchmark: Benchmark, task: str, point: Mapping[str, Any], knobs: Map
 
     A benchmark whose tasks' names hold knobs says so by `with_knobs(task, knobs)`.
     """
-    named = getattr(benchmark, "with_knobs", None)
-    if named is None:
+    if not offers(benchmark, NamesKnobs):
         return task, {**knobs, **point}
-    named(task, knobs)
-    return named(task, point), dict(knobs)
+    benchmark.with_knobs(task, knobs)
+    return benchmark.with_knobs(task, point), dict(knobs)
 
 
 def check_points(benchmark: Benchmark, tasks: Iterable[str], points: list[Point], knobs: Mapping[str, Any]) -> None:
