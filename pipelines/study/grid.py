@@ -99,9 +99,13 @@ def seeds_of_runs(seeds: Any, agent: str, most: int | None) -> list[list[int]]:
         agent: The agent's name.
         most: Seeds of a run; None is all.
     """
-    from lcd.agents import agents
-
     every = seed_list("study.seeds", seeds)
-    if most is None or not getattr(agents.resolve(agent), "one_by_one", False):
+    if most is None:
+        return [every]
+    from lcd.agents import agents
+    from lcd.agents.learner import Learner
+
+    kind = agents.resolve(agent)
+    if not (issubclass(kind, Learner) and kind.one_by_one):
         return [every]
     return [every[first : first + most] for first in range(0, len(every), most)]
