@@ -38,7 +38,7 @@ class FrontendEntry(TypedDict, total=False):
     """A front-end by its name, with every knob that it has and how policy learning uses it; most knobs are its own."""
 
     name: Required[str]
-    weights: str | WeightsFile | None
+    weights: str | Mapping[str, str] | None
     label: str
     sha256: str
     preprocessing: str

@@ -1,4 +1,7 @@
-"""Launchers: each takes a list of calls and a function, and says how every call ended."""
+"""Launchers: each takes a function and calls of it, and says how every call ended.
+
+Calls are a graph: `Call.after` names those that must have ended well before (`lcd.pipelines.launch.order`).
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lcd.envs.registry import Registry
+from lcd.pipelines.launch.order import Call, Order, Outcome
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 
@@ -21,27 +25,6 @@ launchers = Registry("launcher", "lcd.launchers")
 launchers.add("local", "lcd.pipelines.launch.local:launch")
 
 
-@dataclass(frozen=True)
-class Call:
-    """One call of the launched function.
-
-    arguments: what it is called with; everything is pickled.
-    log: the file that takes what the call prints; None drops it.
-    """
-
-    arguments: tuple[Any, ...]
-    log: Path | None = None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a call ended: `error` is None when it ended well, else one line; `stopped` says that it may be continued."""
-
-    call: Call
-    error: str | None = None
-    stopped: bool = False
-
-
 def launch(
     name: str,
     function: str,
@@ -49,15 +32,35 @@ def launch(
     watch: Callable[[], None] = lambda: None,
     **knobs: Any,
 ) -> list[Outcome]:
-    """Make all calls; one that fails does not stop the others.
+    """Make all calls; one that fails does not stop the others, but those that wait for it.
 
-    name: a registered launcher.
-    function: `module:function`, imported where the calls are made.
-    watch: called a few times a second by the launching process, to show progress.
-    knobs: the launcher's own settings (local: workers, threads, grace, processes, deadlines).
-    Returns the outcomes in the order of `calls`.
+    A launcher is called as `launcher(function, calls, watch=watch, **knobs)` and returns the outcomes in the order of
+    the calls. One that has a true attribute `takes_graphs` honours `Call.after` itself; any other gets the calls in
+    turns, each of them free to start. `Call.needs` says what there must be room for; who does not look at it makes
+    as many calls at once as `workers` says.
+
+    Args:
+        name: a registered launcher.
+        function: `module:function`, imported where the calls are made.
+        calls: those to be made.
+        watch: called a few times a second by the launching process, to show progress.
+        knobs: the launcher's own settings (local: workers, threads, grace, deadlines).
+
+    Returns:
+        The outcomes in the order of `calls`.
+
+    Raises:
+        InputError: where calls wait for one another in a circle.
     """
-    return launchers.resolve(name)(function, calls, watch=watch, **knobs)
+    launcher, order = launchers.resolve(name), Order(calls)
+    if getattr(launcher, "takes_graphs", False):
+        return launcher(function, calls, watch=watch, **knobs)
+    while not order.over:
+        turn = order.ready()
+        free = [replace(calls[index], after=()) for index in turn]
+        for index, outcome in zip(turn, launcher(function, free, watch=watch, **knobs), strict=True):
+            order.end(index, outcome)
+    return order.results
 
 
 def usable_cores() -> int:

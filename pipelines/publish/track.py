@@ -18,8 +18,9 @@ from typing import Any
 
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.registry import Registry
+from lcd.pipelines.kinds.kind import kind_of
 from lcd.pipelines.study import store
-from lcd.pipelines.study.configs import RunConfig, Status, TrackerEntry
+from lcd.pipelines.study.configs import JobConfig, Status, TrackerEntry
 
 STEP = "env_step"
 STATISTICS = ("return_mean", "return_std", "length_mean", "episodes", "loss", "static_loss", "speed", "outside")
@@ -48,7 +49,7 @@ trackers.add("none", "lcd.pipelines.publish.track:Tracker")
 trackers.add("wandb", "lcd.pipelines.publish.track:WandbTracker")
 
 
-def open_tracker(tracker: TrackerEntry, run_dir: str | Path, run_config: RunConfig, status: Status) -> Tracker:
+def open_tracker(tracker: TrackerEntry, run_dir: str | Path, run_config: JobConfig, status: Status) -> Tracker:
     """The tracker of one run.
 
     tracker: the tracker's config; only `name` is needed.
@@ -99,7 +100,7 @@ class Tracker:
     logger: Any = False
     """A Lightning logger, or False for none."""
 
-    def __init__(self, run_dir: Path, run_config: RunConfig, status: Status, settings: dict[str, Any]):
+    def __init__(self, run_dir: Path, run_config: JobConfig, status: Status, settings: dict[str, Any]):
         self.run_dir, self.run_config, self.status, self.settings = run_dir, run_config, status, settings
 
     def log_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -141,7 +142,7 @@ class WandbTracker(Tracker):
     `mirrored_step` says what not to log again.
     """
 
-    def __init__(self, run_dir: Path, run_config: RunConfig, status: Status, settings: dict[str, Any]):
+    def __init__(self, run_dir: Path, run_config: JobConfig, status: Status, settings: dict[str, Any]):
         super().__init__(run_dir, run_config, status, settings)
         self.broken = False
         self.mirrored_step = -1
@@ -158,8 +159,8 @@ class WandbTracker(Tracker):
         config = self.run_config
         fields = {
             "group": self.run_dir.resolve().parent.parent.name,
-            "name": f"{config['task']} {config['view']} p={config['reward_p']:g}",
-            "job_type": "train",
+            "name": kind_of(config).label(config),
+            "job_type": config["kind"],
             "config": config,
         }
         try:

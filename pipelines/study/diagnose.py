@@ -13,6 +13,7 @@ from lcd.config.compose import choices, compose
 from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
+from lcd.pipelines.kinds.kind import trainings
 from lcd.pipelines.publish.pictures import take_pictures
 from lcd.pipelines.publish.report import FILES, PRODUCT, Telling, publish
 from lcd.pipelines.publish.track import usable
@@ -34,18 +35,18 @@ def ablate(cfg: DiagnoseConfig) -> int:
 
 def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
-    run_configs = runs.expand(cfg)
-    check_trainable(cfg, run_configs)
+    jobs = runs.expand(cfg)
+    check_trainable(cfg, jobs)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
     if cfg.dry_run:
-        return dry_run.tell(run_configs, cfg, default_out(cfg), console, finish)
-    determinism.refuse_chance(store.missing(default_out(cfg), run_configs), console)
+        return dry_run.tell(jobs, cfg, default_out(cfg), console, finish)
+    determinism.refuse_chance(store.missing(default_out(cfg), jobs), console)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
         if cfg.stopping.name == "auto":
-            tasks = list(dict.fromkeys(config["task"] for config in run_configs))
+            tasks = list(dict.fromkeys(config["task"] for config in trainings(jobs)))
             trained = stopping.rounds(cfg, study, tasks, lambda part: _trained(part, cfg, study, console), console)
         else:
             trained = _trained(cfg, cfg, study, console)
@@ -61,7 +62,7 @@ def finish(
     first: the key of the analysis that is told before all else.
     whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
     """
-    take_pictures(study, runs.expand(cfg))
+    take_pictures(study, trainings(runs.expand(cfg)))
     if (chosen := adaptive.recommend(cfg)) is not None:
         study.note(recommended=chosen)
     how = Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first)

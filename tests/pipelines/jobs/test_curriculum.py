@@ -32,6 +32,7 @@ BACK = [*STAGES, STAGES[0]]
 
 def run_config(stages=BACK, agent="recurrent_ppo", **changes):
     return {
+        "kind": "train",
         "benchmark": "ctgraph",
         "task": "curriculum",
         "knobs": {},

@@ -56,6 +56,7 @@ train_run(config, folder, {"name": "none"}, Device("cpu"))
 def run_config(**changes):
     sizes = {"copies": 4, "rollout": 25, "minibatches": 2, "phase": 3, "auxiliary_epochs": 1, "auxiliary_rollouts": 2}
     return {
+        "kind": "train",
         "benchmark": "toy",
         "task": "toy/easy-sight-easy-reward",
         "knobs": {},

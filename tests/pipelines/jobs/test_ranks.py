@@ -21,7 +21,7 @@ from lcd.envs.population import make_population
 from lcd.pipelines.jobs.build import build_agent
 from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study.configs import Device
-from lcd.pipelines.study.runs import check_share
+from lcd.pipelines.study.devices import check_share
 from lcd.pipelines.study.store import read_status
 
 TWO = Device("cpu", 2)
@@ -38,6 +38,7 @@ def importable(monkeypatch, tmp_path):
 def run_config(**changes):
     agent = changes.pop("agent", {})
     return {
+        "kind": "train",
         "benchmark": "toy",
         "task": "toy/easy-sight-easy-reward",
         "knobs": {},

@@ -27,7 +27,7 @@ import json, sys
 from lcd import cli
 from lcd.pipelines.study import training
 
-training.TRAIN = "fake_training:train"
+fake_training.instead()
 codes = []
 for arguments in json.loads(sys.argv[1]):
     print("$", *arguments, flush=True)
