@@ -21,7 +21,7 @@ from lcd.frontends.flow.frontend import ObjectMaps, to_frames
 from lcd.frontends.flow.loss import LossConfig, flow_loss
 from lcd.frontends.flow.networks import FlowModel
 from lcd.frontends.flow.warp import inside
-from lcd.pipelines.jobs import policies, videos
+from lcd.pipelines.jobs import players, videos
 from lcd.pipelines.jobs.checkpoint import CURVE, STEP, drop_without_curve, read_checkpoint
 from lcd.pipelines.jobs.fitting import fit
 from lcd.pipelines.jobs.objectness import Objectness
@@ -106,12 +106,12 @@ class FlowPretraining(LightningModule):
 
 def film(asked: VideosEntry, folder: Path) -> dict[str, dict[str, videos.VideoFile]]:
     """The videos of a pretraining by split and task; those that are not on the disk yet are recorded."""
-    seed, players = asked["seed"], asked["policy"]
+    seed, chosen = asked["seed"], asked["policy"]
 
-    def policy_for(task: str, env: VectorEnv) -> policies.Policy:
-        if isinstance(players, str):
-            return policies.RandomPolicy(env, seed)
-        return policies.load_policy(players[task], env, seed)
+    def policy_for(task: str, env: VectorEnv) -> players.Policy:
+        if isinstance(chosen, str):
+            return players.RandomPolicy(env, seed)
+        return players.load_policy(chosen[task], env, seed)
 
     benchmark = get_benchmark(asked["benchmark"])
     return videos.film(folder, benchmark, asked["tasks"], asked, policy_for, lambda *_: beat())

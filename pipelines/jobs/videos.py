@@ -29,7 +29,7 @@ from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.files.atomic import make_folder, replacing, write_atomic
 from lcd.files.reading import read_json
-from lcd.pipelines.jobs.policies import Policy
+from lcd.pipelines.jobs.players import Policy
 
 LEVEL = 1
 """Of zlib: more takes three times as long and saves a tenth."""

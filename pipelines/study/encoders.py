@@ -111,7 +111,7 @@ def _players(cfg: PretrainConfig, tasks: list[str]) -> str | dict[str, WeightsFi
     """Who plays while it is filmed: each task's trained policy by its checkpoint, or chance."""
     if cfg.policy == RANDOM:
         return RANDOM
-    from lcd.pipelines.jobs.policies import trained_runs
+    from lcd.pipelines.jobs.players import trained_runs
 
     return {task: _checkpoint(run.path) for task, run in trained_runs(cfg.policy, tasks, cfg.view).items()}
 

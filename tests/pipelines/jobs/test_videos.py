@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.pipelines.jobs import videos
-from lcd.pipelines.jobs.policies import RandomPolicy
+from lcd.pipelines.jobs.players import RandomPolicy
 
 
 class Counting(VectorEnv):
