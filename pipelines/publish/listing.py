@@ -10,6 +10,7 @@ from lcd.config.compose import choices, registered
 from lcd.config.schemas import ListConfig
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError, nearest
+from lcd.pipelines.kinds.kind import kinds
 from lcd.pipelines.launch.launchers import launchers
 from lcd.pipelines.publish.track import trackers
 from lcd.scores.contrasts import contrasts, parse_contrast
@@ -81,6 +82,7 @@ LISTS: dict[str, tuple[tuple[str, ...], Callable[[], Rows]]] = {
     "studies": (("study",), _names("study")),
     "contrasts": (("contrast", "sign", "asks", "axis", "values"), _contrasts),
     "budgets": (("budget", "own budget of"), _budgets),
+    "jobs": (("kind of job",), _registry(kinds.names)),
     "launchers": (("launcher",), _registry(launchers.names)),
     "trackers": (("tracker",), _registry(trackers.names)),
 }
