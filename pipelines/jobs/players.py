@@ -21,7 +21,7 @@ from lcd.frontends.record import WeightsFile
 from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import RANDOM
-from lcd.pipelines.study.inputs import with_inputs
+from lcd.pipelines.study.inputs import take_inputs
 
 
 class Policy(Protocol):
@@ -126,7 +126,7 @@ def load_policy(player: WeightsFile, env: VectorEnv, seed: int) -> TrainedPolicy
     try:
         if sha256_of(checkpoint) != player["sha256"]:
             raise InputError(f"policy: {checkpoint} has changed since it was named: give the same command again.")
-        config = with_inputs(read_yaml(folder / "config.yaml"), folder.parent)
+        config, _ = take_inputs(read_yaml(folder / "config.yaml"), folder.parent)
         content = torch.load(checkpoint, map_location="cpu", weights_only=True)
         name = config["agent"]["name"]
         agent = build_agent(config, spaces_for(agents.resolve(name), env))

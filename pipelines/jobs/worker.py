@@ -12,7 +12,7 @@ from lcd.files.atomic import remove_unfinished, write_atomic
 from lcd.pipelines.study import sources, store
 from lcd.pipelines.study.configs import Device, JobConfig, TrackerEntry
 from lcd.pipelines.study.devices import check_device
-from lcd.pipelines.study.inputs import hashes_of_inputs, with_inputs
+from lcd.pipelines.study.inputs import take_inputs
 from lcd.process.children import describe, resolve
 from lcd.process.signals import Stopped
 
@@ -40,9 +40,9 @@ def do(work: str, config: JobConfig, folder: str, tracker: TrackerEntry, device:
             # A launcher may work on another machine than the command was given on, and long after.
             check_device(device)
             sources.refuse_changed(config)
-            taken = with_inputs(config, run.path.parent)
-            run.update(inputs=hashes_of_inputs(config, run.path.parent))
-            resolve(work)(taken, folder, tracker, device)
+            complete, hashes = take_inputs(config, run.path.parent)
+            run.update(inputs=hashes)
+            resolve(work)(complete, folder, tracker, device)
         except (Stopped, KeyboardInterrupt, SystemExit):
             with contextlib.suppress(OSError):
                 run.update(state=store.QUEUED)

@@ -12,32 +12,30 @@ from lcd.pipelines.study.configs import JobConfig, OutputOf, WeightsFile, inputs
 from lcd.pipelines.study.store import DONE, read_status
 
 
-def hashes_of_inputs(config: JobConfig, runs: Path) -> dict[str, str]:
-    """`<run id>/<file>` → the hash of each file that a job takes of others.
+def take_inputs(config: JobConfig, runs: Path) -> tuple[JobConfig, dict[str, str]]:
+    """A job's config with the places and hashes of the files that it takes of others.
 
     Args:
         config: the job's.
         runs: the folder that holds the study's runs.
 
+    Returns:
+        The config, and the hashes by `<run id>/<file>`.
+
     Raises:
         InputError: where a file is not what its job left there.
     """
-    return {f"{each['job']}/{each['file']}": _sealed(each, runs) for each in inputs_of(config)}
+    hashes = {f"{each['job']}/{each['file']}": _sealed(each, runs) for each in inputs_of(config)}
 
+    def filled_in(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            if set(value) == set(OutputOf.__annotations__):
+                name = f"{value['job']}/{value['file']}"
+                return WeightsFile(file=str((runs / name).resolve()), sha256=hashes[name])
+            return {key: filled_in(each) for key, each in value.items()}
+        return [filled_in(each) for each in value] if isinstance(value, list | tuple) else value
 
-def with_inputs(config: JobConfig, runs: Path) -> JobConfig:
-    """A job's config with the places and hashes of the files that it takes of others; checks them, too."""
-    hashes_of_inputs(config, runs)
-    return _filled_in(config, runs)
-
-
-def _filled_in(value: Any, runs: Path) -> Any:
-    if isinstance(value, Mapping):
-        if inputs_of(value) and set(value) == set(OutputOf.__annotations__):
-            place = runs / value["job"] / value["file"]
-            return WeightsFile(file=str(place.resolve()), sha256=_sealed(OutputOf(**value), runs))
-        return {key: _filled_in(each, runs) for key, each in value.items()}
-    return [_filled_in(each, runs) for each in value] if isinstance(value, list | tuple) else value
+    return filled_in(config), hashes
 
 
 def _sealed(wanted: OutputOf, runs: Path) -> str:
