@@ -14,6 +14,10 @@ WEIGHTS_FILE = "flow.pt"
 UNTRAINED = {"weights": "untrained", "label": "flow/untrained"}
 """How a front-end's entry says that its networks have not learned anything."""
 FEW_VIDEOS = 2
+VIDEO_BYTES = 64
+"""A video in the index: where it begins, and how long it is."""
+PAIR_BYTES = 2 * 3 * 4
+"""At the least both frames of a pair, in floats of three colours."""
 
 
 def label(config: PretrainConfig) -> str:
@@ -52,6 +56,13 @@ def shortened(config: PretrainConfig, units: int, every: int) -> PretrainConfig:
     return {**config, "steps": units, "evaluation": {**config["evaluation"], "every": every}}
 
 
+def least_memory(config: PretrainConfig) -> int:
+    """The least that the index of the videos and a batch take."""
+    videos = config["videos"]
+    count = len(videos["tasks"]) * (videos["count"] + videos["held_out"])
+    return count * VIDEO_BYTES + config["batch"] * PAIR_BYTES
+
+
 def weights_of(config: PretrainConfig) -> dict[str, str]:
     """What a front-end's entry says of its weights that a pretraining of the same study makes."""
     return {"job": run_id(config), "file": WEIGHTS_FILE}
@@ -72,6 +83,7 @@ PRETRAINING = Kind(
     is_config=is_config,
     promise=promise,
     outputs=(WEIGHTS_FILE,),
+    least_memory=least_memory,
     unit_steps=lambda config: 1,
     evaluations=evaluations,
     scaled_down=scaled_down,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from lcd.config.schemas import VideosConfig, ViewConfig
+from lcd.pipelines.kinds.pretrain import PAIR_BYTES, VIDEO_BYTES
 from lcd.pipelines.kinds.train import COPY_BYTES, evaluations, held_out_bytes, rollout_bytes
 from lcd.pipelines.study.configs import RunConfig
 from lcd.process.limits import require_memory, require_time
 
-VIDEO_BYTES = 64
-"""A video in the index: where it begins, and how long it is."""
 EPISODE_BYTES = 32
 """A return in a list."""
 TILE_BYTES = 165 * 165 * 4
@@ -38,8 +37,7 @@ def check_videos(asked: VideosConfig, tasks: int, batch: int, iterations: int) -
     require_time(what, 2 * videos)
     copies = min(asked.copies, max(asked.count, asked.held_out))
     require_memory(f"pretraining.videos.copies={asked.copies}", copies * COPY_BYTES)
-    # Both frames of a pair, in floats of three colours.
-    require_memory(f"pretraining.batch={batch}", 2 * 3 * 4 * batch)
+    require_memory(f"pretraining.batch={batch}", PAIR_BYTES * batch)
     require_time(f"pretraining.iterations={iterations} of pretraining.batch={batch}", iterations * batch)
 
 
