@@ -14,7 +14,7 @@ from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.jobs.worker import do
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import Device
-from lcd.pipelines.study.promise import promised_steps
+from lcd.pipelines.kinds.train import promised_steps
 from lcd.pipelines.study.sources import with_source
 
 HERE = str(Path(__file__).parents[1])

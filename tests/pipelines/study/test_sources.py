@@ -71,7 +71,7 @@ def test_installed_packages_count_alone():
 def test_a_run_of_registered_names_is_the_run_that_it_was():
     config = runs.run_config_from(compose("train", ["task=toy/easy-sight-easy-reward", "seeds=2", "steps=100"]))
     assert sources.SOURCE not in config
-    assert run_id(config) == "f4f2e4a82087"
+    assert run_id(config) == "940185aeb776"
 
 
 BENCHMARK = """
