@@ -196,7 +196,7 @@ def _strangers(study: store.Study, made: list[store.Run]) -> Iterator[str]:
     known = {run.path for run in made}
     for path in sorted((study.path / "runs").glob("*")):
         if path not in known:
-            yield f"{path.name}: runs/{path.name} has no readable config.yaml of a kind that is installed"
+            yield f"{path.name}: there is no readable config.yaml of an installed kind in runs/{path.name}"
 
 
 def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str, str]]:
