@@ -10,6 +10,7 @@ _ENVIRONMENTS = {
         "lcd.envs.hardness.discrete:HardnessDiscreteVectorEnv",
     ),
     "lcd/ctgraph-v0": ("lcd.envs.ctgraph.graph:CTGraphEnv", "lcd.envs.ctgraph.graph:CTGraphVectorEnv"),
+    "lcd/tabular-v0": ("lcd.envs.tabular.vector:TabularEnv", "lcd.envs.tabular.vector:TabularVectorEnv"),
     "lcd/hardness-continuous-v0": (
         "lcd.envs.hardness.continuous:HardnessContinuousEnv",
         "lcd.envs.hardness.continuous:HardnessContinuousVectorEnv",

@@ -22,8 +22,10 @@ from lcd.envs.benchmarks import NativeBenchmark
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.envs.hardness.mdp import HardnessKnobs, build_mdp
 from lcd.envs.hardness.solve import expected_return
+from lcd.envs.hardness.tabular import as_tabular
 from lcd.envs.native import IMAGE_VIEWS
 from lcd.envs.streams import seed_sequence
+from lcd.envs.tabular.mdp import TabularMDP
 from lcd.envs.toy import COMMON
 
 
@@ -85,6 +87,11 @@ class CalibrationBenchmark(NativeBenchmark):
         return HardnessDiscreteVectorEnv(
             len(seeds) * copies, view=view, split=split, seed=own, **{**self.knobs(task), **knobs}
         )
+
+    def tabular(self, task: str, seed: int, start: int | None = None, **knobs: Any) -> TabularMDP:
+        """A seed's toy as a tabular MDP that begins in the state `start`, where the knobs make it deterministic."""
+        own = HardnessKnobs.from_dict({**self.knobs(task), **knobs})
+        return as_tabular(build_mdp(own, self.toy_seed(task, seed)), task, start)
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,9 @@ from lcd.envs.benchmarks import NativeBenchmark
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.envs.hardness.mdp import HardnessKnobs, build_mdp
 from lcd.envs.hardness.solve import expected_return
+from lcd.envs.hardness.tabular import as_tabular
 from lcd.envs.native import IMAGE_VIEWS
+from lcd.envs.tabular.mdp import TabularMDP
 
 # Transition noise and a single rewarding state make looking pay: without them an agent that always takes the same
 # action soon sits where the reward is.
@@ -72,6 +74,10 @@ class ToyBenchmark(NativeBenchmark):
         return HardnessDiscreteVectorEnv(
             len(seeds) * copies, view=view, split=split, seed=seeds, **{**KNOBS[task], **knobs}
         )
+
+    def tabular(self, task: str, seed: int, start: int | None = None, **knobs: Any) -> TabularMDP:
+        """A seed's toy as a tabular MDP that begins in the state `start`, where the knobs make it deterministic."""
+        return as_tabular(build_mdp(HardnessKnobs.from_dict({**KNOBS[task], **knobs}), seed), task, start)
 
 
 @lru_cache(maxsize=4096)

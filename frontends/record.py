@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict
@@ -134,6 +136,9 @@ def _is_file(key: str, value: Any) -> bool:
 
 def _sha256(path: Path) -> str:
     try:
+        # A pipe or a device may never end.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:

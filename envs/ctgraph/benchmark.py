@@ -13,6 +13,8 @@ from lcd.envs.ctgraph.compare import expected_return
 from lcd.envs.ctgraph.goals import GoalSchedule
 from lcd.envs.ctgraph.graph import VIEWS, CTGraphVectorEnv
 from lcd.envs.ctgraph.knobs import GraphKnobs, canonical, load_json, merge
+from lcd.envs.ctgraph.tabular import as_tabular
+from lcd.envs.tabular.mdp import TabularMDP
 
 FULLY_OBSERVABLE = {"MDP_D": True, "MDP_W": True}
 SURJECTIVE = {"MDP_D": False, "MDP_W": False, "D_IDs": [2, 2], "W_IDs": [3, 3]}
@@ -64,6 +66,10 @@ class CTGraphBenchmark(NativeBenchmark):
         """The graph of a task, and the goal that a seed has in it (at first, where goals change)."""
         graph = GraphKnobs.from_dict(task_knobs(task, knobs))
         return graph, GoalSchedule(graph, seed).goal(0)
+
+    def tabular(self, task: str, seed: int, **knobs: Any) -> TabularMDP:
+        """The graph of a task as a tabular MDP, with the goal that a seed has in it, where it is deterministic."""
+        return as_tabular(*self.graph(task, seed, **knobs), task)
 
     def make_population(
         self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any

@@ -26,9 +26,11 @@ from lcd.envs.hardness.mujoco import MujocoHardness
 from lcd.envs.hardness.names import PREFIX, parse_task, task_name
 from lcd.envs.hardness.point import PointKnobs
 from lcd.envs.hardness.solve import expected_return
+from lcd.envs.hardness.tabular import as_tabular
 from lcd.envs.hardness.wrappers import HardnessVectorWrapper, HardnessWrapper
 from lcd.envs.population import SeedStack
 from lcd.envs.streams import seed_sequence
+from lcd.envs.tabular.mdp import TabularMDP
 
 MUJOCO_KNOBS = ("time_unit", "action_space_max")
 OWN_VIEW = {"atari": ("pixels",), "mujoco": ("state",), "gym": ("state",), "procgen": ("pixels",)}
@@ -116,6 +118,13 @@ class HardnessBenchmark:
             return _exact_range(HardnessKnobs.from_dict({**knobs, **varied}), seed)
         except InputError:
             return UNKNOWN
+
+    def tabular(self, task: str, seed: int, start: int | None = None, **knobs: Any) -> TabularMDP:
+        """A seed's discrete toy as a tabular MDP that begins in the state `start`, where it is deterministic."""
+        base, varied = parse_task(task)
+        if base != "discrete":
+            raise InputError(f"task={task} has no tabular MDP: of this benchmark only {PREFIX}discrete has one.")
+        return as_tabular(build_mdp(HardnessKnobs.from_dict({**knobs, **varied}), seed), task, start)
 
     def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
         """Copies of a task for one seed; what the task's name says comes before `knobs`."""

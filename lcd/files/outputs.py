@@ -24,6 +24,7 @@ from typing import Any
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import FULL, locked, sync, write_atomic
+from lcd.files.reading import Unreadable, read_json
 
 MANIFEST = ".lcd-manifest.json"
 DRAFT = ".lcd-draft-"
@@ -194,7 +195,8 @@ def _place(folder: Path, draft: Path) -> None:
     old, new = _read(folder) or Manifest(), _read(draft)
     if new is None:
         return
-    waiting = [name for name in new.files if (draft / name).is_file()]
+    # A stranger's draft may hold a link to somewhere else, and tell of files that lie there.
+    waiting = [name for name in new.files if _is(draft, name, new)]
     _refuse_others(folder, waiting, known=new)
     for name in waiting:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -203,8 +205,9 @@ def _place(folder: Path, draft: Path) -> None:
         if _is(folder, name, old):
             (folder / name).unlink()
     for name in sorted(set(old.folders) - set(new.folders), reverse=True):
-        with contextlib.suppress(OSError):
-            (folder / name).rmdir()
+        if not _through_link(folder, name):
+            with contextlib.suppress(OSError):
+                (folder / name).rmdir()
     os.replace(draft / MANIFEST, folder / MANIFEST)
     sync(folder)
 
@@ -243,8 +246,15 @@ def _refuse_inputs(folder: Path, names: Iterable[str], inputs: Iterable[Path]) -
 def _is(folder: Path, name: str, *manifests: Manifest) -> bool:
     """Whether a file is as one of the manifests tells."""
     path = folder / name
-    told = {manifest.files[name]["sha256"] for manifest in manifests if name in manifest.files}
-    return bool(told) and not path.is_symlink() and path.is_file() and _digest(path) in told
+    hashes = {manifest.files[name]["sha256"] for manifest in manifests if name in manifest.files}
+    if not hashes or path.is_symlink() or _through_link(folder, name) or not path.is_file():
+        return False
+    return _digest(path) in hashes
+
+
+def _through_link(folder: Path, name: str) -> bool:
+    """Whether a folder on the way from `folder` to what is called `name` there is a link."""
+    return any((folder / parent).is_symlink() for parent in PurePosixPath(name).parents if str(parent) != ".")
 
 
 def _digest(path: Path) -> str:
@@ -258,10 +268,10 @@ def _read(folder: Path) -> Manifest | None:
     if path.is_symlink():
         return None
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = read_json(path)
         files, folders = found["files"], found["folders"]
         good = all(map(_within, (*files, *folders))) and all(map(_is_entry, files.values()))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (Unreadable, KeyError, TypeError, AttributeError):
         return None
     return Manifest(files, list(folders)) if good else None
 

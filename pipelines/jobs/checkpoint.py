@@ -1,6 +1,8 @@
 """A run's checkpoint: data only, written beside the last good one, and what a start finds of it."""
 
+import errno
 import logging
+import stat
 import warnings
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,8 @@ def read_checkpoint(checkpoint: Path, world: int = 1) -> dict[str, Any] | None:
         world: the processes that train the run; those that began it must have been as many.
     """
     try:
+        if not stat.S_ISREG(checkpoint.stat().st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(checkpoint))
         content = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
         if set(content) >= PARTS:
             _refuse_other_number(checkpoint, content.get(WORLD, 1), world)

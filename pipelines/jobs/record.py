@@ -28,6 +28,7 @@ from lcd.agents.rollout import Rollouts
 from lcd.curves.table import COLUMNS
 from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
+from lcd.files.reading import Unreadable, read_bytes
 from lcd.pipelines.jobs.checkpoint import CURVE, STEP, WORLD
 from lcd.process import signals
 
@@ -69,10 +70,11 @@ class CurveFile:
 
         digest: of the rows that must be there. If they are not, the file is left alone and an `InputError` says so.
         """
-        text = self.path.read_text() if self.path.exists() else ""
-        whole = text[: text.rfind("\n") + 1]
-        rows = [row for row in csv.DictReader(io.StringIO(whole)) if int(row["step"]) <= step]
-        kept = self._text(rows)
+        try:
+            rows = self._read(step)
+            kept = self._text(rows)
+        except (Unreadable, csv.Error, KeyError, TypeError, ValueError):
+            raise self._not_ours() from None
         self.refuse_others(rows, digest)
         self._hash = hashlib.sha256(kept.encode())
         write_atomic(self.path, self._text([], header=True) + kept)
@@ -81,14 +83,25 @@ class CurveFile:
     def refuse_others(self, rows: Sequence[Mapping[str, Any]], digest: str | None) -> None:
         """Refuse rows that are not those with a digest, if one was kept."""
         if digest not in (None, self.digest_of(rows)):
-            raise InputError(
-                f"{self.path.name} of run {self.path.parent.name} is not what the run wrote before it was stopped: put "
-                f"it back as it was, or move {self.path.parent} away to train the run anew."
-            )
+            raise self._not_ours()
 
     def digest_of(self, rows: Sequence[Mapping[str, Any]]) -> str:
         """The hash of rows as they are written."""
         return hashlib.sha256(self._text(rows).encode()).hexdigest()
+
+    def _read(self, step: int) -> list[dict[str, str]]:
+        """The whole rows of the file up to a step; none are looked for before the first one."""
+        if step < 0 or not os.path.lexists(self.path):
+            return []
+        text = read_bytes(self.path).decode()
+        whole = text[: text.rfind("\n") + 1]
+        return [row for row in csv.DictReader(io.StringIO(whole)) if int(row["step"]) <= step]
+
+    def _not_ours(self) -> InputError:
+        return InputError(
+            f"{self.path.name} of run {self.path.parent.name} is not what the run wrote before it was stopped: put "
+            f"it back as it was, or move {self.path.parent} away to train the run anew."
+        )
 
     def _text(self, rows: Sequence[Mapping[str, Any]], header: bool = False) -> str:
         text = io.StringIO()

@@ -25,7 +25,7 @@ def publish(made: Run, console: Console) -> None:
         last = measured[measured.step == measured.step.max()]
         console.print(objectness.shown(last))
         console.print(*seeing.verdict(last), sep="\n", highlight=False)
-    sheets = sorted((made.path / "pictures").glob("step-*.png"))[-1:]
+    sheets = sorted(path for path in (made.path / "pictures").glob("step-*.png") if path.is_file())[-1:]
     pictures = {f"Frame, next frame, flow, warped frame and maps: {sheet.stem}": sheet.read_bytes() for sheet in sheets}
     asked = made.config
     facts = {

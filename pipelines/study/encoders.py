@@ -12,7 +12,7 @@ from lcd.config.compose import compose
 from lcd.config.schemas import DiagnoseConfig, PretrainConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
-from lcd.files.atomic import sha256_of
+from lcd.files.reading import Unreadable, read_bytes
 from lcd.frontends.record import USE, FrontendEntry, WeightsFile, record
 from lcd.pipelines.kinds.kind import PRETRAIN
 from lcd.pipelines.kinds.pretrain import UNTRAINED, weights_of
@@ -119,6 +119,6 @@ def _players(cfg: PretrainConfig, tasks: list[str]) -> str | dict[str, WeightsFi
 def _checkpoint(run: Path) -> WeightsFile:
     checkpoint = (run / "checkpoints" / "last.ckpt").resolve()
     try:
-        return WeightsFile(file=str(checkpoint), sha256=sha256_of(checkpoint))
-    except OSError:
+        return WeightsFile(file=str(checkpoint), sha256=hashlib.sha256(read_bytes(checkpoint)).hexdigest())
+    except Unreadable:
         raise InputError(f"policy: the run {run} has no checkpoint: train it first.") from None

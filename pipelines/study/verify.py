@@ -89,7 +89,8 @@ def _status(run: store.Run, believed: bool) -> Found:
 def _locked(path: Path) -> bool:
     """Does a process hold a run's lock?"""
     try:
-        with path.open() as file:
+        # A stranger's may be a pipe, which nobody need write to.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -91,6 +91,7 @@ def test_an_untrained_encoder_follows_from_its_seed_and_disturbs_no_other_stream
     [
         ({}, "needs frontend.weights=FILE"),
         ({"weights": "nowhere.pt"}, "cannot be read"),
+        ({"weights": "/dev/zero"}, "cannot be read \\(it is no regular file\\)"),
         ({"weights": "untrained", "stem": 3}, "frontend.stem=3 must be one of 1, 2, 4"),
         ({"weights": "untrained", "hgru_kernel": 4}, "must be odd"),
         ({"weights": "untrained", "motion_stride": 5}, "must be one of 2, 4, 8, 16, 32"),

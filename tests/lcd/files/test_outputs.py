@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,37 @@ def test_a_strangers_manifest_leads_nowhere_else(tmp_path):
         with pytest.raises(InputError, match="was not written by LCD"):
             write(tmp_path / "out", {"page.html": "new"})
         assert (tmp_path / "mine").exists()
+
+
+def test_a_strangers_links_take_nothing_from_elsewhere(tmp_path):
+    """A draft that waits to be put in place, and a manifest of what may be removed, may come with somebody's study."""
+    for name, text in (("mine/kept/key.txt", "mine"), ("mine/empty.txt", "")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "mine" / "folder").mkdir()
+    before = held(tmp_path / "mine")
+    told = {name: {"product": "report", "sha256": sha256(text.encode()).hexdigest()} for name, text in
+            (("link/kept/key.txt", "mine"), ("link/empty.txt", ""))}  # fmt: skip
+    for place in ("drafted", f"removed/{outputs.DRAFT}x", "removed"):
+        (tmp_path / "out" / place).mkdir(parents=True, exist_ok=True)
+    draft = tmp_path / "out" / "drafted" / f"{outputs.DRAFT}x"
+    draft.mkdir()
+    (draft / "link").symlink_to(tmp_path / "mine")
+    (draft / outputs.MANIFEST).write_text(json.dumps({"files": told, "folders": ["link", "link/kept"]}))
+    (tmp_path / "out" / "removed" / "link").symlink_to(tmp_path / "mine")
+    old = {"files": told, "folders": ["link/folder"]}
+    (tmp_path / "out" / "removed" / outputs.MANIFEST).write_text(json.dumps(old))
+    for folder in ("drafted", "removed"):
+        write(tmp_path / "out" / folder, NEW)
+        assert held(tmp_path / "mine") == before
+        assert (tmp_path / "mine" / "folder").is_dir()
+        assert (tmp_path / "out" / folder / "page.html").read_text() == "new"
+
+
+def test_a_manifest_that_is_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / outputs.MANIFEST)
+    write(tmp_path, NEW)
+    assert held(tmp_path) == NEW
 
 
 @pytest.mark.parametrize("folder", ["new/er", "there"])

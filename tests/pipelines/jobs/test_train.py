@@ -1,6 +1,8 @@
 """Training one run: its curve, its checkpoint, and what a kill at any moment leaves of them."""
 
+import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -151,6 +153,39 @@ def test_a_curve_is_cut_back_to_its_checkpoint(tmp_path, uninterrupted):
     rows = CurveFile(path).cut(600)
     assert {int(row["step"]) for row in rows} == {0, 300, 600}
     assert path.read_text() == "".join(line for line in lines if line.split(",")[9] in ("step", "0", "300", "600"))
+
+
+def pipe(path):
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pipe,
+        lambda path: path.write_bytes(b"\xff" + path.read_bytes()),
+        lambda path: path.write_text(path.read_text().replace(",300,", ",soon,")),
+        lambda path: path.write_text(path.read_text().replace("step", "steps", 1)),
+        lambda path: path.write_text(path.read_text().replace("\n", ",more\n")),
+    ],
+    ids=["a pipe", "not UTF-8", "no number", "another column", "a cell too many"],
+)
+def test_a_curve_that_cannot_be_read_is_refused_in_a_sentence(tmp_path, uninterrupted, damage):
+    path = tmp_path / "curve.csv"
+    shutil.copy(uninterrupted / "curve.csv", path)
+    damage(path)
+    with pytest.raises(InputError, match="is not what the run wrote before it was stopped"):
+        CurveFile(path).cut(600)
+
+
+def test_pipes_in_a_strangers_run_are_not_waited_for(uninterrupted, tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    pipe(tmp_path / "checkpoints" / "last.ckpt")
+    pipe(tmp_path / "curve.csv")
+    with pytest.warns(UserWarning, match="unreadable"):
+        train_run(run_config(), tmp_path, {"name": "none"}, DEVICE)
+    assert len(read_curves(tmp_path / "curve.csv")) == len(read_curves(uninterrupted / "curve.csv"))
 
 
 def test_an_agent_needs_discrete_actions_or_a_box(tmp_path):

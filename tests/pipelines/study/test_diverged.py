@@ -12,9 +12,9 @@ from lcd import cli
 from lcd.envs.errors import Diverged
 from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.jobs.worker import do
+from lcd.pipelines.kinds.train import promised_steps
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import Device
-from lcd.pipelines.kinds.train import promised_steps
 from lcd.pipelines.study.sources import with_source
 
 HERE = str(Path(__file__).parents[1])

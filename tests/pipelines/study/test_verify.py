@@ -1,6 +1,7 @@
 """What binds a run's files to it: seals, what a report makes of broken ones, and what `lcd verify` finds."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -145,6 +146,15 @@ def test_what_else_is_not_true_is_one_line_each(study, capsys):
         assert said in line
     assert "odd: there is no readable config.yaml" in told
     assert "diagnosis/challenge.csv is not what the curves give now" in told
+
+
+def test_a_lock_that_is_a_pipe_is_not_waited_for(study, capsys):
+    run = study.runs()[0]
+    run.update(state=store.RUNNING)
+    (run.path / ".lock").unlink(missing_ok=True)
+    os.mkfifo(run.path / ".lock")
+    assert cli.main(["verify", str(study.path)]) == 1
+    assert "says that it is being trained, but no process does" in capsys.readouterr().out
 
 
 def test_weights_of_a_front_end_are_compared(study, tmp_path, capsys):

@@ -1,0 +1,149 @@
+"""Tabular MDPs in `.npz` files of the layout of the BRIDGE dataset, read as data that anybody may have written.
+
+BRIDGE's files hold `transitions` and `rewards`, the first state being 0 and -1 standing for an end; where there is room
+also `screens` and `screen_mapping` (a picture of each state). Ours add `horizon`, `actions`, `sticky`, `codes` and
+`features`, which BRIDGE's readers pass over.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+import zipfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from lcd.envs.errors import InputError
+from lcd.envs.tabular.mdp import MOST_ENTRIES, MOST_STATES, TERMINAL, TabularMDP
+from lcd.envs.tabular.pictures import Screens
+
+MOST_BYTES = 2**31
+"""Of one array in a file."""
+KINDS = {
+    "transitions": ("iu", 2),
+    "rewards": ("iuf", 2),
+    "horizon": ("iu", 0),
+    "actions": ("U", 1),
+    "sticky": ("f", 0),
+    "codes": ("iu", 1),
+    "features": ("iuf", 2),
+    "screens": ("iu", 4),
+    "screen_mapping": ("iu", 1),
+}
+"""The arrays that are read: kinds of type, and number of dimensions."""
+NEEDED = ("transitions", "rewards")
+
+
+def save(mdp: TabularMDP, file: str | Path | BinaryIO) -> None:
+    """Write an MDP; where its first state is not 0, the two change places.
+
+    Args:
+        mdp: the MDP; its renderer is not kept.
+        file: a path, which should end in .npz, or a file that is open for writing.
+    """
+    order = np.arange(mdp.num_states)
+    order[[0, mdp.start]] = mdp.start, 0
+    after = mdp.transitions[order]
+    arrays: dict[str, Any] = {
+        # An exchange of two numbers is its own inverse.
+        "transitions": np.where(after == TERMINAL, TERMINAL, order[after]).astype(np.int32),
+        "rewards": mdp.rewards[order],
+        "horizon": np.int64(mdp.horizon),
+        "actions": np.array(mdp.actions),
+        "sticky": np.float64(mdp.sticky),
+    }
+    for key in ("codes", "features"):
+        if (value := getattr(mdp, key)) is not None:
+            arrays[key] = value[order]
+    np.savez_compressed(file, **arrays)
+
+
+def load(path: str | Path, horizon: int | None = None, sticky: float | None = None) -> TabularMDP:
+    """The MDP in a file, checked.
+
+    Args:
+        path: an `.npz` file, BRIDGE's or one that `save` wrote.
+        horizon: steps of an episode; needed where the file does not say, as BRIDGE's do not.
+        sticky: probability of repeating an action; by default the file's, else 0.
+
+    Raises:
+        InputError: where the file is no such MDP, in one sentence.
+    """
+    path = Path(path).expanduser()
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise InputError(f"{path} is no regular file: give an .npz file with transitions and rewards.")
+        with zipfile.ZipFile(path) as archive:
+            arrays = _arrays(path, archive)
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror or error}): give an .npz file.") from None
+    # A broken or hostile archive makes zipfile, zlib and numpy raise nearly anything.
+    except Exception as error:
+        why = (str(error).splitlines() or [""])[0].rstrip(".") or type(error).__name__
+        raise InputError(f"{path} is no .npz file that can be read: {why}.") from None
+    return _made(path, arrays, horizon, sticky)
+
+
+def _arrays(path: Path, archive: zipfile.ZipFile) -> dict[str, np.ndarray]:
+    names = archive.namelist()
+    found = {key: _array(path, archive, key) for key in KINDS if f"{key}.npy" in names}
+    for key in NEEDED:
+        if key not in found:
+            raise InputError(f"{path} has no array '{key}': an MDP needs {' and '.join(NEEDED)}.")
+    return found
+
+
+def _array(path: Path, archive: zipfile.ZipFile, key: str) -> np.ndarray:
+    """One array, refused by its header before memory is taken."""
+    kinds, dimensions = KINDS[key]
+    with archive.open(f"{key}.npy") as member:
+        version = np.lib.format.read_magic(member)
+        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        if version not in readers:
+            raise InputError(f"{path}: '{key}' is of the npy version {version}, but must be of (1, 0) or (2, 0).")
+        shape, _, dtype = readers[version](member)
+    if dtype.kind not in kinds or dtype.hasobject:
+        raise InputError(f"{path}: '{key}' has the type {dtype}, which is none that it may have.")
+    if len(shape) != dimensions or min(shape, default=1) < 0:
+        raise InputError(f"{path}: '{key}' has the shape {shape}, but must have {dimensions} dimensions.")
+    entries = math.prod(shape)
+    if entries * max(dtype.itemsize, 1) > MOST_BYTES or (key in NEEDED and entries > MOST_ENTRIES):
+        raise InputError(
+            f"{path}: '{key}' has the shape {shape}, which is more than the {MOST_STATES:,} states, or the 2 GB, that "
+            "are read."
+        )
+    with archive.open(f"{key}.npy") as member:
+        return np.lib.format.read_array(member, allow_pickle=False)
+
+
+def _made(path: Path, arrays: dict[str, np.ndarray], horizon: int | None, sticky: float | None) -> TabularMDP:
+    if horizon is None:
+        if "horizon" not in arrays:
+            raise InputError(
+                f"horizon is missing: {path} does not say after how many steps its episodes end; give horizon=…."
+            )
+        horizon = int(arrays["horizon"])
+    if sticky is None:
+        sticky = float(arrays.get("sticky", 0.0))
+    try:
+        renderer = None
+        if {"screens", "screen_mapping"} <= arrays.keys():
+            renderer = Screens(arrays["screens"], arrays["screen_mapping"], len(arrays["transitions"]))
+        return TabularMDP(
+            arrays["transitions"],
+            arrays["rewards"],
+            horizon,
+            actions=tuple(arrays.get("actions", np.array([])).tolist()),
+            sticky=sticky,
+            renderer=renderer,
+            features=arrays.get("features"),
+            codes=arrays.get("codes"),
+            name=path.stem if path.stem != "consolidated" else path.absolute().parent.name,
+        )
+    except InputError as flaw:
+        raise InputError(f"{path}: {flaw}") from None

@@ -1,0 +1,252 @@
+"""`lcd/tabular-v0`: any tabular MDP, all copies stepped together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.vector.utils import batch_space
+
+from lcd.envs.checks import checked_actions, one_of, table_fits
+from lcd.envs.errors import InputError, nearest
+from lcd.envs.native import IMAGE_VIEWS, NativeVectorEnv
+from lcd.envs.single import SingleCopy
+from lcd.envs.state import State, nest, unnest
+from lcd.envs.streams import group_seeds
+from lcd.envs.tabular.files import load
+from lcd.envs.tabular.mdp import TERMINAL, TabularMDP
+
+OBSERVATIONS = ("features", "number")
+
+
+class TabularVectorEnv(NativeVectorEnv):
+    """Copies of one tabular MDP.
+
+    A copy whose episode ends by -1 is in no state: what it shows last is the number of states, features that are all
+    zero, or a black picture. An episode that reaches the horizon is truncated.
+    """
+
+    streams = ("dynamics", "appearance")
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        mdp: TabularMDP | str | Path | None = None,
+        view: str = "state",
+        split: str = "train",
+        seed: int | Sequence[int] = 0,
+        render_mode: str | None = None,
+        observation: str = "features",
+        horizon: int | None = None,
+        sticky: float | None = None,
+    ) -> None:
+        """Make the copies.
+
+        Args:
+            num_envs: number of copies, over all seeds.
+            mdp: the MDP, or the path of an `.npz` file (`lcd.envs.tabular.files`).
+            view: "state", or, where the MDP has a renderer, one of its: "pixels", "figure_ground", "semantic".
+            split: "train" or "eval": the same MDP under other random streams.
+            seed: a seed, or the seeds of a population, whose copies lie side by side in this order.
+            render_mode: None or "rgb_array".
+            observation: what the view "state" shows: "features" (the MDP's own, else one-hot vectors) or "number".
+            horizon: another horizon than the MDP's.
+            sticky: another probability of repeating an action than the MDP's.
+        """
+        self._populate(num_envs, view, split, seed, render_mode)
+        self.mdp = _given(mdp, horizon, sticky)
+        one_of("observation", observation, OBSERVATIONS)
+        self.observation = observation
+        self._check_view()
+        self._start_streams()
+        self._make_tables()
+        self._make_spaces()
+        self._nodes = np.zeros(num_envs, dtype=np.int64)
+        self._steps = np.zeros(num_envs, dtype=np.int64)
+        self._last_actions = np.zeros(num_envs, dtype=np.int64)
+        self._running = False
+        self._shown: np.ndarray | None = None
+
+    @property
+    def states(self) -> np.ndarray:
+        """The number of every copy's present state."""
+        return self._nodes.copy()
+
+    @property
+    def one_hot_sizes(self) -> tuple[int, ...] | None:
+        """The lengths of the one-hot vectors that the view `state` puts side by side; None: it shows something else."""
+        plain = self.view == "state" and self.observation == "features" and self.mdp.features is None
+        return (self.mdp.num_states,) if plain else None
+
+    def _check_view(self) -> None:
+        if self.view not in IMAGE_VIEWS:
+            return
+        views = () if self.mdp.renderer is None else self.mdp.renderer.views
+        if self.view not in views:
+            raise InputError(
+                f"view is {self.view!r}, but the MDP '{self.mdp.name}' has no such pictures; "
+                f"{nearest(self.view, ['state', *views])}"
+            )
+
+    def _make_tables(self) -> None:
+        """Tables with a further state, in which ended copies are until their next episode begins."""
+        states = self.mdp.num_states
+        after = self.mdp.transitions.ravel()
+        # Where a step leads and what it pays lie side by side: in a large table one look-up is half the time of two.
+        packed = np.empty((len(after), 2), dtype=np.int32)
+        packed[:, 0] = np.where(after == TERMINAL, states, after)
+        packed[:, 1] = self.mdp.rewards.ravel().view(np.int32)
+        self._outcomes = packed.view(np.int64).ravel()
+        self._ends = bool((after == TERMINAL).any())
+        self._features: np.ndarray | None = None
+        if self.view == "state" and self.observation == "features":
+            own = self.mdp.features
+            if own is None:
+                table_fits(f"observation is 'features', and the MDP has {states:,} states", (states + 1) * states, 4)
+                own = np.eye(states, dtype=np.float32)
+            self._features = np.concatenate([own, np.zeros((1, own.shape[1]), np.float32)])
+
+    def _make_spaces(self) -> None:
+        if self.view in IMAGE_VIEWS:
+            self.single_observation_space = spaces.Box(0, 255, (*self.mdp.renderer.shape, 3), np.uint8)
+        elif self._features is None:
+            self.single_observation_space = spaces.Discrete(self.mdp.num_states + 1)
+        else:
+            low, high = float(self._features.min()), float(self._features.max())
+            self.single_observation_space = spaces.Box(low, high, self._features.shape[1:], np.float32)
+        self.single_action_space = spaces.Discrete(self.mdp.num_actions)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode in every copy.
+
+        Args:
+            seed: re-seeds the streams: one seed, or one for each seed of the population.
+            options: none are known.
+        """
+        if seed is not None:
+            self._seeds = group_seeds(seed, self.num_seeds)
+            self._start_streams()
+        self._running = True
+        self._nodes = np.full(self.num_envs, self.mdp.start, dtype=np.int64)
+        self._steps[:] = 0
+        return self._show(self._observe(self._nodes)), {}
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """One step of every copy; a copy whose episode ends shows the next one's first observation."""
+        if not self._running:
+            raise ResetNeeded("Call reset() before step(): no episode is running.")
+        actions = checked_actions(actions, self.num_envs, self.mdp.num_actions)
+        if self.mdp.sticky > 0:
+            actions = self._stuck(actions)
+        edges = self._nodes * self.mdp.num_actions
+        edges += actions
+        outcomes = self._outcomes.take(edges)
+        nodes = outcomes.view(np.int32)[::2].astype(np.int64)
+        rewards = outcomes.view(np.float32)[1::2].astype(np.float64)
+        self._steps += 1
+        truncations = self._steps >= self.mdp.horizon
+        if self._ends:
+            terminations = nodes == self.mdp.num_states
+            truncations &= ~terminations
+            ended = terminations | truncations
+        else:
+            terminations, ended = np.zeros(self.num_envs, dtype=bool), truncations
+        self._nodes = nodes
+        if not ended.any():
+            return self._show(self._observe(nodes)), rewards, terminations, truncations, {}
+        infos = {"final_obs": self._observe(nodes), "_final_obs": ended.copy()}
+        self._begin_again(ended)
+        observations = infos["final_obs"].copy()
+        index = np.flatnonzero(ended)
+        observations[index] = self._observe(self._nodes[index], index)
+        return self._show(observations), rewards, terminations, truncations, infos
+
+    def _stuck(self, actions: np.ndarray) -> np.ndarray:
+        """The actions, some replaced by those of the step before."""
+        repeat = self._streams["dynamics"].uniform() < self.mdp.sticky
+        repeat &= self._steps > 0
+        self._last_actions = np.where(repeat, self._last_actions, actions)
+        return self._last_actions
+
+    def _begin_again(self, ended: np.ndarray) -> None:
+        self._nodes = np.where(ended, self.mdp.start, self._nodes)
+        self._steps[ended] = 0
+
+    def _observe(self, nodes: np.ndarray, index: np.ndarray | None = None) -> np.ndarray:
+        """What copies in these states show; `index` says which copies, None all."""
+        if self.view not in IMAGE_VIEWS:
+            return nodes.copy() if self._features is None else self._features.take(nodes, axis=0)
+        renderer = self.mdp.renderer
+        words = None
+        if self.view == "pixels" and renderer.words:
+            words = self._streams["appearance"].bits(index, renderer.words)
+        return self._painted(nodes, self.view, words)
+
+    def _painted(self, nodes: np.ndarray, view: str, words: np.ndarray | None = None) -> np.ndarray:
+        last = self.mdp.num_states - 1
+        frames = self.mdp.renderer.paint(np.minimum(nodes, last), view, words)
+        over = nodes > last
+        if over.any():
+            frames[over] = 0
+        return frames
+
+    def _show(self, observations: np.ndarray) -> np.ndarray:
+        if self.render_mode is not None and self.view in IMAGE_VIEWS:
+            self._shown = observations.copy()
+        return observations
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """The copies' last observations; in the view `state`, pictures of the states where there is a renderer."""
+        if self.render_mode is None:
+            return None
+        if not self._running:
+            raise ResetNeeded("Call reset() before render(): there is nothing to show.")
+        if self._shown is not None:
+            return tuple(self._shown.copy())
+        if self.mdp.renderer is None:
+            return tuple(np.zeros((self.num_envs, 1, 1, 3), np.uint8))
+        return tuple(self._painted(self._nodes, self.mdp.renderer.views[-1]))
+
+    def get_state(self) -> State:
+        """Everything that the future depends on."""
+        state = {
+            "nodes": self._nodes.copy(),
+            "steps": self._steps.copy(),
+            "last_actions": self._last_actions.copy(),
+            "running": np.array(self._running),
+        }
+        for name, streams in self._streams.items():
+            state |= nest(name, streams.get_state())
+        return state
+
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called (on an environment made with the same arguments)."""
+        self._nodes, self._steps = state["nodes"].copy(), state["steps"].copy()
+        self._last_actions, self._running = state["last_actions"].copy(), bool(state["running"])
+        for name, streams in self._streams.items():
+            streams.set_state(unnest(name, state))
+
+
+def _given(mdp: Any, horizon: int | None, sticky: float | None) -> TabularMDP:
+    if isinstance(mdp, str | Path):
+        return load(mdp, horizon, sticky)
+    if not isinstance(mdp, TabularMDP):
+        raise InputError(f"mdp is {mdp!r}, but must be a TabularMDP or the path of an .npz file.")
+    changes = {"horizon": horizon, "sticky": sticky}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    return mdp.changed(**changes) if changes else mdp
+
+
+class TabularEnv(SingleCopy):
+    """One copy of a tabular MDP."""
+
+    vector_class = TabularVectorEnv
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 4}
