@@ -5,6 +5,7 @@ from pathlib import Path
 from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.pipelines.kinds.kind import Kind
+from lcd.pipelines.study.sources import with_source
 from lcd.pipelines.study.store import finish
 
 
@@ -28,4 +29,6 @@ COUNT = Kind(
 def config(steps, before=None):
     """What such a job is asked for, maybe after another one."""
     asked = {"kind": "counting:COUNT", "benchmark": "toy", "seeds": [], "steps": steps}
-    return asked if before is None else asked | {"before": {"job": before, "file": "count.txt"}}
+    if before is not None:
+        asked["before"] = {"job": before, "file": "count.txt"}
+    return with_source(asked)
