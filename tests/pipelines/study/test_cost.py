@@ -20,7 +20,7 @@ SMALL = ["study.tasks=[toy/easy-sight-easy-reward]", "study.seeds=2", "tracker=n
 
 
 def made(folder, seeds, **status):
-    run = store.Run(folder, {"seeds": seeds, "steps": 100})
+    run = store.Run(folder, {"kind": "train", "seeds": seeds, "steps": 100})
     folder.mkdir()
     run.update(**status)
     return run
@@ -61,10 +61,18 @@ def test_workers_start_once_and_share_the_runs_longest_first():
     config = configs()[0]
     short = config | {"steps": config["steps"] // 2}
     pace = probe.Pace(0.0, 3600.0 / cost.units(config), 0.0, 0.0, 0.0, exact=True)
-    jobs = [Job(each) for each in (short, config, short | {"seeds": [7]}, short | {"seeds": [8]})]
+    others = [short | {"task": f"toy/{name}"} for name in "ab"]
+    jobs = [Job(each) for each in (short, config, *others)]
     # One run of an hour and three of half an hour: 1.5 hours with two workers, 2.5 with one.
     assert paces(60.0, (config, pace)).seconds(jobs, 2) == pytest.approx(1.5 * 3600 + 60)
     assert paces(60.0, (config, pace)).seconds(jobs, 1) == pytest.approx(2.5 * 3600 + 60)
+
+
+def test_what_waits_for_another_job_starts_after_it():
+    first, second = (each | {"task": f"toy/{name}"} for each, name in zip([configs()[0]] * 2, "ab", strict=True))
+    second = second | {"knobs": {"map": {"job": Job(first).id, "file": "map.txt"}}}
+    pace = probe.Pace(0.0, 3600.0 / cost.units(first), 0.0, 0.0, 0.0, exact=True)
+    assert paces(0.0, (first, pace)).seconds([Job(second), Job(first)], 2) == pytest.approx(2 * 3600)
 
 
 def test_a_run_has_the_pace_of_the_timed_ones_that_are_most_like_it():
