@@ -21,7 +21,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-warn-confli
 SOAKS := $(addprefix tests/soak/,kills.py faults.py memory.py) $(wildcard tests/soak/fuzz_configs.py tests/soak/fuzz_files.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help install diagnose test lint bench soak lock clean
+.PHONY: help install diagnose test lint types bench soak lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-9s %s\n", $$1, $$2 }'
@@ -37,6 +37,14 @@ test: $(STAMP)  ## run the tests
 lint: $(STAMP)  ## check style and format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+# mypy looks for `lcd.envs` in lcd/envs, which is envs/ (package-dir in pyproject.toml), and an editable installation tells it
+# nothing. So it sees a tree of links in which every room lies where its name says.
+types: $(STAMP)  ## check types
+	@rm -rf $(VENV)/rooms
+	@mkdir -p $(VENV)/rooms/lcd
+	@ln -s "$(CURDIR)"/lcd/* $(foreach room,envs frontends pipelines configs,"$(CURDIR)/$(room)") $(VENV)/rooms/lcd
+	@cd $(VENV)/rooms && ../bin/python -m mypy --config-file ../../pyproject.toml --cache-dir ../.mypy_cache --package lcd
 
 bench: $(STAMP)  ## measure speed against peers, and print the figures; ONLY=delay runs one script, which takes ARGS
 	@for script in tests/benchmarks/bench_$(or $(ONLY),*).py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done

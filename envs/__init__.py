@@ -2,7 +2,7 @@
 
 import gymnasium
 
-from lcd.envs.procgen.tables import GAMES
+from lcd.envs.procgen.mask_tables import GAMES
 
 _ENVIRONMENTS = {
     "lcd/hardness-discrete-v0": (

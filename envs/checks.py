@@ -25,7 +25,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def whole_number(name: str, value: Any, least: int, most: int | None = None) -> None:
+def require_whole_number(name: str, value: Any, least: int, most: int | None = None) -> None:
     """Refuse a value that is no whole number from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name} is {value!r}, but it must be a whole number of at least {least}.")
@@ -33,12 +33,12 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
         raise InputError(f"{name} is {value!r}, but it must be a whole number of at most {most}.")
 
 
-def whole(knobs: Any, name: str, least: int, most: int | None = None) -> None:
+def require_whole_knob(knobs: Any, name: str, least: int, most: int | None = None) -> None:
     """Refuse a knob that is no whole number from `least` to `most`."""
-    whole_number(name, getattr(knobs, name), least, most)
+    require_whole_number(name, getattr(knobs, name), least, most)
 
 
-def table_fits(what: str, entries: int, bytes_each: int) -> None:
+def require_fitting_table(what: str, entries: int, bytes_each: int) -> None:
     """Refuse a table that would be too large, before it is built."""
     if entries * bytes_each > MOST_TABLE_BYTES:
         raise InputError(
@@ -47,26 +47,26 @@ def table_fits(what: str, entries: int, bytes_each: int) -> None:
         )
 
 
-def share(knobs: Any, name: str) -> None:
+def require_share(knobs: Any, name: str) -> None:
     """Refuse a knob that is no number from 0 to 1."""
     value = getattr(knobs, name)
     if not is_number(value) or not 0 <= value <= 1:
         raise InputError(f"{name} is {value!r}, but it must be a number from 0 to 1.")
 
 
-def part(share_of: float, whole_of: int) -> int:
+def floor_of_share(share_of: float, whole_of: int) -> int:
     """The floor of a share of a count, where 0.29 of 100 is 29 whatever the binary fraction says."""
     return math.floor(share_of * whole_of + 1e-9)
 
 
-def finite(knobs: Any, name: str) -> None:
+def require_finite_knob(knobs: Any, name: str) -> None:
     """Refuse a knob that is no finite number."""
     value = getattr(knobs, name)
     if not is_number(value) or not math.isfinite(value):
         raise InputError(f"{name} is {value!r}, but it must be a finite number.")
 
 
-def known_knobs(given: Mapping[str, Any], names: Iterable[str]) -> None:
+def refuse_unknown_knobs(given: Mapping[str, Any], names: Iterable[str]) -> None:
     """Refuse knobs that there are not."""
     names = list(names)
     for name in given:
@@ -74,7 +74,7 @@ def known_knobs(given: Mapping[str, Any], names: Iterable[str]) -> None:
             raise InputError(f"There is no knob '{name}' (given as {given[name]!r}); {nearest(name, names)}")
 
 
-def one_of(key: str, value: Any, options: Sequence[str]) -> None:
+def require_one_of(key: str, value: Any, options: Sequence[str]) -> None:
     """Refuse a value that is none of the options."""
     if value not in options:
         raise InputError(f"{key} is {value!r}, which is none of its values; {nearest(value, options)}")
@@ -86,11 +86,11 @@ def seed_list(seed: Any) -> list[int]:
     if not seeds:
         raise InputError("seed is an empty sequence, but a population has at least one seed.")
     for number in seeds:
-        whole_number("seed", number, 0)
+        require_whole_number("seed", number, 0)
     return [int(number) for number in seeds]
 
 
-def table(name: str, given: Any, rows: int, columns: int) -> tuple[tuple[float, ...], ...]:
+def number_table(name: str, given: Any, rows: int, columns: int) -> tuple[tuple[float, ...], ...]:
     """A user's table of numbers, or a function of row and column, as nested tuples."""
     if callable(given):
         return tuple(tuple(float(given(row, column)) for column in range(columns)) for row in range(rows))

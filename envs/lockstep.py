@@ -15,7 +15,7 @@ SIGNALS = ("rewards", "terminations", "truncations")
 
 
 @dataclass(frozen=True)
-class Lockstep:
+class ViewComparison:
     """What stepping the views of a task with the same seed and actions found.
 
     Attributes:
@@ -37,7 +37,7 @@ def compare_views(
     steps: int = 64,
     split: str = "train",
     **knobs: Any,
-) -> Lockstep:
+) -> ViewComparison:
     """Step every view of a task with the same seed and random actions, and compare rewards, ends and time-outs.
 
     Args:
@@ -66,8 +66,8 @@ def compare_views(
     found = {view: _difference(reference, play(view)) for view in others}
     # An environment that does not give the same twice differs from itself as well; making it anew takes time.
     if any(found.values()) and _difference(reference, play(first)):
-        return Lockstep(replays=False)
-    return Lockstep(
+        return ViewComparison(replays=False)
+    return ViewComparison(
         True,
         tuple(
             f"under the view '{view}' the same seed and actions give other {what[1]} than under '{first}' (from step "

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from lcd.envs.checks import one_of, seed_list, whole_number
+from lcd.envs.checks import require_one_of, require_whole_number, seed_list
 from lcd.envs.errors import InputError
 from lcd.envs.streams import Streams, seed_sequence
 
@@ -32,11 +32,11 @@ class NativeVectorEnv(VectorEnv):
         self, num_envs: int, view: str, split: str, seed: int | Sequence[int], render_mode: str | None
     ) -> None:
         """Take in what every environment is made with, checked; `group` is each copy's place among the seeds."""
-        one_of("view", view, VIEWS)
-        one_of("split", split, SPLITS)
+        require_one_of("view", view, VIEWS)
+        require_one_of("split", split, SPLITS)
         if render_mode is not None:
-            one_of("render_mode", render_mode, self.metadata["render_modes"])
-        whole_number("num_envs", num_envs, 1)
+            require_one_of("render_mode", render_mode, self.metadata["render_modes"])
+        require_whole_number("num_envs", num_envs, 1)
         self._seeds = seed_list(seed)
         if num_envs % len(self._seeds):
             raise InputError(f"num_envs is {num_envs}, but it must be a multiple of the {len(self._seeds)} seeds.")

@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from lcd.envs.benchmarks import Benchmark, check_task, get_benchmark, make_copies
-from lcd.envs.checks import whole_number
+from lcd.envs.checks import require_whole_number
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.rewards import KeepRewards
 from lcd.envs.state import State, keeps_state, nest, unnest
@@ -46,7 +46,7 @@ def make_population(
     benchmark = get_benchmark(benchmark)
     check_task(benchmark, task)
     seeds = _checked_seeds(seeds)
-    whole_number("copies", copies, 1)
+    require_whole_number("copies", copies, 1)
     if split not in ("train", "eval"):
         raise InputError(f"split is {split!r}, which is none of its values; {nearest(split, ('train', 'eval'))}")
     if hasattr(benchmark, "make_population"):
@@ -61,7 +61,7 @@ def make_population(
 def _checked_seeds(seeds: Sequence[int]) -> list[int]:
     seeds = [seeds] if isinstance(seeds, int | np.integer) else list(seeds)
     for seed in seeds:
-        whole_number("seeds", seed, 0)
+        require_whole_number("seeds", seed, 0)
     if not seeds or len(set(seeds)) < len(seeds):
         raise InputError(f"seeds is {seeds}, but it must name at least one seed and none twice.")
     return [int(seed) for seed in seeds]
@@ -71,7 +71,7 @@ class SeedStack(VectorEnv):
     """Vector environments of one seed each, stepped one after the other and seen as one."""
 
     def __init__(self, envs: Sequence[VectorEnv]) -> None:
-        """Args: environments with equal spaces and numbers of copies, in the order of the seeds."""
+        """Stack environments with equal spaces and numbers of copies, in the order of the seeds."""
         self.envs = list(envs)
         first = self.envs[0]
         for env in self.envs[1:]:

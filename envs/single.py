@@ -18,7 +18,7 @@ class SingleCopy(gymnasium.Env):
     vector_class: ClassVar[type[VectorEnv]]
 
     def __init__(self, **knobs: Any) -> None:
-        """Args: `knobs`, everything that the vector environment takes but the number of copies."""
+        """Make one copy, with whatever else the vector environment takes."""
         self.envs = self.vector_class(num_envs=1, **knobs)
         self.render_mode = knobs.get("render_mode")
         self.observation_space = self.envs.single_observation_space

@@ -30,6 +30,7 @@ KEYS: dict[str, int] = {
     "videos": 14,
     "injection": 40,
     "calibration": 50,
+    "gorp": 60,
 }
 """The branches of a run's one SeedSequence. Numbers are never reused: curves depend on them."""
 
@@ -70,7 +71,7 @@ class Streams:
     """
 
     def __init__(self, keys: np.ndarray, increments: np.ndarray) -> None:
-        """Args: the uint64 keys and increments of the copies; see `spawn` for how to get them."""
+        """Make streams of the copies' uint64 keys and increments; `spawn` makes those."""
         self.keys = np.array(keys, dtype=np.uint64)
         self.increments = _well_mixing(np.array(increments, dtype=np.uint64))
         self.positions = np.zeros_like(self.keys)

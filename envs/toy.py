@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from gymnasium.vector import VectorEnv
@@ -11,7 +10,7 @@ from gymnasium.vector import VectorEnv
 from lcd.envs.benchmarks import NativeBenchmark
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.envs.hardness.mdp import HardnessKnobs, build_mdp
-from lcd.envs.hardness.solve import expected_return
+from lcd.envs.hardness.solve import exact_range
 from lcd.envs.hardness.tabular import as_tabular
 from lcd.envs.native import IMAGE_VIEWS
 from lcd.envs.tabular.mdp import TabularMDP
@@ -65,7 +64,7 @@ class ToyBenchmark(NativeBenchmark):
 
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
         """The exact mean returns of a random and of an optimal agent."""
-        return _exact_range(HardnessKnobs.from_dict({**KNOBS[task], **knobs}), seed)
+        return exact_range(HardnessKnobs.from_dict({**KNOBS[task], **knobs}), seed)
 
     def make_population(
         self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any
@@ -78,12 +77,6 @@ class ToyBenchmark(NativeBenchmark):
     def tabular(self, task: str, seed: int, start: int | None = None, **knobs: Any) -> TabularMDP:
         """A seed's toy as a tabular MDP that begins in the state `start`, where the knobs make it deterministic."""
         return as_tabular(build_mdp(HardnessKnobs.from_dict({**KNOBS[task], **knobs}), seed), task, start)
-
-
-@lru_cache(maxsize=4096)
-def _exact_range(knobs: HardnessKnobs, seed: int) -> tuple[float, float]:
-    mdp = build_mdp(knobs, seed)
-    return expected_return(mdp, "random"), expected_return(mdp, "optimal")
 
 
 TOY = ToyBenchmark()

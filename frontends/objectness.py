@@ -60,19 +60,19 @@ def rand_index(found: np.ndarray, true: np.ndarray) -> np.ndarray:
     hits, picked, actual = (part.sum((-2, -1)).astype(float) for part in (found & true, found, true))
     number = float(found.shape[-2] * found.shape[-1])
     cells = (hits, picked - hits, actual - hits, number - picked - actual + hits)
-    together = sum(_pairs(cell) for cell in cells)
-    by_found = _pairs(picked) + _pairs(number - picked)
-    by_true = _pairs(actual) + _pairs(number - actual)
-    expected = by_found * by_true / _pairs(number)
+    together = sum(_pair_count(cell) for cell in cells)
+    by_found = _pair_count(picked) + _pair_count(number - picked)
+    by_true = _pair_count(actual) + _pair_count(number - actual)
+    expected = by_found * by_true / _pair_count(number)
     spread = (by_found + by_true) / 2 - expected
     return np.divide(together - expected, spread, out=np.ones_like(spread), where=spread != 0)
 
 
-def _pairs(number: np.ndarray | float) -> np.ndarray | float:
+def _pair_count(number: np.ndarray | float) -> np.ndarray | float:
     return number * (number - 1) / 2
 
 
-def choose(maps: np.ndarray, masks: dict[str, np.ndarray]) -> dict[str, tuple[float, Candidate]]:
+def best_candidates(maps: np.ndarray, masks: dict[str, np.ndarray]) -> dict[str, tuple[float, Candidate]]:
     """For each class the candidate of the greatest mean IoU over the frames that show the class, and that IoU.
 
     Args:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from lcd import __version__
 from lcd.process import exits, signals
-from lcd.process.exits import FAILED, MISTAKE, OK, PIPE, STOPPED, say
+from lcd.process.exits import FAILED, MISTAKE, OK, PIPE, STOPPED, print_error
 
 
 class Command(NamedTuple):
@@ -109,19 +109,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Rich ends a process whose output nobody reads any more.
         if isinstance(gone, SystemExit) and not isinstance(gone.__context__, BrokenPipeError):
             raise
-        exits.print_nowhere()
+        exits.discard_output()
         return PIPE
     except MemoryError:
-        return say("there is not enough memory for this: ask for less, or take a machine with more.", FAILED)
+        return print_error("there is not enough memory for this: ask for less, or take a machine with more.", FAILED)
     except Exception as fault:
-        if (sentence := exits.refused(fault)) is not None:
+        if (sentence := exits.system_refusal(fault)) is not None:
             # Where it is the output itself that cannot be written, the interpreter would complain again.
-            exits.print_nowhere()
-            return say(sentence, FAILED)
+            exits.discard_output()
+            return print_error(sentence, FAILED)
         from lcd.config.own_code import OWN_CODE
 
         modules = {found.partition(":")[0] for argument in arguments for found in OWN_CODE.findall(argument)}
-        return exits.unforeseen(fault, line, modules)
+        return exits.report_unexpected(fault, line, modules)
 
 
 def _main(arguments: list[str]) -> int:
@@ -132,7 +132,7 @@ def _main(arguments: list[str]) -> int:
         print(f"lcd {__version__}")
         return OK
     name, *overrides = arguments
-    signals.listen()
+    signals.handle_stop_signals()
     return _run(name, ["dry_run=true" if override == "--dry-run" else override for override in overrides])
 
 
@@ -160,9 +160,9 @@ def _run(name: str, overrides: list[str]) -> int:
         with naming(code_names(asdict(config))):
             return int(resolve(COMMANDS[name].target)(config) or OK)
     except InputError as mistake:
-        return say(str(mistake), MISTAKE)
+        return print_error(str(mistake), MISTAKE)
     except Unfinished as lack:
-        return say(str(lack), FAILED)
+        return print_error(str(lack), FAILED)
 
 
 def _overview() -> str:
@@ -175,7 +175,7 @@ def _overview() -> str:
         "  lcd --version",
         "",
         "Exit codes:",
-        *exits.table(),
+        *exits.exit_code_table(),
     ]
     return "\n".join(lines)
 

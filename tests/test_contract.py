@@ -4,7 +4,7 @@ import ast
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +30,25 @@ OURS = {
     "configs": {"lcd.configs"},
     "lcd": set(ROOMS.values()) - {"lcd.pipelines"},
     "pipelines": set(ROOMS.values()),
+}
+# The same idea in two rooms may have the same name: a benchmark of each family, say, or the numbers and their command.
+SAME_IDEA = {
+    "adaptive": {"lcd.analyses", "lcd.pipelines.study"},
+    "against": {"lcd.analyses", "lcd.pipelines.publish"},
+    "analysis": {"lcd.analyses", "lcd.horizon"},
+    "benchmark": {"lcd.envs.ctgraph", "lcd.envs.hardness", "lcd.envs.procgen"},
+    "calibration": {"lcd.envs", "lcd.scores"},
+    "files": {"lcd.envs.ctgraph", "lcd.envs.tabular"},
+    "images": {"lcd.envs.ctgraph", "lcd.envs.hardness"},
+    "knobs": {"lcd.envs.ctgraph", "lcd.envs.hardness", "lcd.envs.procgen"},
+    "mdp": {"lcd.envs.hardness", "lcd.envs.tabular"},
+    "networks": {"lcd.agents", "lcd.frontends.flow"},
+    "objectness": {"lcd.frontends", "lcd.pipelines.jobs"},
+    "population": {"lcd.agents", "lcd.envs"},
+    "power": {"lcd.pipelines.publish", "lcd.statistics"},
+    "ranks": {"lcd.agents", "lcd.pipelines.jobs"},
+    "tabular": {"lcd.agents", "lcd.envs.ctgraph", "lcd.envs.hardness"},
+    "vector": {"lcd.envs.procgen", "lcd.envs.tabular"},
 }
 
 
@@ -200,3 +219,22 @@ def test_modules_import_each_other_in_no_cycle():
 
 def test_a_cycle_is_found():
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
+def namesakes(modules: Iterable[str]) -> dict[str, set[str]]:
+    """Name → the packages that have a module of this name, where there are several."""
+    packages: dict[str, set[str]] = {}
+    for module in modules:
+        package, _, name = module.rpartition(".")
+        packages.setdefault(name, set()).add(package)
+    return {name: found for name, found in packages.items() if len(found) > 1}
+
+
+def test_modules_of_one_name_are_the_same_idea():
+    graph = module_graph(REPO)
+    rooms = {module.rpartition(".")[0] for module in graph} | set(ROOMS.values())
+    assert namesakes(graph.keys() - rooms) == SAME_IDEA
+
+
+def test_namesakes_are_found():
+    assert namesakes(["lcd.a.store", "lcd.b.store", "lcd.b.knobs"]) == {"store": {"lcd.a", "lcd.b"}}

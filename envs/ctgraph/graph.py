@@ -10,13 +10,13 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import batch_space
 
-from lcd.envs.checks import checked_actions, table_fits
+from lcd.envs.checks import checked_actions, require_fitting_table
 from lcd.envs.ctgraph.compare import compare
 from lcd.envs.ctgraph.goals import GoalSchedule, checked_goal
 from lcd.envs.ctgraph.images import Reader, labels
 from lcd.envs.ctgraph.knobs import GraphKnobs
 from lcd.envs.ctgraph.layout import FAIL
-from lcd.envs.ctgraph.tables import tables
+from lcd.envs.ctgraph.transitions import transitions
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.native import IMAGE_VIEWS, VIEWS, NativeVectorEnv
 from lcd.envs.single import SingleCopy
@@ -56,7 +56,7 @@ class CTGraphVectorEnv(NativeVectorEnv):
         view = view if view is not None else ("state" if self.knobs.image_dataset.one_d else "pixels")
         seed = seed if seed is not None else self.knobs.general_seed or 0
         self._populate(num_envs, view, split, seed, render_mode)
-        self._tables = tables(self.knobs)
+        self._transitions = transitions(self.knobs)
         self._schedules = [GoalSchedule(self.knobs, s) for s in self._seeds]
         self._start_streams()
         self._reader = None
@@ -66,7 +66,7 @@ class CTGraphVectorEnv(NativeVectorEnv):
         self._one_hot = None
         if self._reader is None:
             ids = self.knobs.num_ids
-            table_fits(f"view is 'state', and the graph shows {ids} observation ids", ids * ids, 4)
+            require_fitting_table(f"view is 'state', and the graph shows {ids} observation ids", ids * ids, 4)
             self._one_hot = np.eye(ids, dtype=np.float32)
         self._make_spaces()
         self._make_buffers()
@@ -74,12 +74,12 @@ class CTGraphVectorEnv(NativeVectorEnv):
     @property
     def kinds(self) -> np.ndarray:
         """What kind each copy's present state is of: a number into `lcd.envs.ctgraph.layout.KINDS`."""
-        return self._tables.kinds[self._nodes]
+        return self._transitions.kinds[self._nodes]
 
     @property
     def numbers(self) -> np.ndarray:
         """The number of each copy's present state among the states of its kind."""
-        return self._tables.numbers[self._nodes]
+        return self._transitions.numbers[self._nodes]
 
     @property
     def goals(self) -> np.ndarray:
@@ -96,14 +96,14 @@ class CTGraphVectorEnv(NativeVectorEnv):
             self.single_observation_space = spaces.Box(0.0, 1.0, (self.knobs.num_ids,), np.float32)
         else:
             self.single_observation_space = spaces.Box(0, 255, self._reader.shape, np.uint8)
-        self.single_action_space = spaces.Discrete(self._tables.actions)
+        self.single_action_space = spaces.Discrete(self._transitions.actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
 
     def _make_buffers(self) -> None:
         self._nodes = np.zeros(self.num_envs, dtype=np.int64)
         self._ids = np.zeros(self.num_envs, dtype=np.int64)
-        self._random_ids = bool((self._tables.id_count > 1).any())
+        self._random_ids = bool((self._transitions.id_count > 1).any())
         self._running = False
         self._shown: np.ndarray | None = None
         self._start_goals()
@@ -139,8 +139,8 @@ class CTGraphVectorEnv(NativeVectorEnv):
         """One step of every copy; a copy whose episode ends shows the next one's first observation."""
         if not self._running:
             raise ResetNeeded("Call reset() before step(): no episode is running.")
-        self._move(checked_actions(actions, self.num_envs, self._tables.actions))
-        terminations = self._tables.terminal.take(self._nodes)
+        self._move(checked_actions(actions, self.num_envs, self._transitions.actions))
+        terminations = self._transitions.terminal.take(self._nodes)
         ended = np.flatnonzero(terminations)
         rewards = np.zeros(self.num_envs)
         if ended.size:
@@ -156,25 +156,25 @@ class CTGraphVectorEnv(NativeVectorEnv):
         return self._show(observations), rewards, terminations, np.zeros(self.num_envs, dtype=bool), infos
 
     def _move(self, actions: np.ndarray) -> None:
-        edges = self._nodes * self._tables.actions
+        edges = self._nodes * self._transitions.actions
         edges += actions
-        onward = self._tables.successors.take(edges)
+        onward = self._transitions.successors.take(edges)
         if self.knobs.graph_shape.p > 0:
             kept = self._streams["dynamics"].uniform() < self.knobs.graph_shape.p
-            kept &= self._tables.lingering.take(edges)
+            kept &= self._transitions.lingering.take(edges)
             onward = np.where(kept, self._nodes, onward)
         self._nodes = onward
 
     def _worth(self, index: np.ndarray) -> np.ndarray:
         """The reward of copies that have arrived at end or fail states, without noise."""
         reward, shape = self.knobs.reward, self.knobs.graph_shape
-        numbers = self._tables.numbers.take(self._nodes[index])
+        numbers = self._transitions.numbers.take(self._nodes[index])
         decisions = numbers[:, None] // shape.b ** np.arange(shape.d - 1, -1, -1) % shape.b + 1
         worth = reward.high_r * compare(decisions, self._goals[index], shape.b, reward.reward_distribution)
-        return np.where(self._tables.kinds.take(self._nodes[index]) == FAIL, reward.fail_r, worth)
+        return np.where(self._transitions.kinds.take(self._nodes[index]) == FAIL, reward.fail_r, worth)
 
     def _with_noise(self, rewards: np.ndarray, ended: np.ndarray) -> np.ndarray:
-        at_end = ended[self._nodes[ended] >= self._tables.first_end]
+        at_end = ended[self._nodes[ended] >= self._transitions.first_end]
         noisy = rewards.copy()
         if at_end.size:
             noisy[at_end] += self.knobs.reward.std_r * self._streams["dynamics"].normal(at_end)
@@ -195,9 +195,9 @@ class CTGraphVectorEnv(NativeVectorEnv):
 
     def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
         nodes = self._nodes if index is None else self._nodes[index]
-        ids = self._tables.first_id.take(nodes)
+        ids = self._transitions.first_id.take(nodes)
         if self._random_ids:
-            ids += self._streams["observation"].integers(self._tables.id_count.take(nodes), index)
+            ids += self._streams["observation"].integers(self._transitions.id_count.take(nodes), index)
         if index is None:
             self._ids = ids
         else:

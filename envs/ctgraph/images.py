@@ -30,7 +30,7 @@ class ImageSet:
     """The images of all classes: `clean` one a class, `instances` all that a read may start from."""
 
     def __init__(self, clean: np.ndarray, instances: np.ndarray, first: np.ndarray, count: np.ndarray) -> None:
-        """Args: (classes, h, w, 3); (n, h, w, 3); the first instance of each class, and how many there are."""
+        """Keep (classes, h, w, 3) and (n, h, w, 3); the first instance of each class, and how many there are."""
         self.clean, self.instances, self.first, self.count = clean, instances, first, count
         self.labels = labels(len(clean), clean.shape[1:3])
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from lcd.envs.checks import is_number, whole
+from lcd.envs.checks import is_number, require_whole_knob
 from lcd.envs.ctgraph import theory
 from lcd.envs.ctgraph.compare import DISTRIBUTIONS
 from lcd.envs.ctgraph.goals import checked_goal
@@ -61,7 +61,7 @@ class Reward:
             raise InputError(f"reward.std_r is {self.std_r}, but a standard deviation is at least 0.")
         object.__setattr__(self, "reward_distribution", _distribution(self.reward_distribution))
         for name in ("min_static_reward_episodes", "max_static_reward_episodes"):
-            whole(self, name, -1, LAST_ID)
+            require_whole_knob(self, name, -1, LAST_ID)
         if self.goal_changes and self.min_static_reward_episodes >= self.max_static_reward_episodes:
             raise InputError(
                 f"reward.min_static_reward_episodes is {self.min_static_reward_episodes}, but it must be below "
@@ -137,11 +137,11 @@ class ImageDataset:
     """Images of your own: a folder (a file or sub-folder a class) or an .npz file with `images` and `labels`."""
 
     def __post_init__(self) -> None:
-        whole(self, "seed", 0)
+        require_whole_knob(self, "seed", 0)
         if not isinstance(self.one_d, bool):
             raise InputError(f"image_dataset.1D is {self.one_d!r}, but it must be true or false.")
         if self.nr_of_images is not None:
-            whole(self, "nr_of_images", 1, LAST_ID)
+            require_whole_knob(self, "nr_of_images", 1, LAST_ID)
         for name, most in (("noise_on_read", 255), ("rotation_on_read", 360)):
             value = getattr(self, name)
             if not is_number(value) or not 0 <= value <= most:
@@ -170,7 +170,7 @@ class GraphKnobs:
     def __post_init__(self) -> None:
         for name in ("goal_seed", "general_seed"):
             if getattr(self, name) is not None:
-                whole(self, name, 0)
+                require_whole_knob(self, name, 0)
         if self.goal is not None:
             object.__setattr__(self, "goal", checked_goal(self.goal, self.graph_shape.b, self.graph_shape.d))
         observations, images = self.observations, self.image_dataset

@@ -7,7 +7,7 @@ import numpy as np
 from lcd.envs.ctgraph.compare import compare
 from lcd.envs.ctgraph.knobs import GraphKnobs
 from lcd.envs.ctgraph.layout import FAIL
-from lcd.envs.ctgraph.tables import tables
+from lcd.envs.ctgraph.transitions import transitions
 from lcd.envs.errors import InputError
 from lcd.envs.tabular.mdp import TERMINAL, TabularMDP
 
@@ -24,15 +24,15 @@ def as_tabular(knobs: GraphKnobs, goal: np.ndarray, name: str) -> TabularMDP:
         InputError: where the graph is not deterministic, with what makes it so.
     """
     _refuse_chance(knobs)
-    found, shape, reward = tables(knobs), knobs.graph_shape, knobs.reward
+    graph, shape, reward = transitions(knobs), knobs.graph_shape, knobs.reward
     digits = shape.b ** np.arange(shape.d - 1, -1, -1)
-    decisions = found.numbers[:, None] // digits % shape.b + 1
+    decisions = graph.numbers[:, None] // digits % shape.b + 1
     worth = reward.high_r * compare(decisions, np.asarray(goal), shape.b, reward.reward_distribution)
-    worth = np.where(found.kinds == FAIL, reward.fail_r, worth) * found.terminal
-    going_on = np.flatnonzero(~found.terminal)
-    number = np.full(len(found.kinds), TERMINAL)
+    worth = np.where(graph.kinds == FAIL, reward.fail_r, worth) * graph.terminal
+    going_on = np.flatnonzero(~graph.terminal)
+    number = np.full(len(graph.kinds), TERMINAL)
     number[going_on] = np.arange(len(going_on))
-    after = found.successors.reshape(-1, found.actions)[going_on]
+    after = graph.successors.reshape(-1, graph.actions)[going_on]
     return TabularMDP(number[after], worth[after], horizon=2 * (shape.d + 1), name=name)
 
 

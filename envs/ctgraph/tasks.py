@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lcd.envs.checks import one_of, whole_number
+from lcd.envs.checks import require_one_of, require_whole_number
 from lcd.envs.ctgraph.benchmark import KNOBS
 from lcd.envs.ctgraph.goals import checked_goal
 from lcd.envs.ctgraph.knobs import GraphKnobs, merge
@@ -44,9 +44,9 @@ def sample_tasks(
         depths: what "shape" draws depths from.
         waits: what "shape" draws wait probabilities from.
     """
-    whole_number("count", count, 1)
+    require_whole_number("count", count, 1)
     for name in vary:
-        one_of("vary", name, VARIATIONS)
+        require_one_of("vary", name, VARIATIONS)
     base = merge(base or {})
     rng = np.random.default_rng(seed_sequence(seed, "mdp"))
     tasks = []
@@ -111,8 +111,8 @@ def similar_goals(count: int, shared: int, seed: int, base: Mapping[str, Any] | 
         seed: the tasks are the same for the same seed.
         base: the knobs that all share.
     """
-    whole_number("count", count, 1)
-    whole_number("shared", shared, 0)
+    require_whole_number("count", count, 1)
+    require_whole_number("shared", shared, 0)
     shape = GraphKnobs.from_dict(base or {}).graph_shape
     if shared > shape.d or count > shape.b ** (shape.d - shared):
         told = f"there are not as many goals that agree in {shared} of {shape.d} decisions"

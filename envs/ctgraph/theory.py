@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lcd.envs.checks import is_number, whole_number
+from lcd.envs.checks import is_number, require_whole_number
 from lcd.envs.errors import InputError, nearest
 
 POLICIES = ("random", "navigation", "optimal")
@@ -21,8 +21,8 @@ MOST_DIGITS = 300
 
 def check_shape(b: Any, d: Any, p: Any, prefix: str = "") -> None:
     """Refuse what is no shape of a graph; `prefix` goes before the names in the error's sentence."""
-    whole_number(f"{prefix}b", b, 2)
-    whole_number(f"{prefix}d", d, 1)
+    require_whole_number(f"{prefix}b", b, 2)
+    require_whole_number(f"{prefix}d", d, 1)
     if d > MOST_DIGITS * 4 or d * math.log10(b) > MOST_DIGITS:
         raise InputError(
             f"{prefix}d is {d}, but with b={b} the number of ends would have more than {MOST_DIGITS} digits: give less."

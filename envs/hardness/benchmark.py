@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -15,9 +15,9 @@ from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation, Transf
 from lcd.envs.benchmarks import check_view
 from lcd.envs.checks import seed_list
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.hardness.base import VIEWS
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.envs.hardness.engine import VIEWS
 from lcd.envs.hardness.images import ImageKnobs
 from lcd.envs.hardness.injection import InjectionKnobs
 from lcd.envs.hardness.knobs import HardnessKnobs
@@ -25,7 +25,7 @@ from lcd.envs.hardness.mdp import build_mdp
 from lcd.envs.hardness.mujoco import MujocoHardness
 from lcd.envs.hardness.names import PREFIX, parse_task, task_name
 from lcd.envs.hardness.point import PointKnobs
-from lcd.envs.hardness.solve import expected_return
+from lcd.envs.hardness.solve import exact_range
 from lcd.envs.hardness.tabular import as_tabular
 from lcd.envs.hardness.wrappers import HardnessVectorWrapper, HardnessWrapper
 from lcd.envs.population import SeedStack
@@ -115,7 +115,7 @@ class HardnessBenchmark:
         if base != "discrete":
             return UNKNOWN
         try:
-            return _exact_range(HardnessKnobs.from_dict({**knobs, **varied}), seed)
+            return exact_range(HardnessKnobs.from_dict({**knobs, **varied}), seed)
         except InputError:
             return UNKNOWN
 
@@ -151,12 +151,6 @@ def quiet(task: str, knobs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     still = {"transition_noise": 0, "reward_noise": 0}
     varied = {name: still.get(name, value) for name, value in varied.items()}
     return task_name(base, varied, knob_order(base)), {name: v for name, v in knobs.items() if name not in still}
-
-
-@lru_cache(maxsize=4096)
-def _exact_range(knobs: HardnessKnobs, seed: int) -> tuple[float, float]:
-    mdp = build_mdp(knobs, seed)
-    return expected_return(mdp, "random"), expected_return(mdp, "optimal")
 
 
 def _complex(base: str, knobs: dict[str, Any], seeds: list[int], copies: int, split: str) -> VectorEnv:

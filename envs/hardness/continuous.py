@@ -9,8 +9,8 @@ import numpy as np
 from gymnasium import spaces
 
 from lcd.envs.errors import InputError
+from lcd.envs.hardness.base import ToyVectorEnv
 from lcd.envs.hardness.discs import DiscRenderer
-from lcd.envs.hardness.engine import ToyVectorEnv
 from lcd.envs.hardness.point import ALONG_A_LINE, TO_A_POINT, PointKnobs
 from lcd.envs.native import IMAGE_VIEWS
 from lcd.envs.single import SingleCopy

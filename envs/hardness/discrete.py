@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.engine import STREAMS, VIEWS, ToyVectorEnv
+from lcd.envs.hardness.base import STREAMS, VIEWS, ToyVectorEnv
 from lcd.envs.hardness.images import Renderer
 from lcd.envs.hardness.mdp import DiscreteMDP, HardnessKnobs, build_mdp
 from lcd.envs.hardness.sequences import SequenceRewards

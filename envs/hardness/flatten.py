@@ -27,7 +27,7 @@ class FlatActions(_Passing):
     """MultiDiscrete actions as one Discrete space: action n stands for the n-th combination."""
 
     def __init__(self, env: VectorEnv) -> None:
-        """Args: a vector environment with MultiDiscrete actions."""
+        """Wrap a vector environment with MultiDiscrete actions."""
         super().__init__(env)
         if not isinstance(env.single_action_space, spaces.MultiDiscrete):
             raise InputError(f"The actions {env.single_action_space} are not several discrete ones.")
@@ -44,7 +44,7 @@ class NumberedStates(_Passing):
     """Observations as numbers, where they are numbers in disguise: the toy's one-hot vectors, or MultiDiscrete."""
 
     def __init__(self, env: VectorEnv) -> None:
-        """Args: a vector environment with Discrete or MultiDiscrete observations, or the discrete toy as `state`."""
+        """Wrap Discrete or MultiDiscrete observations, or the discrete toy as `state`."""
         super().__init__(env)
         own = env.single_observation_space
         self._one_hot: tuple[int, ...] | None = None

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from lcd.envs.checks import MOST_TABLE_BYTES, is_number, share, whole
+from lcd.envs.checks import MOST_TABLE_BYTES, is_number, require_share, require_whole_knob
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.hardness.pictures import picture_sprites
+from lcd.envs.hardness.picture_files import picture_sprites
 from lcd.envs.hardness.shapes import RADIUS, distractor_masks, figure_masks, label_colours, noise_tiles
 from lcd.envs.state import State
 from lcd.envs.streams import Streams
@@ -59,13 +59,13 @@ class ImageKnobs:
     that the motion can be seen."""
 
     def __post_init__(self) -> None:
-        whole(self, "image_size", 12, MOST_PIXELS)
-        whole(self, "image_sh_quant", 1, MOST_PIXELS)
-        whole(self, "image_ro_quant", 1, 360)
-        whole(self, "distractors", 0, MOST_DISTRACTORS)
-        whole(self, "lookalikes", 0, MOST_TABLE_BYTES)
-        share(self, "texture")
-        share(self, "contrast")
+        require_whole_knob(self, "image_size", 12, MOST_PIXELS)
+        require_whole_knob(self, "image_sh_quant", 1, MOST_PIXELS)
+        require_whole_knob(self, "image_ro_quant", 1, 360)
+        require_whole_knob(self, "distractors", 0, MOST_DISTRACTORS)
+        require_whole_knob(self, "lookalikes", 0, MOST_TABLE_BYTES)
+        require_share(self, "texture")
+        require_share(self, "contrast")
         if self.contrast == 0:
             raise InputError("contrast is 0, but a figure without any contrast is invisible; it must be above 0.")
         if not is_number(self.motion) or not 0 <= self.motion <= MOST_PIXELS:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from lcd.envs.checks import MOST_STEPS, finite, is_number, known_knobs, whole
+from lcd.envs.checks import MOST_STEPS, is_number, refuse_unknown_knobs, require_finite_knob, require_whole_knob
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.images import MOST_PIXELS, parse_transforms
 from lcd.envs.hardness.payment import Noise
@@ -51,18 +51,18 @@ class InjectionKnobs:
     """Least and largest scale."""
 
     def __post_init__(self) -> None:
-        whole(self, "delay", 0, MOST_STEPS)
-        whole(self, "image_padding", 0, MOST_PIXELS)
-        whole(self, "image_sh_quant", 1, MOST_PIXELS)
-        whole(self, "image_ro_quant", 1, 360)
+        require_whole_knob(self, "delay", 0, MOST_STEPS)
+        require_whole_knob(self, "image_padding", 0, MOST_PIXELS)
+        require_whole_knob(self, "image_sh_quant", 1, MOST_PIXELS)
+        require_whole_knob(self, "image_ro_quant", 1, 360)
         for name in ("reward_scale", "reward_shift", "term_state_reward"):
-            finite(self, name)
+            require_finite_knob(self, name)
         for name in ("transition_noise", "reward_noise"):
             value = getattr(self, name)
             if not callable(value) and (not is_number(value) or not 0 <= value < np.inf):
                 raise InputError(f"{name} is {value!r}, but it must be a number of at least 0, or a function.")
         if self.irr_state_space_dim is not None:
-            whole(self, "irr_state_space_dim", 1)
+            require_whole_knob(self, "irr_state_space_dim", 1)
             own = {} if isinstance(self.irrelevant_features, bool) else dict(self.irrelevant_features)
             object.__setattr__(self, "irrelevant_features", own | {"state_space_dim": self.irr_state_space_dim})
         if not isinstance(self.irrelevant_features, bool | Mapping):
@@ -78,7 +78,7 @@ class InjectionKnobs:
     @classmethod
     def from_dict(cls, knobs: Mapping[str, Any]) -> InjectionKnobs:
         """Knobs from a table; the rest have their defaults."""
-        known_knobs(knobs, [f.name for f in fields(cls)])
+        refuse_unknown_knobs(knobs, [f.name for f in fields(cls)])
         return cls(**knobs)
 
     def check(self, observations: spaces.Space, actions: spaces.Space) -> None:

@@ -10,15 +10,15 @@ import numpy as np
 
 from lcd.envs.checks import (
     MOST_STEPS,
-    finite,
+    floor_of_share,
     is_number,
-    known_knobs,
-    part,
-    share,
-    table,
-    table_fits,
-    whole,
-    whole_number,
+    number_table,
+    refuse_unknown_knobs,
+    require_finite_knob,
+    require_fitting_table,
+    require_share,
+    require_whole_knob,
+    require_whole_number,
 )
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.images import ImageKnobs
@@ -98,26 +98,26 @@ class HardnessKnobs:
 
     def __post_init__(self) -> None:
         for name, least in (("sequence_length", 1), ("delay", 0), ("horizon", 1)):
-            whole(self, name, least, MOST_STEPS)
+            require_whole_knob(self, name, least, MOST_STEPS)
         for name in ("diameter", "mdp_seed"):
             if getattr(self, name) is not None:
-                whole(self, name, 1 if name == "diameter" else 0)
+                require_whole_knob(self, name, 1 if name == "diameter" else 0)
         for name in ("reward_density", "terminal_state_density"):
-            share(self, name)
+            require_share(self, name)
         if not callable(self.transition_noise):
-            share(self, "transition_noise")
+            require_share(self, "transition_noise")
         if not callable(self.reward_noise) and (
             not is_number(self.reward_noise) or not 0 <= self.reward_noise < np.inf
         ):
             raise InputError(f"reward_noise is {self.reward_noise!r}, but a standard deviation is at least 0.")
         for name in ("reward_scale", "reward_shift", "term_state_reward"):
-            finite(self, name)
+            require_finite_knob(self, name)
         for name in ("make_denser", "irrelevant_features"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise InputError(f"{name} is {getattr(self, name)!r}, but it must be true or false.")
         if self.reward_every_n_steps is None:
             self._set(reward_every_n_steps=self.sequence_length)
-        whole(self, "reward_every_n_steps", 1, MOST_STEPS)
+        require_whole_knob(self, "reward_every_n_steps", 1, MOST_STEPS)
         self._set_sizes()
         self._set_tables()
         self._check_together()
@@ -132,16 +132,16 @@ class HardnessKnobs:
         sets = self.diameter or 1
         if states is None:
             states = actions * sets if self.diameter else 8
-        whole_number("state_space_size", states, 2)
-        whole_number("action_space_size", actions, 1)
+        require_whole_number("state_space_size", states, 2)
+        require_whole_number("action_space_size", actions, 1)
         self._check_sets(states, actions)
         self._set(state_space_size=int(states), action_space_size=int(actions))
         if self.irrelevant_features:
             more_actions = actions if more_actions is None else more_actions
             if more_states is None:
                 more_states = states if more_actions == actions else more_actions * sets
-            whole_number("state_space_size", more_states, 2)
-            whole_number("action_space_size", more_actions, 1)
+            require_whole_number("state_space_size", more_states, 2)
+            require_whole_number("action_space_size", more_actions, 1)
             self._check_sets(more_states, more_actions)
             self._set(irrelevant_states=int(more_states), irrelevant_actions=int(more_actions))
 
@@ -160,7 +160,7 @@ class HardnessKnobs:
                 f"state_space_size is {states}, but {self.diameter} sets (diameter) of {actions} states "
                 f"(action_space_size) make {actions * self.diameter}: leave it out, or give that."
             )
-        table_fits(f"state_space_size is {states}", states * states, 8)
+        require_fitting_table(f"state_space_size is {states}", states * states, 8)
         if actions > states:
             raise InputError(
                 f"action_space_size is {actions}, but a state has at most state_space_size={states} different "
@@ -170,12 +170,12 @@ class HardnessKnobs:
     def _set_tables(self) -> None:
         states, actions = self.state_space_size, self.action_space_size
         if self.transition_function is not None:
-            found = table("transition_function", self.transition_function, states, actions)
+            found = number_table("transition_function", self.transition_function, states, actions)
             if not all(float(after).is_integer() and 0 <= after < states for row in found for after in row):
                 raise InputError(f"transition_function leads out of the states, which are 0 to {states - 1}.")
             self._set(transition_function=tuple(tuple(int(after) for after in row) for row in found))
         if self.reward_function is not None and not callable(self.reward_function):
-            self._set(reward_function=table("reward_function", self.reward_function, states, actions))
+            self._set(reward_function=number_table("reward_function", self.reward_function, states, actions))
         if callable(self.terminal_states):
             self._set(terminal_states=[s for s in range(states) if self.terminal_states(s)])
         if self.terminal_states is not None:
@@ -246,7 +246,7 @@ class HardnessKnobs:
         """Number of terminal states."""
         if self.terminal_states is not None:
             return len(self.terminal_states)
-        return self.sets * part(self.terminal_state_density, self.set_size)
+        return self.sets * floor_of_share(self.terminal_state_density, self.set_size)
 
     @property
     def table_size(self) -> int:
@@ -264,6 +264,6 @@ class HardnessKnobs:
         """Knobs, those of the images among them, from one flat table; the rest have their defaults."""
         own = [f.name for f in fields(cls) if f.init and f.name != "images"]
         of_images = [f.name for f in fields(ImageKnobs)]
-        known_knobs(knobs, [*own, *of_images])
+        refuse_unknown_knobs(knobs, [*own, *of_images])
         images = ImageKnobs(**{name: value for name, value in knobs.items() if name in of_images})
         return cls(images=images, **{name: value for name, value in knobs.items() if name in own})

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lcd.envs.checks import part
+from lcd.envs.checks import floor_of_share
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.knobs import MOST_SEQUENCES, HardnessKnobs
 from lcd.envs.streams import seed_sequence
@@ -91,7 +91,7 @@ def _terminal(knobs: HardnessKnobs, rng: np.random.Generator) -> np.ndarray:
         return terminal
     size = knobs.set_size
     for first in range(0, knobs.state_space_size, size):
-        terminal[first + rng.choice(size, part(knobs.terminal_state_density, size), replace=False)] = True
+        terminal[first + rng.choice(size, floor_of_share(knobs.terminal_state_density, size), replace=False)] = True
     return terminal
 
 
@@ -124,7 +124,7 @@ def _rewarded(knobs: HardnessKnobs, possible: np.ndarray, rng: np.random.Generat
             f"{knobs.sequence_length} different states that are not terminal"
             f"{' from one of its sets' if knobs.sets > 1 else ''}; a shorter sequence or more actions would have one."
         )
-    chosen = max(1, part(knobs.reward_density, fewest))
+    chosen = max(1, floor_of_share(knobs.reward_density, fewest))
     return possible[np.concatenate([rows[np.sort(rng.choice(len(rows), chosen, replace=False))] for rows in of_set])]
 
 

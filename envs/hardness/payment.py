@@ -17,7 +17,7 @@ class Generators:
     """One numpy generator a copy, for the users' own noise functions."""
 
     def __init__(self, sequences: Sequence[np.random.SeedSequence]) -> None:
-        """Args: the copies' seed sequences; their children seed the generators."""
+        """Seed the generators by the children of the copies' seed sequences."""
         self.all = [np.random.Generator(np.random.Philox(s.spawn(1)[0])) for s in sequences]
 
     def __getitem__(self, copy: int) -> np.random.Generator:

@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from lcd.envs.checks import MOST_STEPS, finite, is_number, known_knobs, one_of, whole
+from lcd.envs.checks import (
+    MOST_STEPS,
+    is_number,
+    refuse_unknown_knobs,
+    require_finite_knob,
+    require_one_of,
+    require_whole_knob,
+)
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.images import MOST_PIXELS
 
@@ -76,25 +83,25 @@ class PointKnobs:
     """Height of an image in pixels, and width of each of its halves; discs have a radius of 5 %."""
 
     def __post_init__(self) -> None:
-        whole(self, "state_space_dim", 1, MOST_DIMENSIONS)
-        whole(self, "transition_dynamics_order", 1, MOST_ORDER)
+        require_whole_knob(self, "state_space_dim", 1, MOST_DIMENSIONS)
+        require_whole_knob(self, "transition_dynamics_order", 1, MOST_ORDER)
         for name in ("sequence_length", "reward_every_n_steps", "horizon"):
-            whole(self, name, 1, MOST_STEPS)
-        whole(self, "delay", 0, MOST_STEPS)
-        whole(self, "image_size", 20, MOST_PIXELS)
+            require_whole_knob(self, name, 1, MOST_STEPS)
+        require_whole_knob(self, "delay", 0, MOST_STEPS)
+        require_whole_knob(self, "image_size", 20, MOST_PIXELS)
         for name in ("state_space_max", "action_space_max", "time_unit", "target_radius", "term_state_edge"):
-            finite(self, name)
+            require_finite_knob(self, name)
             if not 0 < getattr(self, name) <= MOST_LENGTH:
                 raise InputError(
                     f"{name} is {getattr(self, name)}, but it must be above 0 and at most {MOST_LENGTH:g}."
                 )
         for name in ("action_loss_weight", "reward_scale", "reward_shift", "term_state_reward"):
-            finite(self, name)
+            require_finite_knob(self, name)
         for name in ("transition_noise", "reward_noise"):
             value = getattr(self, name)
             if not callable(value) and (not is_number(value) or not 0 <= value < np.inf):
                 raise InputError(f"{name} is {value!r}, but a standard deviation is at least 0.")
-        one_of("reward_function", self.reward_function, (TO_A_POINT, ALONG_A_LINE))
+        require_one_of("reward_function", self.reward_function, (TO_A_POINT, ALONG_A_LINE))
         if self.reward_function == TO_A_POINT and self.sequence_length != 1:
             raise InputError(
                 f"sequence_length is {self.sequence_length}, but how long it takes to a point is the agent's affair: "
@@ -155,7 +162,7 @@ class PointKnobs:
     @classmethod
     def from_dict(cls, knobs: Mapping[str, Any]) -> PointKnobs:
         """Knobs from a table; the rest have their defaults."""
-        known_knobs(knobs, [f.name for f in fields(cls)])
+        refuse_unknown_knobs(knobs, [f.name for f in fields(cls)])
         return cls(**knobs)
 
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.hardness.knobs import power
-from lcd.envs.hardness.mdp import DiscreteMDP
+from lcd.envs.hardness.knobs import HardnessKnobs, power
+from lcd.envs.hardness.mdp import DiscreteMDP, build_mdp
 
 MOST_MARKOV_STATES = 2_000_000
 POLICIES = ("optimal", "random", "blind")
+
+
+@lru_cache(maxsize=4096)
+def exact_range(knobs: HardnessKnobs, seed: int) -> tuple[float, float]:
+    """The expected returns of a random and of an optimal policy in the toy of a seed."""
+    mdp = build_mdp(knobs, seed)
+    return expected_return(mdp, "random"), expected_return(mdp, "optimal")
 
 
 def expected_return(mdp: DiscreteMDP, policy: Literal["optimal", "random", "blind"] = "optimal") -> float:

@@ -14,10 +14,10 @@ from gymnasium.vector.utils import batch_space
 
 from lcd.envs.checks import seed_list
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.beside import Beside
 from lcd.envs.hardness.injection import InjectionKnobs, count
 from lcd.envs.hardness.mujoco import jolt_state
 from lcd.envs.hardness.payment import Generators, Payment
+from lcd.envs.hardness.side_toy import SideToy
 from lcd.envs.state import State, keeps_state, nest, unnest
 from lcd.envs.streams import Streams, group_seeds, seed_sequence
 
@@ -51,10 +51,10 @@ class Injector:
         )
         self._images = knobs.transforms()
         self.observation_space, self.action_space = observations, actions
-        self.beside: Beside | None = None
+        self.side_toy: SideToy | None = None
         if knobs.irrelevant_features is not False:
-            self.beside = Beside(knobs.irrelevant_features, observations, actions, copies, self.seeds)
-            self.observation_space, self.action_space = self.beside.observation_space, self.beside.action_space
+            self.side_toy = SideToy(knobs.irrelevant_features, observations, actions, copies, self.seeds)
+            self.observation_space, self.action_space = self.side_toy.observation_space, self.side_toy.action_space
         if self._images is not None:
             self.observation_space = spaces.Box(0, 255, self._images.shape(self.observation_space.shape), np.uint8)
         self.start_streams()
@@ -70,22 +70,22 @@ class Injector:
     def reset(self, observations: np.ndarray, seed: Any = None) -> np.ndarray:
         """All copies start; returns what is seen."""
         self.payment.begin(slice(None))
-        self._toys = None if self.beside is None else self.beside.toy.reset(seed=seed)[0]
+        self._toys = None if self.side_toy is None else self.side_toy.toy.reset(seed=seed)[0]
         return self.keep(self.seen(observations))
 
     def restart(self, index: np.ndarray) -> None:
         """These copies start a new episode."""
         self.payment.begin(index)
-        if self.beside is not None:
+        if self.side_toy is not None:
             self._toys = self._toys.copy()
-            self._toys[index] = self.beside.toy.restart(index)
+            self._toys[index] = self.side_toy.toy.restart(index)
 
     def acted(self, actions: np.ndarray) -> np.ndarray:
         """The environment's actions: without the toy's, and with noise where they are discrete."""
         self._asked = actions = np.asarray(actions)
-        if self.beside is not None:
-            actions, toys = self.beside.split(actions)
-            self._toys = self.beside.toy.step(toys)[0]
+        if self.side_toy is not None:
+            actions, toys = self.side_toy.split(actions)
+            self._toys = self.side_toy.toy.step(toys)[0]
         if not self._discrete or self._quiet:
             return actions
         others = count(self._actions) - 1
@@ -144,9 +144,9 @@ class Injector:
 
     def seen(self, observations: np.ndarray, index: np.ndarray | None = None) -> np.ndarray:
         """What the copies in `index` (None: all) show: the toy beside, images transformed."""
-        if self.beside is not None:
+        if self.side_toy is not None:
             toys = self._toys if index is None else self._toys[index]
-            observations = self.beside.join(np.asarray(observations), toys)
+            observations = self.side_toy.join(np.asarray(observations), toys)
         return observations if self._images is None else self._images(observations, self._geometry, index)
 
     def keep(self, observations: np.ndarray) -> np.ndarray:
@@ -160,8 +160,8 @@ class Injector:
         state |= nest("payment", self.payment.get_state()) | {"seen": np.array(self._seen)}
         if self._generators is not None:
             state |= nest("generators", self._generators.get_state())
-        if self.beside is not None:
-            state |= nest("beside", self.beside.get_state()) | {"toys": self._toys.copy()}
+        if self.side_toy is not None:
+            state |= nest("side_toy", self.side_toy.get_state()) | {"toys": self._toys.copy()}
         return state
 
     def set_state(self, state: State) -> None:
@@ -172,8 +172,8 @@ class Injector:
         self._seen = state["seen"].copy()
         if self._generators is not None:
             self._generators.set_state(unnest("generators", state))
-        if self.beside is not None:
-            self.beside.set_state(unnest("beside", state))
+        if self.side_toy is not None:
+            self.side_toy.set_state(unnest("side_toy", state))
             self._toys = state["toys"].copy()
 
 

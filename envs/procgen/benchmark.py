@@ -9,7 +9,7 @@ from gymnasium.vector import VectorEnv
 
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.procgen.knobs import SHAPED, SHAPINGS, VIEWS, ProcgenKnobs
-from lcd.envs.procgen.tables import GAMES, TABLES
+from lcd.envs.procgen.mask_tables import GAMES, TABLES
 
 # R_min and R_max: Cobbe et al. 2020, "Leveraging procedural generation to benchmark reinforcement learning".
 RANGES: Mapping[str, Mapping[str, tuple[float, float]]] = {
@@ -66,7 +66,7 @@ class ProcgenBenchmark:
     shaped_tasks: Mapping[str, Sequence[str]] = {"subgoals": tuple(f"procgen/{game}" for game in SHAPED)}
 
     def __init__(self, name: str, mode: str, num_levels: int) -> None:
-        """Args: the benchmark's name, Procgen's mode and how many levels are trained on."""
+        """Name a benchmark of Procgen's mode, trained on so many levels."""
         self.name = name
         self.knobs: dict[str, Any] = {"mode": mode, "num_levels": num_levels}
         self.r_min = {task: float(RANGES[mode][_game(task)][0]) for task in self.tasks}

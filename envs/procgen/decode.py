@@ -15,9 +15,9 @@ from typing import Protocol
 
 import numpy as np
 
+from lcd.envs.procgen.mask_tables import TABLES
 from lcd.envs.procgen.paint import ship_colour
 from lcd.envs.procgen.snapshot import Snapshot, cue_theme, laser_themes, waiting
-from lcd.envs.procgen.tables import TABLES
 
 UNKNOWN = 1
 """A grey that no label has: what a pixel of unknown colour becomes."""
@@ -49,7 +49,7 @@ class Decoder:
     """Must `level_started` be called?"""
 
     def __init__(self, game: str, view: str, copies: int) -> None:
-        """Args: the game, `semantic` or `figure_ground`, and how many copies its frames are of."""
+        """Read the game's frames of so many copies as `semantic` or `figure_ground`."""
         table = TABLES[game]
         self.game, self.copies = game, copies
         greys = np.array(table.intensities(view), dtype=np.uint8)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from lcd.envs.checks import is_number, whole_number
+from lcd.envs.checks import is_number, require_whole_number
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.procgen.tables import GAMES, MASKS
+from lcd.envs.procgen.mask_tables import GAMES, MASKS
 
 VIEWS = ("pixels", *MASKS)
 LABELS = "labels"
@@ -106,7 +106,7 @@ class ProcgenKnobs:
         if self.game not in (having := GAMES_OF_MODE[self.mode]):
             raise InputError(f"mode is {self.mode!r}, which {self.game} does not have; {', '.join(having)} have it.")
         for name in ("num_threads", "debug_mode"):
-            whole_number(name, getattr(self, name), 0)
+            require_whole_number(name, getattr(self, name), 0)
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type == "bool" and not isinstance(value, bool):
@@ -121,7 +121,7 @@ class ProcgenKnobs:
     def _check_levels(self) -> None:
         for name in ("num_levels", "start_level"):
             if (value := getattr(self, name)) is not None:
-                whole_number(name, value, 0)
+                require_whole_number(name, value, 0)
                 if self.mode == "exploration":
                     raise InputError(f"{name} is {value}, but mode='exploration' is one level that is fixed.")
         start, count = self.training_levels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from lcd.envs.procgen.tables import FLYERS, LASERS, MASKS, SHIPS, TABLES, Colour, expand
+from lcd.envs.procgen.mask_tables import FLYERS, LASERS, MASKS, SHIPS, TABLES, Colour, expand
 
 Paint = Mapping[str, Colour | None]
 """Sprite -> its colour; None for one that is see-through."""

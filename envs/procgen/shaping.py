@@ -28,7 +28,7 @@ class Subgoals:
     """What was reached in each copy's episode, and what the last step's progress is worth."""
 
     def __init__(self, knobs: ProcgenKnobs, copies: int) -> None:
-        """Args: the environment's knobs and number of copies."""
+        """Look for the sub-goals that the environment's knobs name, in all of its copies."""
         self.knobs = knobs
         self.reached: list[set[Goal]] = [set() for _ in range(copies)]
         self.asleep = np.zeros(copies, dtype=np.int64)

@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from lcd.envs.errors import InputError
+from lcd.envs.procgen.mask_tables import Colour
 from lcd.envs.procgen.paint import LEAST_OPACITY, OPAQUE
-from lcd.envs.procgen.tables import Colour
 
 LIBRARY = "libenv.so"
 CACHE_VARIABLE = "LCD_CACHE"

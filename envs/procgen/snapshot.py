@@ -35,7 +35,7 @@ class Snapshot:
     """What is read of a state. Arrays are views of it: writing to them changes it."""
 
     def __init__(self, state: bytes) -> None:
-        """Args: a state as `Engine.get_state` gives it, of any of the games."""
+        """Read a state of any of the games, as `Engine.get_state` gives it."""
         self._data = bytearray(state)
         self._at = 4
         self.game = self._string()

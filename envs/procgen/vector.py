@@ -12,16 +12,16 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from lcd.envs.checks import whole_number
+from lcd.envs.checks import require_whole_number
 from lcd.envs.errors import InputError
 from lcd.envs.procgen.decode import make_decoder
 from lcd.envs.procgen.engine import ACTIONS, RESET, SIDE, Engine
 from lcd.envs.procgen.knobs import LABELS, ProcgenKnobs
+from lcd.envs.procgen.mask_tables import TABLES
 from lcd.envs.procgen.paint import skin_of
 from lcd.envs.procgen.shaping import Subgoals
 from lcd.envs.procgen.skins import skin_folder
 from lcd.envs.procgen.snapshot import Snapshot
-from lcd.envs.procgen.tables import TABLES
 from lcd.envs.single import SingleCopy
 from lcd.envs.state import State
 from lcd.envs.streams import group_seeds, seed_sequence
@@ -49,10 +49,10 @@ class ProcgenVectorEnv(VectorEnv):
             seed: which levels the copies are given, and all else that is random, follows from it and the split.
             knobs: see `ProcgenKnobs`; `game` is needed.
         """
-        whole_number("num_envs", num_envs, 1)
+        require_whole_number("num_envs", num_envs, 1)
         self.knobs = ProcgenKnobs.from_dict(knobs)
         (self._seed,) = group_seeds(seed, 1)
-        whole_number("seed", self._seed, 0)
+        require_whole_number("seed", self._seed, 0)
         self.num_envs = num_envs
         self.render_mode = self.knobs.render_mode
         channels = 1 if self.knobs.view == LABELS else 3
@@ -84,7 +84,7 @@ class ProcgenVectorEnv(VectorEnv):
         """Begin episodes: with a seed all anew, without one on further levels."""
         if seed is not None:
             (self._seed,) = group_seeds(seed, 1)
-            whole_number("seed", self._seed, 0)
+            require_whole_number("seed", self._seed, 0)
             self._stop()
         if self._engine is None:
             self._launch()
@@ -179,7 +179,7 @@ class ProcgenVectorEnv(VectorEnv):
         self._fresh = np.ones(copies, dtype=bool)
         if knobs.mask is not None:
             self._decoder = make_decoder(knobs.game, knobs.mask, copies)
-            self._greet(self._fresh)
+            self._note_level_starts(self._fresh)
         if knobs.shaping != "none" and knobs.split == "train":
             self._subgoals = Subgoals(knobs, copies)
             self._subgoals.restart(self._engine, np.arange(copies))
@@ -195,10 +195,10 @@ class ProcgenVectorEnv(VectorEnv):
         # With sequential levels a level's end is not an episode's.
         started = self._engine.first | self._engine.levels["prev_level_complete"].astype(bool)
         self._fresh = self._engine.first.copy()
-        self._greet(started)
+        self._note_level_starts(started)
         return started
 
-    def _greet(self, started: np.ndarray) -> None:
+    def _note_level_starts(self, started: np.ndarray) -> None:
         if self._decoder is not None and self._decoder.reads_levels:
             for copy in np.flatnonzero(started):
                 self._decoder.level_started(self._engine, int(copy))

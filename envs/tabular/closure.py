@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lcd.envs.checks import whole_number
+from lcd.envs.checks import require_whole_number
 from lcd.envs.errors import InputError
 from lcd.envs.tabular.mdp import MOST_STATES, TERMINAL, TabularMDP
 
@@ -51,9 +51,9 @@ def build(
     Returns:
         The MDP; its `codes` are the states' codes, its `start` is 0.
     """
-    whole_number("start", start, 0, 2**63 - 1)
-    whole_number("most_states", most_states, 1, MOST_STATES)
-    whole_number("horizon", horizon, 1)
+    require_whole_number("start", start, 0, 2**63 - 1)
+    require_whole_number("most_states", most_states, 1, MOST_STATES)
+    require_whole_number("horizon", horizon, 1)
     numbers = _Numbers(most_states)
     frontier = np.array([start], dtype=np.int64)
     numbers.of(frontier, may_add=True)

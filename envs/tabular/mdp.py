@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lcd.envs.checks import MOST_STEPS, share, whole
+from lcd.envs.checks import MOST_STEPS, require_share, require_whole_knob
 from lcd.envs.errors import InputError
 
 TERMINAL = -1
@@ -66,9 +66,9 @@ class TabularMDP:
         transitions, rewards = np.asarray(self.transitions), np.asarray(self.rewards)
         _check_shapes(transitions, rewards)
         states, actions = transitions.shape
-        whole(self, "horizon", 1, MOST_STEPS)
-        whole(self, "start", 0, states - 1)
-        share(self, "sticky")
+        require_whole_knob(self, "horizon", 1, MOST_STEPS)
+        require_whole_knob(self, "start", 0, states - 1)
+        require_share(self, "sticky")
         _check_values(transitions, rewards)
         names = tuple(map(str, self.actions)) or tuple(map(str, range(actions)))
         if len(names) != actions or len(set(names)) != actions:

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import batch_space
 
-from lcd.envs.checks import checked_actions, one_of, table_fits
+from lcd.envs.checks import checked_actions, require_fitting_table, require_one_of
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.native import IMAGE_VIEWS, NativeVectorEnv
 from lcd.envs.single import SingleCopy
@@ -59,7 +59,7 @@ class TabularVectorEnv(NativeVectorEnv):
         """
         self._populate(num_envs, view, split, seed, render_mode)
         self.mdp = _given(mdp, horizon, sticky)
-        one_of("observation", observation, OBSERVATIONS)
+        require_one_of("observation", observation, OBSERVATIONS)
         self.observation = observation
         self._check_view()
         self._start_streams()
@@ -106,7 +106,9 @@ class TabularVectorEnv(NativeVectorEnv):
         if self.view == "state" and self.observation == "features":
             own = self.mdp.features
             if own is None:
-                table_fits(f"observation is 'features', and the MDP has {states:,} states", (states + 1) * states, 4)
+                require_fitting_table(
+                    f"observation is 'features', and the MDP has {states:,} states", (states + 1) * states, 4
+                )
                 own = np.eye(states, dtype=np.float32)
             self._features = np.concatenate([own, np.zeros((1, own.shape[1]), np.float32)])
 

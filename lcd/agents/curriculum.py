@@ -13,16 +13,18 @@ from lcd.envs.errors import InputError
 
 
 @dataclass
-class Stage:
+class TrainedStage:
     """A part of a curriculum.
 
     Attributes:
-        name: what curves call the task.
+        name: what curves call the stage.
+        task: what they call its task.
         env: the training population of the task.
         rollouts: for how many rollouts it is trained.
     """
 
     name: str
+    task: str
     env: VectorEnv
     rollouts: int
 
@@ -35,7 +37,9 @@ class CurriculumRollouts(Rollouts):
         seeds, agent, length, gamma, normalise: as those of `Rollouts`.
     """
 
-    def __init__(self, stages: Sequence[Stage], seeds: list[int], agent, length: int, gamma: float, normalise: bool):
+    def __init__(
+        self, stages: Sequence[TrainedStage], seeds: list[int], agent, length: int, gamma: float, normalise: bool
+    ):
         self.stages = list(stages)
         first = self.stages[0]
         for stage in self.stages:
@@ -48,9 +52,18 @@ class CurriculumRollouts(Rollouts):
         super().__init__(first.env, seeds, agent, length, sum(s.rollouts for s in self.stages), gamma, normalise)
 
     @property
-    def phase(self) -> str:
-        """The task that was trained last, or before the first rollout will be trained first."""
-        return self.stages[self._place(max(self.iteration - 1, 0))].name
+    def stage(self) -> str:
+        """The stage that was trained last, or before the first rollout will be trained first."""
+        return self._present.name
+
+    @property
+    def task(self) -> str:
+        """The task of that stage."""
+        return self._present.task
+
+    @property
+    def _present(self) -> TrainedStage:
+        return self.stages[self._place(max(self.iteration - 1, 0))]
 
     @property
     def stage_ended(self) -> bool:

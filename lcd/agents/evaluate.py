@@ -45,9 +45,9 @@ class Evaluator:
         observations = self.stepper.reset(seed=[int(stream) for stream in streams])
         log = EpisodeLog(len(self.seeds), self.copies)
         left = np.full(len(self.seeds) * self.copies, self.episodes)
-        elapsed, patience = 0, deadlines.Patience(deadlines.in_force().episode)
+        elapsed, patience = 0, deadlines.Countdown(deadlines.current_deadlines().episode)
         while left.any():
-            if signals.asked():
+            if signals.stop_requested():
                 raise signals.Stopped
             if elapsed % BLOCK == 0:
                 stream = ("evaluation", step, 1 + elapsed // BLOCK)

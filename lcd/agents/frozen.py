@@ -100,7 +100,7 @@ class FrozenFrontend(nn.Module):
         return features.clamp(-largest, largest).to(HALF)
 
 
-def kept_by(keep: str, features: int, observations: int, steps: int, memory_gb: float) -> str:
+def choose_what_to_keep(keep: str, features: int, observations: int, steps: int, memory_gb: float) -> str:
     """What rollouts keep, of sizes alone, so that a run is the same wherever and whenever it is trained.
 
     Making features anew is never the faster way where a front-end is more than a view of the observations (it would
@@ -127,8 +127,8 @@ def freeze(
     Args:
         frontend: the front-end.
         space: of one observation.
-        keep: as in `kept_by`.
-        memory_gb: as in `kept_by`.
+        keep: as in `choose_what_to_keep`.
+        memory_gb: as in `choose_what_to_keep`.
         precision: as in `FrozenFrontend`.
         copies: observations that are seen at once.
         steps: how many steps an agent keeps at a time.
@@ -137,5 +137,5 @@ def freeze(
     observation = torch.from_numpy(np.zeros((1, *space.shape), space.dtype))
     features = frozen(observation)
     kept = frozen.kept(observation, features)
-    frozen.keep = kept_by(keep, kept.nbytes, observation.nbytes, steps, memory_gb)
+    frozen.keep = choose_what_to_keep(keep, kept.nbytes, observation.nbytes, steps, memory_gb)
     return frozen, tuple(features.shape[1:])

@@ -11,8 +11,8 @@ from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import Tensor, nn
 
 from lcd.agents.networks import ActorCritic
+from lcd.agents.phase_store import RolloutStore, StoreSize
 from lcd.agents.ppo import PPO, PPOConfig, average, check
-from lcd.agents.store import RolloutStore, StoreSize
 from lcd.envs.errors import InputError
 from lcd.process.deadlines import beat
 

@@ -15,10 +15,10 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import Tensor, nn
 
+from lcd.agents.distributions import policy_for
 from lcd.agents.frozen import FrozenFrontend
 from lcd.agents.initialise import SCHEMES
 from lcd.agents.networks import ENCODERS, ActorCritic
-from lcd.agents.policies import policy_for
 from lcd.agents.population import EXECUTIONS, Population
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.envs.errors import InputError

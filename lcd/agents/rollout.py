@@ -67,10 +67,12 @@ class Rollouts(IterableDataset):
         self.observations: np.ndarray | None = None
         self._seen: tuple[np.ndarray, tuple[Tensor, Tensor]] | None = None
 
-    phase: str | None = None
+    stage = ""
+    """The stage of a curriculum that is being trained."""
+    task: str | None = None
     """The task that is being trained, where that changes within a run."""
     stage_ended = False
-    """Is the next rollout of another task than the last?"""
+    """Is the next rollout of another stage than the last?"""
 
     @property
     def steps_each(self) -> int:

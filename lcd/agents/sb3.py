@@ -62,7 +62,7 @@ class Sb3(Learner):
         super().__init__(config, env, seeds)
         if len(self.seeds) != 1:
             raise ValueError("agents of Stable-Baselines3 are trained seed by seed")
-        algorithm = load(self.algorithm)
+        algorithm = load_algorithm(self.algorithm)
         self.log = EpisodeLog(1, config.copies)
         params = dict(config.params)
         number = int(seed_sequence(self.seeds[0], "initialisation").generate_state(1)[0] >> 1)
@@ -90,11 +90,11 @@ class Sb3(Learner):
                 done = self.num_timesteps
                 if done // every > evaluated[-1] // every and done < steps:
                     evaluated.append(done)
-                    with undisturbed():
+                    with keeping_global_generators():
                         evaluate(done)
                 return True
 
-        with undisturbed():
+        with keeping_global_generators():
             evaluate(0)
         try:
             self.model.learn(total_timesteps=steps, callback=Pause())
@@ -104,7 +104,7 @@ class Sb3(Learner):
             if any(complaint in str(error) for complaint in NOT_FINITE):
                 raise diverged("the policy", [False], self.seeds, self.model.num_timesteps) from error
             raise
-        with undisturbed():
+        with keeping_global_generators():
             evaluate(self.model.num_timesteps)
 
     def act(self, features: np.ndarray, draws: Tensor) -> tuple[np.ndarray, None, None]:
@@ -119,7 +119,7 @@ class Sb3(Learner):
 
 
 @contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
+def keeping_global_generators() -> Iterator[None]:
     """Leave the global generators, which the library trains with, as they were."""
     kept, numbers = torch.get_rng_state(), np.random.get_state()
     try:
@@ -129,7 +129,7 @@ def undisturbed() -> Iterator[None]:
         np.random.set_state(numbers)
 
 
-def load(algorithm: str) -> type[Any]:
+def load_algorithm(algorithm: str) -> type[Any]:
     """An algorithm's class; importing the library prints the notice of an unmaintained package, which is kept off."""
     module, _, name = algorithm.partition(":")
     try:

@@ -9,6 +9,7 @@ from lcd.analyses.agreement import agreement
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.gains import gains
 from lcd.analyses.levels import final_performance, generalisation
+from lcd.analyses.outcomes import elsewhere
 from lcd.analyses.published import compare
 from lcd.analyses.synergy import synergy
 from lcd.analyses.taxonomy import taxonomy
@@ -50,9 +51,7 @@ def analyse(
     made: list[Analysis] = [taxonomy(diagnosis, threshold)] if len(diagnosis.table) else []
     made += [of_known_hardness(diagnosis)] if diagnosis.calibration else []
     notes: list[str] = []
-    if curves.empty:
-        return [analysis for analysis in made if len(analysis.table)], notes
-    steps: list[Callable[[], list[Analysis | None]]] = [
+    of_trained: list[Callable[[], list[Analysis | None]]] = [
         lambda: [agreement(diagnosis)],
         lambda: [synergy(curves)],
         lambda: list(gains(diagnosis, "frontend", threshold)),
@@ -61,7 +60,10 @@ def analyse(
         lambda: [final_performance(curves)],
         lambda: [generalisation(curves)],
     ]
-    for step in steps:
+    everything: list[Callable[[], list[Analysis | None]]] = [
+        lambda: [elsewhere(pd.concat([each for each in (curves, diagnosis.others) if len(each)]))],
+    ]
+    for step in [*(of_trained if len(curves) else ()), *(everything if len(diagnosis.others) else ())]:
         try:
             made += [analysis for analysis in step() if analysis is not None]
         except InputError as impossible:

@@ -6,15 +6,16 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis
-from lcd.analyses.areas import Condition, final_returns, pick, seed_areas, tasks_of, with_interval
-from lcd.curves.table import CONDITION
+from lcd.analyses.areas import final_returns, with_interval
+from lcd.analyses.outcomes import outcomes
+from lcd.curves.table import SETTING
 from lcd.scores.contrasts import PERCEPTION
 from lcd.statistics.aggregates import AGGREGATES, Scores, probability_of_improvement
 from lcd.statistics.aggregates import with_interval as with_interval_over_tasks
 
-SETTING = [name for name in CONDITION if name != "task"]
 VIEWS = PERCEPTION.values
 PLAIN = {"view": PERCEPTION.baseline, "frontend": "identity", "reward_p": 1.0, "shaping": "none"}
+NAMED = ("benchmark", "task", *SETTING[1:])
 POOLED = {"IQM": "iqm", "median": "median", "optimality gap": "optimality_gap"}
 BETTER = f"P(> {PERCEPTION.baseline})"
 RESAMPLED = 500
@@ -51,7 +52,7 @@ def final_scores(curves: pd.DataFrame) -> dict[tuple, dict[str, np.ndarray]]:
     held_out = curves[curves["split"] == "eval"]
     found = {
         key: {str(task): final_returns(mine).to_numpy() for task, mine in rows.groupby("task", sort=True)}
-        for key, rows in held_out.groupby(SETTING, sort=False)
+        for key, rows in held_out.groupby(list(SETTING), sort=False)
     }
     return dict(sorted(found.items(), key=lambda each: _place(**dict(zip(SETTING, each[0], strict=True)))))
 
@@ -78,20 +79,23 @@ def _columns(names: tuple[str, ...], values: Sequence[np.ndarray]) -> dict[str, 
 
 def generalisation(curves: pd.DataFrame) -> Analysis | None:
     """AUC on training levels less AUC on held-out ones, by condition; None without training curves."""
+    splits = ("train", "eval")
     if not (curves["split"] == "train").any():
         return None
+    found: dict[tuple, dict[str, pd.Series]] = {}
+    for outcome in outcomes(curves[curves["split"].isin(splits)]):
+        # No area: no episode of training had ended but once.
+        if outcome.areas is not None:
+            key = tuple(outcome.where[name] for name in NAMED)
+            found.setdefault(key, {})[outcome.where["split"]] = outcome.areas
     rows = []
-    for (benchmark, task), mine in tasks_of(curves):
-        for key, rows_of in mine.groupby(SETTING[1:], sort=False):
-            wanted: Condition = {}
-            if _short(pick(rows_of, "train")):
-                continue  # no episode of training had ended but once
-            splits = {split: seed_areas(rows_of, {split: wanted}, split) for split in ("train", "eval")}
-            if any(found is None for found in splits.values()):
-                continue
-            samples = {split: found[split] for split, found in splits.items()}
-            named = {"benchmark": benchmark, "task": task} | dict(zip(SETTING[1:], key, strict=True))
-            rows.append(named | with_interval(("AUC training", "AUC held out", "gap"), samples, _gap))
+    for key in (
+        curves[list(NAMED)].drop_duplicates().sort_values(list(NAMED[:2]), kind="stable").itertuples(index=False)
+    ):
+        if len(samples := found.get(tuple(key), {})) == len(splits):
+            ordered = {split: samples[split] for split in splits}
+            columns = with_interval(("AUC training", "AUC held out", "gap"), ordered, _gap)
+            rows.append(dict(zip(NAMED, key, strict=True)) | columns)
     if not rows:
         return None
     table = pd.DataFrame(rows)
@@ -102,11 +106,6 @@ def generalisation(curves: pd.DataFrame) -> Analysis | None:
     return Analysis(
         "generalisation", "Training levels against held-out levels", table, says, "Original reward on both."
     )
-
-
-def _short(rows: pd.DataFrame) -> bool:
-    """Whether a seed has fewer evaluations than an area needs."""
-    return rows.empty or int(rows.groupby("seed")["step"].nunique().min()) < 2
 
 
 def _gap(averages: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis, listed
+from lcd.analyses.analysis import Analysis
 from lcd.scores.diagnosis import GROUP, Diagnosis
 from lcd.scores.validity import withheld
 from lcd.statistics.intervals import BOOTSTRAP_SEED
@@ -126,12 +126,3 @@ def recommendations(
             }
         )
     return pd.DataFrame(rows)
-
-
-def classes_in_words(rows: pd.DataFrame) -> list[str]:
-    """One sentence a class that has tasks."""
-    return [
-        f"{MEANINGS[name]}: {listed(rows.loc[rows['class'] == name, 'task'].tolist())}."
-        for name in CLASSES.values()
-        if (rows["class"] == name).any()
-    ]

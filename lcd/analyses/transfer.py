@@ -1,11 +1,13 @@
 """What learning one task does to the others: transfer and forgetting by the matrix of GEM (Lopez-Paz and Ranzato 2017).
 
-R[i, j] is the normalised held-out return on task j after stage i of a curriculum, b[j] that before any training.
+R[i, j] is the normalised held-out return on task j after stage i of a curriculum, b[j] that before any training: both
+are rows of `lcd.analyses.outcomes`.
 """
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lcd.curves.table import PHASE, Range, attach_ranges, normalised
+from lcd.analyses.outcomes import Outcome, outcomes
+from lcd.curves.table import SETTING
 from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.statistics.intervals import bootstrap
 
-CURRICULUM = ("benchmark", "view", "frontend", "reward_p", "shaping", "agent")
+CURRICULUM = ("benchmark", "trained_on", *SETTING[1:])
+AGAIN = re.compile(r" \(\d+\)$")
+"""What follows a task's name in that of a stage that trains it again."""
 MEASURES = {
     "average": "mean return over all tasks at the end",
     "backward": "backward transfer: change of earlier tasks' return from the end of their own stage to the very end",
@@ -36,9 +41,9 @@ class Transfer:
     key
         What was trained: the columns `CURRICULUM` with their values.
     stages
-        The trained task of each stage, in order.
+        Their names, in order: that of the trained task, and which time it is if it comes again ("a (2)").
     tasks
-        The evaluated tasks, in the order in which they are trained first.
+        The evaluated tasks, in the order in which they are trained first; in another context as `task@context`.
     ends
         The step at which each stage ended.
     returns
@@ -46,7 +51,7 @@ class Transfer:
     measures
         Each of `MEASURES`: (mean over seeds, low, high), with a 95 % interval.
     curves
-        The held-out rows behind it, with the column `normalised`.
+        The held-out rows behind it, with the columns `normalised` and `evaluated`, one of `tasks`.
     """
 
     key: dict[str, Any]
@@ -79,30 +84,26 @@ class Transfer:
         }
 
 
-def split_phases(curves: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows of ordinary runs, and those of curricula: only the former tell what makes a task hard."""
-    if PHASE not in curves:
-        return curves, curves.iloc[:0]
-    phased = curves[PHASE].fillna("").astype(str) != ""
-    return curves[~phased].reset_index(drop=True), curves[phased].reset_index(drop=True)
-
-
-def transfers(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = None) -> list[Transfer]:
-    """The outcome of every curriculum in checked curves.
+def transfers(curves: pd.DataFrame) -> list[Transfer]:
+    """The outcome of every curriculum.
 
     Parameters
     ----------
     curves
-        Rows with the column `phase`.
-    ranges
-        As `lcd.curves.table.attach_ranges` takes them.
+        Checked curves with the column `normalised`; those without a stage are no curriculum's.
     """
-    held_out = attach_ranges(curves[curves["split"] == "eval"], ranges)[0]
-    held_out["normalised"] = normalised(held_out)
+    if not len(curves):
+        return []
+    held_out = curves[(curves["split"] == "eval") & (curves["stage"] != "")]
     return [
         _transfer(dict(zip(CURRICULUM, key, strict=True)), rows)
         for key, rows in held_out.groupby(list(CURRICULUM), sort=True)
     ]
+
+
+def trained_task(stage: str, tasks: Sequence[str]) -> str:
+    """The task that a stage trains, by the stage's name."""
+    return stage if stage in tasks else AGAIN.sub("", stage)
 
 
 def gem_measures(returns: np.ndarray, stages: list[int]) -> dict[str, float]:
@@ -144,43 +145,53 @@ def save_transfers(path: Path, found: list[Transfer]) -> None:
 
 
 def _transfer(key: dict[str, Any], rows: pd.DataFrame) -> Transfer:
-    _refuse_two_phases(rows)
-    moments = rows.drop_duplicates("step").sort_values("step")
-    stages, ends = _stages(moments)
-    tasks = tuple(dict.fromkeys([*stages, *sorted(rows["task"].unique())]))
-    columns = [tasks.index(stage) for stage in stages]
-    table = rows.pivot(index=["seed", "step"], columns="task", values="normalised")
-    seeds = sorted(rows["seed"].unique())
-    wanted = [moments["step"].iloc[0], *ends]
-    try:
-        returns = np.stack([table.loc[seed].loc[wanted, list(tasks)].to_numpy(float) for seed in seeds])
-    except KeyError:
-        returns = np.full((1, 1, 1), np.nan)
-    if np.isnan(returns).any() or wanted[0] != 0:
+    of_stages: dict[str, list[Outcome]] = {}
+    for outcome in outcomes(rows):
+        of_stages.setdefault(outcome.where["stage"], []).append(outcome)
+    spans = _spans(key, of_stages)
+    stages, ends = tuple(spans), tuple(end for _, end in spans.values())
+    evaluated = sorted({outcome.evaluated for found in of_stages.values() for outcome in found})
+    trained = [trained_task(stage, evaluated) for stage in stages]
+    tasks = tuple(dict.fromkeys([*trained, *evaluated]))
+    seeds = sorted(int(seed) for seed in rows["seed"].unique())
+    returns = np.full((len(seeds), len(stages) + 1, len(tasks)), np.nan)
+    for place, stage in enumerate(stages):
+        for outcome in of_stages[stage]:
+            for seed, (start, end) in outcome.steps.items():
+                where = seeds.index(seed), tasks.index(outcome.evaluated)
+                if end == ends[place]:
+                    returns[where[0], place + 1, where[1]] = outcome.last[seed]
+                if place == 0 and start == 0:
+                    returns[where[0], 0, where[1]] = outcome.first[seed]
+    if np.isnan(returns).any():
         raise InputError(
-            f"The curriculum of {key['agent']} on {key['benchmark']} lacks evaluations of all its tasks before "
-            "training and at the end of each stage, for every seed: transfer needs them."
+            f"The curriculum '{key['trained_on']}' of {key['agent']} on {key['benchmark']} lacks evaluations of all "
+            "its tasks before training and at the end of each stage, for every seed: transfer needs them."
         )
-    of_seeds = [gem_measures(of_seed, columns) for of_seed in returns]
+    of_seeds = [gem_measures(of_seed, [tasks.index(task) for task in trained]) for of_seed in returns]
     measures = {name: _with_interval(np.array([found[name] for found in of_seeds])) for name in MEASURES}
-    return Transfer(key, stages, tasks, ends, returns, measures, rows)
+    # As `evaluated_name` writes it, for all rows at once.
+    labels = rows["task"].where(rows["context"] == "", rows["task"] + "@" + rows["context"])
+    return Transfer(key, stages, tasks, ends, returns, measures, rows.assign(evaluated=labels))
 
 
-def _refuse_two_phases(rows: pd.DataFrame) -> None:
-    twice = rows.duplicated(["seed", "step", "task"])
-    if twice.any():
-        row = rows.loc[twice.idxmax()]
-        raise InputError(
-            f"Seed {row['seed']} has two rows of task '{row['task']}' at step {row['step']:g}, in different phases: a "
-            "step at which one task's training ends belongs to that phase."
-        )
-
-
-def _stages(moments: pd.DataFrame) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    """Where the trained task changes from one evaluation to the next, a stage has ended."""
-    phases, steps = moments[PHASE].tolist(), moments["step"].tolist()
-    last = [place for place in range(len(phases)) if place + 1 == len(phases) or phases[place + 1] != phases[place]]
-    return tuple(phases[place] for place in last), tuple(steps[place] for place in last)
+def _spans(key: dict[str, Any], of_stages: dict[str, list[Outcome]]) -> dict[str, tuple[float, float]]:
+    """Each stage's first and last step, in the order of the stages, which must follow each other."""
+    spans = {}
+    for stage, found in of_stages.items():
+        steps = [span for outcome in found for span in outcome.steps.values()]
+        spans[stage] = (min(start for start, _ in steps), max(end for _, end in steps))
+    spans = dict(sorted(spans.items(), key=lambda item: item[1]))
+    before = None
+    for stage, (start, _) in spans.items():
+        if before is not None and start <= spans[before][1]:
+            raise InputError(
+                f"The stages '{before}' and '{stage}' of the curriculum '{key['trained_on']}' overlap at step "
+                f"{start:g}: a step at which a stage ends is that stage's alone, and one that trains a task again "
+                f"has a name of its own ('{before} (2)')."
+            )
+        before = stage
+    return spans
 
 
 def _with_interval(values: np.ndarray) -> tuple[float, float, float]:

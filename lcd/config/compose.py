@@ -286,7 +286,7 @@ def _spelled_out(command: str, text: str) -> str:
     path = (
         head in (*TEXT_KEYS, "what")
         or (head in FILE_KEYS and value.endswith((".yaml", ".yml")))
-        or (head == PATH_OR_LIST and value[:1] != "[")
+        or (head == PATH_OR_LIST and value[:1] not in "[{")
     )
     # A task's name may go on with what is varied, whose signs mean something to Hydra.
     if plain and (path or (head == "task" and ":" in value)):

@@ -180,7 +180,10 @@ class TrainConfig:
     deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     curriculum: Any = field(
-        default=None, metadata=_doc("tasks learned one after the other, in place of task: [[task,steps],…], or a file")
+        default=None,
+        metadata=_doc(
+            "tasks learned one after the other, in place of task: [[task,steps],…], {name, stages}, or a file"
+        ),
     )
     view: str = field(default="pixels", metadata=_doc("what the environment shows"))
     reward_p: float = field(default=1.0, metadata=_doc("probability of keeping a reward in training"))

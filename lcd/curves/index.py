@@ -66,4 +66,5 @@ class CurveIndex:
     def key_under(row: Mapping[str, Any], condition: Condition) -> dict[str, Any]:
         """The values of `CONDITION` of a task under a condition."""
         where = {key: value for key, value in condition.where if not key.startswith(KNOB)}
-        return {**row, "task": varied_task(row["task"], condition.knobs), **where}
+        task = varied_task(row["task"], condition.knobs)
+        return {**row, "task": task, "trained_on": task, "stage": "", "context": "", **where}

@@ -14,7 +14,8 @@ def ranges_from(given: str | Mapping[str, Any] | None, tasks: Collection[str]) -
 
     Args:
         given: the file's path, or task to pair.
-        tasks: the tasks of the curves, one of which each given range must be for; a file may have more.
+        tasks: what the curves evaluate (`lcd.curves.table.evaluated_names`), one of which each given range must be for;
+            a file may have more.
     """
     content = _content(Path(given).expanduser()) if isinstance(given, str) else dict(given or {})
     unknown = [task for task in content if task not in tasks]

@@ -13,21 +13,25 @@ from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import Unreadable, read_bytes
 
 COLUMNS = (
-    "benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent", "seed", "split", "step",
-    "episodes", "return_mean", "return_std", "length_mean", "wall_s", "r_min", "r_max",
+    "benchmark", "trained_on", "stage", "task", "context", "view", "frontend", "reward_p", "shaping", "agent", "seed",
+    "split", "step", "episodes", "return_mean", "return_std", "length_mean", "wall_s", "r_min", "r_max",
 )  # fmt: skip
-PHASE = "phase"
-"""A further column in curves of a curriculum: the task that was trained, where `task` is the one evaluated."""
+"""Of a row: `task` is what is evaluated, in the `context` (a named setting of knobs) where that is not the trained one;
+`trained_on` is what was trained: a task, or a curriculum by its name, and `stage` its stage that was trained last."""
 NEEDED = ("task", "view", "reward_p", "seed", "step", "return_mean")
 DEFAULTS = {
     "benchmark": "imported",
+    "stage": "",
+    "context": "",
     "frontend": "identity",
     "shaping": "none",
     "agent": "unknown",
     "split": "eval",
 }
-TEXT = ("benchmark", "task", "view", "frontend", "shaping", "agent", "split")
-CONDITION = ("benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent")
+TEXT = ("benchmark", "task", "trained_on", "stage", "context", "view", "frontend", "shaping", "agent", "split")
+SETTING = ("benchmark", "view", "frontend", "reward_p", "shaping", "agent")
+"""How something is trained, whatever it is."""
+CONDITION = ("benchmark", "trained_on", "stage", "task", "context", *SETTING[1:])
 CURVE = (*CONDITION, "seed", "split")
 SPLITS = ("eval", "train", "noise_free")
 LARGEST = 1e100
@@ -78,18 +82,20 @@ def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
         raise InputError("The curves have no rows: at least two evaluations of one condition are needed.")
     clean = frame.reset_index(drop=True).copy()
     for name in TEXT:
-        clean[name] = _text(clean, name)
+        # What says nothing of its training was trained on the task that is evaluated.
+        default = clean["task"] if name == "trained_on" else DEFAULTS.get(name)
+        clean[name] = _text(clean, name, default)
+    _refuse_nameless_curricula(frame, clean)
     for name in COLUMNS:
         if name not in TEXT:
             clean[name] = _numbers(clean, name)
     _check_values(clean)
     clean["seed"] = clean["seed"].astype(np.int64)
-    if PHASE in clean:
-        clean[PHASE] = clean[PHASE].astype(object).where(clean[PHASE].notna(), "").astype(str)
-    twice = clean.duplicated([*CURVE, "step", *([PHASE] if PHASE in clean else [])])
+    twice = clean.duplicated([*CURVE, "step"])
     if twice.any():
         row = clean.loc[twice.idxmax()]
-        told = ", ".join(f"{name} '{row[name]}'" for name in ("task", "view", "reward_p", "split"))
+        names = ["task", "view", "reward_p", "split", *(name for name in ("stage", "context") if row[name])]
+        told = ", ".join(f"{name} '{row[name]}'" for name in names)
         raise InputError(
             f"Seed {row['seed']} has two rows at step {row['step']:g} for one condition ({told}): "
             "each condition, seed and step may come once."
@@ -101,6 +107,36 @@ def varied_task(task: str, knobs: Mapping[str, Any]) -> str:
     """What curves call a task with changed knobs."""
     written = ",".join(f"{key}={value}" for key, value in sorted(knobs.items()))
     return f"{task}[{written}]" if written else task
+
+
+def evaluated_name(task: str, context: str) -> str:
+    """What a reader meets for a task that is evaluated in a context: `task@context`, or the task as it was trained."""
+    return f"{task}@{context}" if context else task
+
+
+def evaluated_names(curves: pd.DataFrame) -> set[str]:
+    """Every task of checked curves, with its context, as `evaluated_name` writes it."""
+    pairs = curves[["task", "context"]].drop_duplicates().itertuples(index=False, name=None)
+    return {evaluated_name(*pair) for pair in pairs}
+
+
+def as_trained(curves: pd.DataFrame) -> pd.Series:
+    """Which rows of checked curves evaluate the one task that was trained, as it was trained."""
+    own = curves["trained_on"].to_numpy(object) == curves["task"].to_numpy(object)
+    plain = (curves["stage"].to_numpy(object) == "") & (curves["context"].to_numpy(object) == "")
+    return pd.Series(own & plain, index=curves.index)
+
+
+def _refuse_nameless_curricula(given: pd.DataFrame, clean: pd.DataFrame) -> None:
+    nameless = clean["stage"] != ""
+    if "trained_on" in given:
+        there = given["trained_on"].reset_index(drop=True)
+        nameless &= there.isna() | (there.astype(object) == "")
+    if nameless.any():
+        raise InputError(
+            f"Column 'trained_on' is empty in row {_row(nameless)}, which has the stage "
+            f"'{clean['stage'][nameless.idxmax()]}': name the curriculum there."
+        )
 
 
 def _refuse_missing(frame: pd.DataFrame) -> None:
@@ -167,7 +203,8 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
     curves
         Checked curves.
     ranges
-        Task to (R_min, R_max). It comes first, then the columns r_min and r_max, then the registered benchmark's own.
+        Task, or `task@context`, to (R_min, R_max). It comes first, then the columns r_min and r_max, then the
+        registered benchmark's own.
 
     Returns
     -------
@@ -177,12 +214,14 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
     ranges = {str(task): _checked(pair, f"ranges['{task}']") for task, pair in (ranges or {}).items()}
     curves = curves.copy()
     notes = []
-    for (name, task), rows in curves.groupby(["benchmark", "task"], sort=True):
+    for (name, own_name, context), rows in curves.groupby(["benchmark", "task", "context"], sort=True):
+        task = evaluated_name(own_name, context)
         written = curves.loc[rows.index, ["r_min", "r_max"]]
         if task in ranges:
             curves.loc[rows.index, ["r_min", "r_max"]] = ranges[task]
             continue
-        own = _own_ranges(name, task, rows["seed"].unique())
+        # What a context changes of the task only the curves' own columns know.
+        own = None if context else _own_ranges(name, task, rows["seed"].unique())
         if own is not None:
             stated = pd.DataFrame([own[seed] for seed in rows["seed"]], index=rows.index, columns=written.columns)
             if not np.allclose(written.fillna(stated), stated, rtol=1e-6, atol=1e-9):
@@ -258,8 +297,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise InputError(f"'{path}' is not readable as Parquet: {reason.rstrip('.')}.") from error
 
 
-def _text(frame: pd.DataFrame, name: str) -> pd.Series:
-    default = DEFAULTS.get(name)
+def _text(frame: pd.DataFrame, name: str, default: Any) -> pd.Series:
     if name not in frame:
         return pd.Series(default, index=frame.index, dtype=object)
     column = frame[name].astype(object)

@@ -16,7 +16,7 @@ from lcd.envs.errors import InputError
 
 UNFINISHED = ".partial"
 """How the names of files end that are still written; they are hidden, too."""
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 """What the system says when a disk takes no more of what is written."""
 
 
@@ -103,7 +103,7 @@ def sync(path: str | Path) -> None:
         os.close(handle)
 
 
-def full_disk(error: BaseException) -> OSError | None:
+def disk_full_error(error: BaseException) -> OSError | None:
     """The system's own word that a disk takes no more, which a library's error may hide.
 
     Args:
@@ -111,7 +111,7 @@ def full_disk(error: BaseException) -> OSError | None:
     """
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, OSError) and seen.errno in FULL:
+        if isinstance(seen, OSError) and seen.errno in DISK_FULL:
             return seen
         seen = seen.__cause__ or seen.__context__
     return None

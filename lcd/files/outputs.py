@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lcd.envs.errors import InputError
-from lcd.files.atomic import FULL, locked, sync, write_atomic
+from lcd.files.atomic import DISK_FULL, locked, sync, write_atomic
 from lcd.files.reading import Unreadable, read_json
 
 MANIFEST = ".lcd-manifest.json"
@@ -64,11 +64,11 @@ def drafted(folder: str | Path, product: str, inputs: Iterable[Path] = ()) -> It
         made = _make(folder)
         with _draft(folder) as draft:
             yield draft
-            with _held(folder):
+            with _locked_folder(folder):
                 _finish(folder)
                 _commit(folder, draft, product, inputs)
     except OSError as error:
-        if error.errno in FULL:
+        if error.errno in DISK_FULL:
             raise
         raise InputError(f"out={folder} cannot be written ({error.strerror}): give a writable folder.") from None
     finally:
@@ -98,7 +98,7 @@ def check(folder: str | Path, product: str, names: Iterable[str] = (), inputs: I
     folder = Path(folder)
     _refuse_no_folder(folder)
     if folder.is_dir():
-        with _held(folder):
+        with _locked_folder(folder):
             _finish(folder)
             files = (_read(folder) or Manifest()).files
             again = [name for name, entry in files.items() if entry["product"] == product]
@@ -128,7 +128,7 @@ def _make(folder: Path) -> list[Path]:
     return missing[::-1]
 
 
-def _held(folder: Path) -> contextlib.AbstractContextManager[None]:
+def _locked_folder(folder: Path) -> contextlib.AbstractContextManager[None]:
     return locked(folder, f"Another process is writing into {folder}: wait for it, or give another out=.", WAIT_S)
 
 
@@ -136,7 +136,7 @@ def _held(folder: Path) -> contextlib.AbstractContextManager[None]:
 def _draft(folder: Path) -> Iterator[Path]:
     """A hidden folder in `folder`, locked as long as it is worked on."""
     with contextlib.ExitStack() as stack:
-        with _held(folder):
+        with _locked_folder(folder):
             _finish(folder)
             draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=folder))
             stack.enter_context(locked(draft, f"{draft} is in use."))
@@ -196,13 +196,13 @@ def _place(folder: Path, draft: Path) -> None:
     if new is None:
         return
     # A stranger's draft may hold a link to somewhere else, and tell of files that lie there.
-    waiting = [name for name in new.files if _is(draft, name, new)]
+    waiting = [name for name in new.files if _is_as_written(draft, name, new)]
     _refuse_others(folder, waiting, known=new)
     for name in waiting:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         os.replace(draft / name, folder / name)
     for name in old.files.keys() - new.files.keys():
-        if _is(folder, name, old):
+        if _is_as_written(folder, name, old):
             (folder / name).unlink()
     for name in sorted(set(old.folders) - set(new.folders), reverse=True):
         if not _through_link(folder, name):
@@ -229,7 +229,7 @@ def _refuse_others(
             path = folder / parent
             if str(parent) != "." and os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
                 raise InputError(f"{path} is in the way of a folder of that name: move it, or give another out=.")
-        if os.path.lexists(folder / name) and not _is(folder, name, manifest, known or Manifest()):
+        if os.path.lexists(folder / name) and not _is_as_written(folder, name, manifest, known or Manifest()):
             raise InputError(
                 f"{folder / name} was not written by LCD, or was changed since: move it, or give another out=."
             )
@@ -243,7 +243,7 @@ def _refuse_inputs(folder: Path, names: Iterable[str], inputs: Iterable[Path]) -
                 raise InputError(f"{path} is read, so that nothing may be written in its place: give another out=.")
 
 
-def _is(folder: Path, name: str, *manifests: Manifest) -> bool:
+def _is_as_written(folder: Path, name: str, *manifests: Manifest) -> bool:
     """Whether a file is as one of the manifests tells."""
     path = folder / name
     hashes = {manifest.files[name]["sha256"] for manifest in manifests if name in manifest.files}

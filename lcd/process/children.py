@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from lcd.envs.errors import Diverged, InputError
-from lcd.files.atomic import full_disk
+from lcd.files.atomic import disk_full_error
 
 LONGEST_ERROR = 500
 
@@ -50,7 +50,7 @@ def resolve(target: str) -> Any:
 
 def describe(error: BaseException) -> str:
     """An error in one line."""
-    full = full_disk(error)
+    full = disk_full_error(error)
     text = " ".join(str(full or error).split())
     if full is not None:
         return f"{text}. What was written before is whole: make room, and the same command continues."

@@ -26,23 +26,23 @@ def beat() -> None:
     _beats += 1
 
 
-def beats() -> int:
+def count_beats() -> int:
     """How often something was done in this process."""
     return _beats
 
 
-def put_in_force(deadlines: DeadlinesConfig) -> None:
+def set_deadlines(deadlines: DeadlinesConfig) -> None:
     """These are the deadlines of this process from now on."""
     global _in_force
     _in_force = deadlines
 
 
-def in_force() -> DeadlinesConfig:
+def current_deadlines() -> DeadlinesConfig:
     """The deadlines of this process."""
     return _in_force
 
 
-class Patience:
+class Countdown:
     """Waits for so many seconds from the last sign of progress.
 
     No look counts for more than a tenth of them (or a second): a job that a cluster suspended for hours has not hung.

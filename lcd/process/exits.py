@@ -29,12 +29,12 @@ KEPT_OUT = {errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG, errno.EN
 KEPT_OUT |= {errno.EIO, errno.EBUSY, errno.EROFS}
 
 
-def table() -> list[str]:
+def exit_code_table() -> list[str]:
     """A line for each exit code."""
     return [f"  {code:>3}  {meaning}" for code, meaning in EXITS.items()]
 
 
-def say(sentence: str, code: int) -> int:
+def print_error(sentence: str, code: int) -> int:
     """Tell what went wrong; returns the code."""
     with contextlib.suppress(OSError):
         print(f"lcd: {printable(sentence)}", file=sys.stderr)
@@ -46,12 +46,12 @@ def printable(text: object) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
 
 
-def refused(fault: Exception) -> str | None:
+def system_refusal(fault: Exception) -> str | None:
     """What the system refused, in a sentence; None where it is no refusal but a fault of ours."""
-    from lcd.files.atomic import full_disk
+    from lcd.files.atomic import disk_full_error
 
     # A library's error may hide that a disk is full.
-    trouble = full_disk(fault) or fault
+    trouble = disk_full_error(fault) or fault
     if not isinstance(trouble, OSError):
         return None
     where = f" at {trouble.filename}" if trouble.filename else ""
@@ -64,13 +64,13 @@ def refused(fault: Exception) -> str | None:
     return None
 
 
-def print_nowhere() -> None:
+def discard_output() -> None:
     """What is left to print goes nowhere: the interpreter must not complain when it flushes."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def unforeseen(fault: Exception, line: str, modules: Collection[str]) -> int:
+def report_unexpected(fault: Exception, line: str, modules: Collection[str]) -> int:
     """The last resort: a sentence, and a log with everything else; returns the exit code.
 
     Args:
@@ -86,10 +86,12 @@ def unforeseen(fault: Exception, line: str, modules: Collection[str]) -> int:
         with os.fdopen(handle, "wb") as file:
             file.write(log)
     except OSError:
-        return say(f"this is a fault of lcd ({what}), and there is no room for a log of it.", OURS)
+        return print_error(f"this is a fault of lcd ({what}), and there is no room for a log of it.", OURS)
     if (own := _own_code(fault.__traceback__, modules)) is not None:
-        return say(f"{own}, which is yours, failed ({what}): {path} says where.", FAILED)
-    return say(f"this is a fault of lcd, not yours ({what}): please report it with {path}, which says where.", OURS)
+        return print_error(f"{own}, which is yours, failed ({what}): {path} says where.", FAILED)
+    return print_error(
+        f"this is a fault of lcd, not yours ({what}): please report it with {path}, which says where.", OURS
+    )
 
 
 def _own_code(trace: TracebackType | None, modules: Collection[str]) -> str | None:

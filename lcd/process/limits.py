@@ -20,7 +20,7 @@ ENDLESS = 10**30
 """Greater numbers are told as this one: a float may not hold them."""
 
 
-def memory() -> int:
+def machine_memory() -> int:
     """Bytes of the machine's memory, or of this process's control group."""
     sizes = []
     with contextlib.suppress(OSError, ValueError):
@@ -37,10 +37,10 @@ def require_memory(what: str, size: int) -> None:
         what: keys and values that make it so large.
         size: bytes that it takes at least.
     """
-    if size > memory():
+    if size > machine_memory():
         raise InputError(
-            f"{what} would take at least {in_words(size)} of memory, and this machine has {in_words(memory())}: "
-            "give less."
+            f"{what} would take at least {readable_size(size)} of memory, and this machine has "
+            f"{readable_size(machine_memory())}: give less."
         )
 
 
@@ -59,7 +59,7 @@ def require_time(what: str, steps: int) -> None:
         )
 
 
-def in_words(size: float) -> str:
+def readable_size(size: float) -> str:
     """Bytes for a reader."""
     size = min(size, ENDLESS)
     for unit in ("bytes", "kB", "MB"):

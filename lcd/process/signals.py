@@ -3,8 +3,8 @@
 SIGHUP comes when the terminal goes away; a process that was started to outlive it (nohup) goes on.
 
 A command or a worker that was stopped ends with `CONTINUE_ME`; the same command goes on from what it kept. A process
-that is at something which is worth finishing says so by `patiently`: it is then asked, not interrupted, and looks at
-`asked()` when it comes to a point where it can stop. A second signal interrupts it all the same.
+that is at something which is worth finishing says so by `deferring_stops`: it is then asked, not interrupted, and looks
+at `stop_requested()` when it comes to a point where it can stop. A second signal interrupts it all the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Stopped(BaseException):
     """This process was told to stop; what is on the disk is continued by the next start."""
 
 
-def listen() -> None:
+def handle_stop_signals() -> None:
     """Take the signals in from now on; of use in a process's main thread only."""
     if threading.current_thread() is threading.main_thread():
         for number in SIGNALS:
@@ -38,7 +38,7 @@ def listen() -> None:
 
 
 @contextlib.contextmanager
-def patiently() -> Iterator[None]:
+def deferring_stops() -> Iterator[None]:
     """Be asked to stop, not interrupted, while this lasts; who was asked and did not stop does so at its end."""
     global _patient, _asked
     _patient, _asked = True, False
@@ -50,8 +50,8 @@ def patiently() -> Iterator[None]:
         raise Stopped
 
 
-def asked() -> bool:
-    """Has a signal come since `patiently` began?"""
+def stop_requested() -> bool:
+    """Has a signal come since `deferring_stops` began?"""
     return _patient and _asked
 
 

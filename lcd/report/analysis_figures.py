@@ -11,6 +11,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.levels import SETTING, final_scores
 from lcd.curves.index import CurveIndex
+from lcd.files.slugs import slug
 from lcd.report.figures import INK, MUTED, mean_curve, new_figure, short, styled_figure, styles
 from lcd.scores.contrasts import HEADLINE, PERCEPTION, Contrast
 from lcd.scores.diagnosis import KEYS, Diagnosis, solved_views
@@ -48,7 +49,7 @@ def analysis_figures(
         for name, contrast in LINES.items():
             grid = curve_grid(mine, contrast, narrow)
             if grid is not None:
-                yield f"training-{name}-{_safe(agent)}", grid
+                yield f"training-{name}-{slug(agent)[:40]}", grid
 
 
 @styled_figure
@@ -182,8 +183,3 @@ def curve_grid(curves: pd.DataFrame, contrast: Contrast, narrow: bool = False) -
     figure.supxlabel("environment steps", fontsize=9)
     figure.supylabel("return on training levels, normalised", fontsize=9)
     return figure
-
-
-def _safe(name: object) -> str:
-    """A name as a part of a file's."""
-    return "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(name))[:40]

@@ -1,14 +1,12 @@
 """The outcome of a calibration as a table for the terminal and as figures."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 from rich import box
 from rich.table import Table
 
-from lcd.report.figures import save_figure
 from lcd.scores.calibration import LEVELS, MEASURES
 from lcd.scores.contrasts import DEFINITIONS
 from lcd.scores.diagnosis import Diagnosis
@@ -41,12 +39,6 @@ def calibration_figures(diagnosis: Diagnosis) -> Iterator[tuple[str, Figure]]:
     """For every definition: both raw scores against both kinds of hardness, with intervals."""
     for name in DEFINITIONS if diagnosis.calibration else ():
         yield f"calibration-{name}", _figure(diagnosis, name)
-
-
-def save_calibration_figures(diagnosis: Diagnosis, folder: str | Path) -> None:
-    """Write the figures, PNG and SVG, into a folder; none where no hardness is known."""
-    for name, figure in calibration_figures(diagnosis):
-        save_figure(figure, Path(folder), name)
 
 
 def _figure(diagnosis: Diagnosis, name: str) -> Figure:

@@ -91,6 +91,7 @@ def write_report(
         diagnosis=diagnosis,
         transfers=[_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
         measures=MEASURES,
+        subject=_subject(diagnosis, transfers),
         conditions=_conditions(diagnosis),
         further=diagnosis.contrasts[len(HEADLINE) :],
         statuses=STATUSES,
@@ -280,6 +281,14 @@ def _pictures(by_view: Mapping[str, bytes]) -> list[tuple[str, str]]:
     views = PERCEPTION.values
     order = sorted(by_view, key=lambda view: (view not in views, views.index(view) if view in views else view))
     return [(view.replace("_", " "), pages.png_uri(by_view[view])) for view in order]
+
+
+def _subject(diagnosis: Diagnosis, transfers: Sequence[Transfer]) -> str:
+    """The benchmark that the page is about; the first of several."""
+    if not len(diagnosis.table) and transfers:
+        return str(transfers[0].key["benchmark"])
+    known = diagnosis.table if len(diagnosis.table) else diagnosis.others
+    return str(known["benchmark"].iloc[0])
 
 
 def _of_analysis(analysis: Analysis, first: str | None) -> dict[str, Any]:

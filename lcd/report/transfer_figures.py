@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from lcd.analyses.transfer import Transfer
+from lcd.analyses.transfer import Transfer, trained_task
 from lcd.curves.table import split_curves
 from lcd.report.figures import MUTED, new_figure, short, styled_figure
 from lcd.statistics.intervals import mean_interval
@@ -29,13 +29,13 @@ def transfer_curves(transfer: Transfer, narrow: bool = False) -> Figure:
     panels = figure.subplots(rows, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     starts = (0.0, *transfer.ends[:-1])
     for place, (axes, task) in enumerate(zip(panels, transfer.tasks, strict=True)):
-        rows_of_task = transfer.curves[transfer.curves["task"] == task]
+        rows_of_task = transfer.curves[transfer.curves["evaluated"] == task]
         curves = list(split_curves(rows_of_task, ["seed"]).values())
         grid = np.unique(np.concatenate([steps for steps, _ in curves]))
         heights = np.array([np.interp(grid, *curve) for curve in curves])
         colour = COLOURS[place % len(COLOURS)]
         for stage, start, end in zip(transfer.stages, starts, transfer.ends, strict=True):
-            if stage == task:
+            if trained_task(stage, transfer.tasks) == task:
                 axes.axvspan(start, end, color=colour, alpha=0.08, linewidth=0)
             axes.axvline(end, color=MUTED, linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
         axes.plot(grid, heights.mean(0), color=colour, linestyle=DASHES[place % len(DASHES)], linewidth=2, zorder=3)

@@ -18,7 +18,8 @@ from lcd.envs.registry import Registry
 
 SOLVED = "solved"
 """Stands for the view in which perception is out of the way: the benchmark says which that is."""
-AXES = ("view", "reward_p", "frontend", "shaping", "agent")
+TRAINED_ON, STAGE, CONTEXT = "trained_on", "stage", "context"
+AXES = ("view", "reward_p", "frontend", "shaping", "agent", TRAINED_ON, STAGE, CONTEXT)
 KNOB = "knobs."
 USUAL: dict[str, Any] = {"view": SOLVED, "reward_p": 1.0}
 """What a contrast's conditions have where it does not say otherwise."""

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from lcd.curves.index import Curve, CurveIndex
-from lcd.curves.table import attach_ranges, check_curves, normalised, varied_task
+from lcd.curves.table import as_trained, attach_ranges, check_curves, normalised, varied_task
 from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, parse_json
@@ -23,6 +23,7 @@ from lcd.scores.contrasts import (
     HEADLINE,
     KNOB,
     PERCEPTION,
+    TRAINED_ON,
     Condition,
     Contrast,
     Formula,
@@ -51,8 +52,10 @@ class Diagnosis:
     table
         One row a task of a (benchmark, agent, front-end, shaping) group; see `diagnose_curves`.
     curves
-        The checked curves, with the range used in `r_min`, `r_max` and the return under it in `normalised`;
-        empty when the diagnosis was read back from JSON.
+        The checked curves of tasks as they were trained, with the range used in `r_min`, `r_max` and the return under
+        it in `normalised`; empty when the diagnosis was read back from JSON.
+    others
+        Those of curricula, of other tasks than the trained one, and of other contexts: the same columns.
     thresholds
         What the statuses were decided by.
     notes
@@ -87,6 +90,7 @@ class Diagnosis:
     index: CurveIndex = field(default_factory=CurveIndex, repr=False)
     contrasts: tuple[Contrast, ...] = HEADLINE
     solved: dict[str, str] = field(default_factory=dict)
+    others: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
@@ -109,9 +113,10 @@ class Diagnosis:
     left_out: tuple[LeftOut, ...] = ()
 
     @classmethod
-    def empty(cls) -> "Diagnosis":
-        """No task at all: what is left when all curves are of curricula."""
-        return cls(pd.DataFrame(columns=list(table_columns())), pd.DataFrame())
+    def empty(cls, others: pd.DataFrame | None = None) -> "Diagnosis":
+        """No task at all: what is left when no curve is of a task as it was trained."""
+        nothing = pd.DataFrame()
+        return cls(pd.DataFrame(columns=list(table_columns())), nothing, others=nothing if others is None else others)
 
     def to_json(self) -> str:
         """The diagnosis without its curves, as strict JSON: what is not a number is null."""
@@ -215,12 +220,18 @@ def diagnose_curves(
     the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
     """
     thresholds, definition = thresholds or Thresholds(), check_definition(definition)
-    held_out, curves, notes = _held_out(dataframe, ranges)
+    all_held_out, curves, notes = _held_out(dataframe, ranges)
     contrasts = (*HEADLINE, *(each for each in contrasts if each not in HEADLINE))
-    solved = solved_views(held_out)
-    index = CurveIndex(held_out)
+    own = as_trained(curves)
+    curves, others = curves[own], curves[~own]
+    held_out = all_held_out[as_trained(all_held_out)]
+    solved = solved_views(all_held_out) | solved_views(held_out)
+    index = CurveIndex(all_held_out)
+    tasks = _tasks(index, contrasts)
+    if not tasks:
+        return Diagnosis.empty(others)
     rows, samples = [], {contrast.name: {} for contrast in contrasts}
-    for key in _tasks(index, contrasts):
+    for key in tasks:
         row, level = dict(zip(KEYS, key, strict=True)), (levels or {}).get(key[-1], LEVEL)
         numbers = TaskNumbers(index, row, solved[row["benchmark"]], thresholds, level)
         for asked in (HEADLINE, *((each,) for each in contrasts[len(HEADLINE) :])):
@@ -239,7 +250,7 @@ def diagnose_curves(
     notes = (*notes, *_unused_views(held_out, contrasts, solved))
     findings = check_validity(table, held_out, GROUP, dynamics)
     table["validity"] = validity_column(table, findings, GROUP)
-    asked = {"findings": findings, "index": index, "contrasts": contrasts, "solved": solved}
+    asked = {"findings": findings, "index": index, "contrasts": contrasts, "solved": solved, "others": others}
     return Diagnosis(table, curves, thresholds, notes, definition, calibration, **asked)
 
 
@@ -271,15 +282,26 @@ def _own_solved_view(benchmark: str) -> str | None:
 
 def _tasks(index: CurveIndex, contrasts: Sequence[Contrast]) -> list[tuple[str, ...]]:
     """The rows of the table: tasks by group, but for those that were trained as a variant of another one alone."""
-    trained = Counter(tuple(where[name] for name in KEYS) for where in index)
+    trained = Counter(
+        tuple(where[name] for name in KEYS)
+        for where in index
+        if where["trained_on"] == where["task"] and not where["stage"] and not where["context"]
+    )
     bases, variants = set(), set()
     for contrast in contrasts[len(HEADLINE) :]:
+        bases |= _tasks_after(index, contrast)
         for key in trained:
             base = _base(dict(zip(KEYS, key, strict=True)), contrast)
             if base is not None and base != key:
                 bases.add(base)
                 variants.add(key)
     return sorted({*(key for key in trained if key not in variants or trained[key] > 1), *bases})
+
+
+def _tasks_after(index: CurveIndex, contrast: Contrast) -> set[tuple[str, ...]]:
+    """The tasks that are evaluated where something else was trained, of a contrast that names what was trained."""
+    named = {contrast.at.get(TRAINED_ON), *(contrast.values if contrast.axis == TRAINED_ON else ())} - {None}
+    return {tuple(where[name] for name in KEYS) for where in index if where[TRAINED_ON] in named}
 
 
 def _base(row: dict[str, str], contrast: Contrast) -> tuple[str, ...] | None:
@@ -297,9 +319,9 @@ def _base(row: dict[str, str], contrast: Contrast) -> tuple[str, ...] | None:
 def normalised_curves(
     dataframe: pd.DataFrame, ranges: Mapping[str, tuple[float, float]] | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The checked held-out curves with their column `normalised`, and sentences on ranges that disagree."""
+    """The checked held-out curves of tasks as trained, with `normalised`; sentences on ranges that disagree."""
     held_out, _, notes = _held_out(dataframe, ranges)
-    return held_out, notes
+    return held_out[as_trained(held_out)], notes
 
 
 def samples_by_task(held_out: pd.DataFrame, overlap: float = Thresholds.overlap) -> dict[tuple[str, ...], TaskSamples]:

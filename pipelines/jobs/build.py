@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 from lightning.pytorch import LightningModule
 
 from lcd.agents import agents, validate
-from lcd.agents.curriculum import CurriculumRollouts, Stage
+from lcd.agents.curriculum import CurriculumRollouts, TrainedStage
 from lcd.agents.frozen import freeze
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts
@@ -18,8 +18,9 @@ from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
-from lcd.frontends import record
-from lcd.pipelines.study.configs import RunConfig, StageEntry, agent_of, frontend_name, stages_of
+from lcd.frontends import entry
+from lcd.pipelines.study.configs import RunConfig, agent_of, frontend_name, task_name
+from lcd.pipelines.study.evaluated import Evaluated, Stage, evaluated_by, stages_of
 
 
 def build_agent(run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE) -> LightningModule:
@@ -32,12 +33,12 @@ def build_agent(run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE) -> 
         )
     config = validate(name, params)
     frontend, shape = freeze(
-        record.build(run_config["frontend"]),
+        entry.build(run_config["frontend"]),
         env.single_observation_space,
         copies=env.num_envs,
         # PPG keeps the rollouts of a whole phase.
         steps=len(run_config["seeds"]) * config.copies * config.rollout * getattr(config, "phase", 1),
-        **record.use(run_config["frontend"]),
+        **entry.use(run_config["frontend"]),
     )
     actions = int(actions.n) if isinstance(actions, Discrete) else actions
     if ranks.world > 1:
@@ -54,7 +55,7 @@ def build_rollouts(run_config: RunConfig, training: Sequence[VectorEnv], agent: 
     how = {"length": config.rollout, "gamma": config.gamma, "normalise": config.normalise_rewards}
     steps_each = config.copies * config.rollout * getattr(agent, "ranks", ALONE).world
     stages = [
-        Stage(stage["name"], env, math.ceil(stage["steps"] / steps_each))
+        TrainedStage(stage.name, stage.task, env, math.ceil(stage.steps / steps_each))
         for stage, env in zip(stages_of(run_config), training, strict=True)
     ]
     if "curriculum" in run_config:
@@ -66,31 +67,36 @@ def build_environments(
     run_config: RunConfig, copies: int, evaluates: bool = True
 ) -> tuple[list[VectorEnv], dict[str, list[VectorEnv]]]:
     """The training population of each stage (rewards thinned), and by their split those of each task held out."""
-    stages, evaluation = stages_of(run_config), run_config["evaluation"]
-    training = [build_environment(run_config, stage, "train", copies) for stage in stages]
+    evaluation = run_config["evaluation"]
+    training = [build_environment(run_config, stage, "train", copies) for stage in stages_of(run_config)]
     if not evaluates:
         return training, {}
-    tasks = list({stage["name"]: stage for stage in stages}.values())
+    tasks = evaluated_by(run_config)
     splits = {"eval": tasks}
     if evaluation.get("noise_free"):
-        still = [quiet(stage["task"], stage["knobs"]) for stage in tasks]
-        splits["noise_free"] = [{"task": task, "knobs": knobs} for task, knobs in still]
+        splits["noise_free"] = [replace(each, **still(each)) for each in tasks]
     held_out = {
-        split: [build_environment(run_config, stage, "eval", evaluation["copies"]) for stage in of_split]
+        split: [build_environment(run_config, each, "eval", evaluation["copies"]) for each in of_split]
         for split, of_split in splits.items()
     }
     return training, held_out
 
 
-def build_environment(run_config: RunConfig, stage: StageEntry, split: str, copies: int) -> VectorEnv:
+def still(evaluated: Evaluated) -> dict[str, Any]:
+    """The task and knobs of what is evaluated, without noise."""
+    made, knobs = quiet(evaluated.made, evaluated.knobs)
+    return {"made": made, "knobs": knobs}
+
+
+def build_environment(run_config: RunConfig, stage: Stage | Evaluated, split: str, copies: int) -> VectorEnv:
     """The population of one task: with rewards thinned to train in, or held out with rewards as they are."""
-    knobs = dict(stage["knobs"])
+    knobs = dict(stage.knobs)
     # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
     if split == "train" and run_config["shaping"] != "none":
         knobs["shaping"] = run_config["shaping"]
     return make_population(
         get_benchmark(run_config["benchmark"]),
-        stage["task"],
+        stage.made,
         seeds=run_config["seeds"],
         copies=copies,
         view=run_config["view"],
@@ -100,11 +106,12 @@ def build_environment(run_config: RunConfig, stage: StageEntry, split: str, copi
     )
 
 
-def shared_columns(run_config: RunConfig) -> list[dict[str, Any]]:
-    """The columns that all rows of a task and seed share, in the order of the tasks, then of the seeds."""
+def shared_columns(run_config: RunConfig) -> dict[str, list[dict[str, Any]]]:
+    """Split → the columns that all rows of what is evaluated and of a seed share, in the order of the evaluators."""
     benchmark = get_benchmark(run_config["benchmark"])
     shared = {
         "benchmark": benchmark.name,
+        "trained_on": task_name(run_config),
         "view": run_config["view"],
         "frontend": frontend_name(run_config),
         "reward_p": run_config["reward_p"],
@@ -112,8 +119,9 @@ def shared_columns(run_config: RunConfig) -> list[dict[str, Any]]:
         "agent": run_config["agent"]["name"],
     }
     rows = []
-    for name, stage in {stage["name"]: stage for stage in stages_of(run_config)}.items():
+    for each in evaluated_by(run_config):
         for seed in run_config["seeds"]:
-            r_min, r_max = reward_range(benchmark, stage["task"], seed, stage["knobs"])
-            rows.append({**shared, "task": name, "seed": seed, "r_min": r_min, "r_max": r_max})
-    return rows
+            r_min, r_max = reward_range(benchmark, each.made, seed, each.knobs)
+            named = {"task": each.task, "context": each.context, "seed": seed}
+            rows.append({**shared, **named, "r_min": r_min, "r_max": r_max})
+    return dict.fromkeys(("eval", "noise_free", "train"), rows)

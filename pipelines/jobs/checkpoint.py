@@ -11,7 +11,7 @@ import torch
 from lightning.fabric.plugins import TorchCheckpointIO
 
 from lcd.envs.errors import InputError
-from lcd.files.atomic import full_disk, replacing
+from lcd.files.atomic import disk_full_error, replacing
 from lcd.pipelines.study.store import Run
 
 STEP = "lcd_step"
@@ -41,7 +41,7 @@ def save(content: dict[str, Any], path: str | Path) -> None:
             torch.save(content, file)
         except Exception as error:
             # Where a write fails torch closes its archive and complains of what it finds there, not of the disk.
-            if (full := full_disk(error)) is not None:
+            if (full := disk_full_error(error)) is not None:
                 raise full from None
             if isinstance(error.__context__, OSError):
                 raise error.__context__ from None

@@ -59,5 +59,5 @@ def fit(
         precision=getattr(getattr(module, "config", None), "precision", "32-true"),
         **where,
     )
-    with signals.patiently():
+    with signals.deferring_stops():
         trainer.fit(module, loader(data), ckpt_path=resumed, weights_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ def learn_run(
     learner: type[Learner],
     config: Any,
     environments: Environments,
-    columns: list[dict[str, Any]],
+    columns: Mapping[str, list[dict[str, Any]]],
     tracker: TrackerEntry,
 ) -> None:
     """Train one run to its end. What is kept of a run that was stopped is its finished seeds.
@@ -44,7 +44,7 @@ def learn_run(
         learner: the agent's class.
         config: its hyper-parameters.
         environments: makes the populations.
-        columns: those that all rows of a seed share, in the order of the seeds.
+        columns: for each split those that all rows of a seed share, in the order of the seeds.
         tracker: the tracker's configuration.
     """
     if run_config["frontend"]["name"] != "identity":
@@ -65,7 +65,7 @@ def learn_run(
     started = time.perf_counter()
     step = run_config["steps"]
     for group in groups:
-        shared = [row for row, seed in zip(columns, seeds, strict=True) if seed in group]
+        shared = {split: [row for row in rows if row["seed"] in group] for split, rows in columns.items()}
         session = _Session(run_config, folder, curve, shared, tracked.log_rows, started, len(seeds) - len(group))
         step = session.train(learner, config, group, environments)
     wall = round(time.perf_counter() - started, 3)
@@ -96,7 +96,7 @@ class _Session:
         run_config: RunConfig,
         folder: Path,
         curve: CurveFile,
-        shared: list[dict[str, Any]],
+        shared: Mapping[str, list[dict[str, Any]]],
         mirror: Callable[[list[dict[str, Any]]], None],
         started: float,
         earlier: int,
@@ -116,7 +116,7 @@ class _Session:
                 split: Evaluator(spaces_for(kind, env), seeds, evaluation["episodes"])
                 for split, env in held_out.items()
             }
-            self.last, self.rows = 0, []
+            self.last, self.rows, self.seeds = 0, [], len(seeds)
             learner.learn(
                 self.run_config["steps"], evaluation["every"], lambda step: self._record(learner, evaluators, step)
             )
@@ -134,7 +134,7 @@ class _Session:
         rows = [
             {**row, "split": split, "step": step, "wall_s": round(wall, 3), **statistics}
             for split, columns in found.items()
-            for row, statistics in zip(self.shared, columns, strict=True)
+            for row, statistics in zip(self.shared[split], columns, strict=True)
             if statistics is not None
         ]
         require_finite_returns(rows)
@@ -144,7 +144,7 @@ class _Session:
         self.last = step
         if wall - self.reported >= REPORT_EVERY_S:
             self.reported = wall
-            update_status(self.folder, step=step, wall_s=wall, steps_per_s=step * len(self.shared) / max(wall, 1e-9))
+            update_status(self.folder, step=step, wall_s=wall, steps_per_s=step * self.seeds / max(wall, 1e-9))
 
     def _save(self, learner: Learner, seeds: list[int]) -> None:
         name = "last" if len(seeds) > 1 else f"seed-{seeds[0]}"

@@ -17,7 +17,7 @@ from lcd.files.atomic import write_atomic
 from lcd.files.spreadsheets import csv_text
 from lcd.pipelines.study import needs
 from lcd.pipelines.study.parts import known
-from lcd.process.deadlines import Patience
+from lcd.process.deadlines import Countdown
 
 PRODUCT = "objectness"
 
@@ -50,14 +50,14 @@ def moving(benchmark: Benchmark) -> list[str]:
 
 def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig, console: Console) -> int:
     """Print a front-end's objectness beside the baselines'; keep table and sheets where `out` says."""
-    from lcd.frontends.record import build, record
+    from lcd.frontends.entry import build, entry_of
     from lcd.pipelines.jobs import objectness
     from lcd.report import seeing
 
     folder = None if cfg.out is None else Path(cfg.out).expanduser()
     if folder is not None:
         outputs.check(folder, PRODUCT, [objectness.KEPT])
-    recorded = record(**cfg.frontend)
+    recorded = entry_of(**cfg.frontend)
     frontend = build(recorded)
     maps = objectness.maps_of(frontend)
     with console.status("") as status:
@@ -94,7 +94,7 @@ def random_returns(benchmark: Benchmark, task: str, cfg: MeasureConfig) -> np.nd
             raise InputError(f"{task} does not reset within the step (SAME_STEP), which 'lcd measure' relies on.")
         env.action_space.seed(int(seed_sequence(cfg.seed, "exploration").generate_state(1)[0]))
         env.reset()
-        sums, played, returns, patience = np.zeros(copies), np.zeros(copies, dtype=int), [], Patience(cfg.deadline)
+        sums, played, returns, patience = np.zeros(copies), np.zeros(copies, dtype=int), [], Countdown(cfg.deadline)
         while played.min() < each:
             _, rewards, terminations, truncations, infos = env.step(env.action_space.sample())
             sums += infos.get("original_reward", rewards)

@@ -23,7 +23,7 @@ from lcd.frontends.objectness import (
     Candidate,
     Frames,
     Maps,
-    choose,
+    best_candidates,
     colour_clusters,
     frame_differences,
     iou,
@@ -150,7 +150,7 @@ class Objectness:
             for name, way in ways.items():
                 tell(f"{task}: {name}")
                 maps = way(choosing)
-                best = choose(maps(choosing), classes(self.benchmark, task, choosing))
+                best = best_candidates(maps(choosing), classes(self.benchmark, task, choosing))
                 chosen = {of: candidate for of, (_, candidate) in best.items()}
                 table = score(chosen, maps(scoring), scoring, classes(self.benchmark, task, scoring))
                 table.insert(0, "task", task)
@@ -194,7 +194,7 @@ def draw(objectness: Objectness, task: str, maps: Maps, out: Path, frames: int =
     from matplotlib.figure import Figure
 
     choosing, scoring = objectness.halves(task)
-    best = choose(maps(choosing), {FIGURE: choosing.labels > 0})
+    best = best_candidates(maps(choosing), {FIGURE: choosing.labels > 0})
     if not best:
         return
     candidate = best[FIGURE][1]

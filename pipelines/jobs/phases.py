@@ -13,12 +13,13 @@ from lightning.pytorch import LightningModule
 
 from lcd.agents import agents
 from lcd.agents.learner import spaces_for
+from lcd.agents.phase_store import RolloutStore, StoreSize, is_mask, require_room
 from lcd.agents.ppg import PPG
 from lcd.agents.stepping import Stepper
-from lcd.agents.store import RolloutStore, StoreSize, is_mask, require_room
 from lcd.pipelines.jobs.build import build_agent, build_environment
 from lcd.pipelines.launch.launchers import RUNS_AT_ONCE
-from lcd.pipelines.study.configs import RunConfig, stages_of
+from lcd.pipelines.study.configs import RunConfig
+from lcd.pipelines.study.evaluated import stages_of
 
 FOLDER = "rollouts"
 PROBED_STEPS = 8

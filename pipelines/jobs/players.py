@@ -17,7 +17,7 @@ from lcd.envs.errors import InputError, nearest
 from lcd.envs.streams import seed_sequence
 from lcd.files.atomic import sha256_of
 from lcd.files.reading import read_yaml
-from lcd.frontends.record import WeightsFile
+from lcd.frontends.entry import WeightsFile
 from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import RANDOM

@@ -11,7 +11,6 @@ from lightning.pytorch import LightningModule
 from torch import Tensor
 
 from lcd import __version__
-from lcd.curves.table import PHASE
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.streams import seed_sequence
 from lcd.files.atomic import make_folder, write_atomic
@@ -165,7 +164,7 @@ def _fit(
     reached = None if content is None else int(content[STEP])
     tables = objectness_tables(config)
     tracked = open_tracker(tracker, folder, config, read_status(folder))
-    row = {"frontend": config["frontend"]["name"], "seed": config["seeds"][0], PHASE: PRETRAINING}
+    row = {"frontend": config["frontend"]["name"], "seed": config["seeds"][0], "stage": PRETRAINING}
     recorder = PretrainRecorder(pairs, held_out, config["evaluation"]["every"], row, folder, tracked, tables)
     earlier = recorder.curve.cut(-1) if content is None else recorder.curve.cut(reached, content.get(CURVE))
     mirror(tracked, earlier, folder, tables)

@@ -14,7 +14,6 @@ from lightning.pytorch import LightningModule, Trainer
 from torch import Tensor, nn
 
 from lcd.agents.finite import require_finite, require_finite_agent
-from lcd.curves.table import PHASE
 from lcd.files.atomic import write_atomic
 from lcd.files.spreadsheets import csv_text
 from lcd.pipelines.jobs.checkpoint import CURVE, STEP
@@ -27,7 +26,7 @@ from lcd.process import signals
 from lcd.process.deadlines import beat
 
 COLUMNS = (
-    *("task", "frontend", "seed", "split", PHASE, "step", "wall_s"),
+    *("task", "frontend", "seed", "split", "stage", "step", "wall_s"),
     *("pairs", "loss", "static_loss", "speed", "outside"),
 )
 """Of a pretraining's curve: `loss` beside that of not moving anything, the flow's mean length in pixels, and the part
@@ -76,7 +75,7 @@ class PretrainRecorder(Timekeeper):
         beat()
         step = self.pairs.iteration
         last = step >= self.pairs.total
-        stop = signals.asked()
+        stop = signals.stop_requested()
         measured, kept = last or step % self.every == 0, last or stop or self.save_due
         if measured or kept:
             require_finite_agent(module, [self.row["seed"]], step)

@@ -214,7 +214,7 @@ def serve(descriptor: int) -> None:
     from lcd.pipelines.launch.launchers import keep_freed_memory
 
     pipe = Connection(descriptor)
-    signals.listen()
+    signals.handle_stop_signals()
     try:
         sys.path[:], names, train, arguments, place = pipe.recv()
         keep_freed_memory()

@@ -142,7 +142,7 @@ class Timekeeper(Callback):
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
         # By now Lightning has put a handler of its own around ours, which has several processes exchange something
         # there and then, where the others do not expect it. It puts ours back at the end.
-        signals.listen()
+        signals.handle_stop_signals()
 
     @property
     def save_due(self) -> bool:
@@ -181,7 +181,7 @@ class Recorder(Timekeeper):
         evaluators: play the held-out copies; by the split that their rows get. Only the first of several processes
             plays.
         every: environment steps of a seed between two evaluations.
-        row: the columns that all rows share, for each seed (and for each task that the evaluator plays).
+        shared: for each split, `train` too, the columns that all rows share, for each task and seed that is evaluated.
         curve: the run's curve file.
         checkpoint: where the run's one checkpoint lives.
         report: called with the `device` once, with `step`, `steps_per_s` (of all seeds) and `wall_s` now and then.
@@ -193,13 +193,13 @@ class Recorder(Timekeeper):
         rollouts: Rollouts,
         evaluators: dict[str, Evaluator],
         every: int,
-        row: list[dict[str, Any]],
+        shared: Mapping[str, Sequence[Mapping[str, Any]]],
         curve: CurveFile,
         checkpoint: Path,
         report: Callable[..., Any],
         mirror: Callable[[list[dict[str, Any]]], None],
     ):
-        self.rollouts, self.evaluators, self.every, self.row = rollouts, evaluators, every, row
+        self.rollouts, self.evaluators, self.every, self.shared = rollouts, evaluators, every, shared
         self.curve, self.checkpoint, self.report, self.mirror = curve, checkpoint, report, mirror
         self.pending: list[dict[str, Any]] = []
         self.owed = False
@@ -227,7 +227,7 @@ class Recorder(Timekeeper):
         before = rollouts.step - rollouts.steps_each
         if last or rollouts.stage_ended or rollouts.step // self.every > before // self.every:
             self._record(trainer, agent)
-        due, stop = self._agreed(last or self.save_due, signals.asked())
+        due, stop = self._agreed(last or self.save_due, signals.stop_requested())
         if last and self.owed:
             # A run that stands at its end is not trained any further, and so it must not be kept there.
             raise signals.Stopped
@@ -262,15 +262,14 @@ class Recorder(Timekeeper):
         found["train"] = self.rollouts.episodes.pop(self.ranks)
         if self.ranks.rank > 0:
             return
-        moment = {"step": step, "wall_s": round(self.wall_s, 3)}
-        trained = self.row
-        if (phase := self.rollouts.phase) is not None:
-            moment["phase"] = phase
-            trained = [row for row in self.row if row["task"] == phase]
+        moment = {"stage": self.rollouts.stage, "step": step, "wall_s": round(self.wall_s, 3)}
+        shared = dict(self.shared)
+        if self.rollouts.task is not None:
+            shared["train"] = [row for row in shared["train"] if row["task"] == self.rollouts.task]
         rows = [
             {**row, "split": split, **moment, **statistics}
             for split, columns in found.items()
-            for row, statistics in zip(trained if split == "train" else self.row, columns, strict=True)
+            for row, statistics in zip(shared[split], columns, strict=True)
             if statistics is not None
         ]
         require_finite_returns(rows)

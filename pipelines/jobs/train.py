@@ -20,7 +20,6 @@ from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts
 from lcd.config.schemas import TrainConfig
-from lcd.curves.table import COLUMNS, PHASE
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
 from lcd.pipelines.jobs.build import build_agent, build_environments, build_rollouts, shared_columns
@@ -201,7 +200,7 @@ def _fit(
     if rollouts.ranks.rank > 0:
         _follow(run_config, agent, rollouts, checkpoint, reached, accelerator, place)
         return
-    curve = CurveFile(folder / "curve.csv", (*COLUMNS, PHASE) if "curriculum" in run_config else COLUMNS)
+    curve = CurveFile(folder / "curve.csv")
     earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
     update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
@@ -234,6 +233,6 @@ def _follow(
 ) -> None:
     """Train beside the first rank, which writes everything."""
     every = run_config["evaluation"]["every"]
-    recorder = Recorder(rollouts, {}, every, [], CurveFile(Path(os.devnull)), checkpoint, dict, lambda rows: None)
+    recorder = Recorder(rollouts, {}, every, {}, CurveFile(Path(os.devnull)), checkpoint, dict, lambda rows: None)
     if reached is None or reached < rollouts.steps:
         fit(agent, rollouts, recorder, False, accelerator, None if reached is None else checkpoint, place)

@@ -29,6 +29,7 @@ from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.files.atomic import make_folder, replacing, write_atomic
 from lcd.files.reading import read_json
+from lcd.files.slugs import slug
 from lcd.pipelines.jobs.players import Policy
 
 LEVEL = 1
@@ -195,7 +196,7 @@ def film(
     found: dict[str, dict[str, VideoFile]] = {split: {} for split in counts}
     for split, count in counts.items():
         for task in tasks:
-            path = folder / f"{_plain(task)}-{split}"
+            path = folder / f"{slug(task)}-{split}"
             found[split][task] = open_videos(path) or _film_task(
                 path, benchmark, task, split, count, asked, policy_for, watch
             )
@@ -234,7 +235,7 @@ def _film_task(
 
 def recorded(folder: Path, tasks: Sequence[str]) -> dict[str, dict[str, VideoFile]]:
     """The videos of all tasks that `film` has recorded, by split and task."""
-    return {split: {task: VideoFile(folder / f"{_plain(task)}-{split}") for task in tasks} for split in SPLITS}
+    return {split: {task: VideoFile(folder / f"{slug(task)}-{split}") for task in tasks} for split in SPLITS}
 
 
 def statistics(files: Mapping[str, VideoFile]) -> tuple[list[float], list[float]]:
@@ -250,10 +251,6 @@ def data_hash(files: Mapping[str, VideoFile]) -> str:
     """One hash of all videos of some tasks."""
     told = json.dumps({task: file.index.sha256 for task, file in sorted(files.items())})
     return hashlib.sha256(told.encode()).hexdigest()
-
-
-def _plain(task: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "-" for c in task)
 
 
 def _with(path: Path, ending: str) -> Path:

@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from lcd.curves.table import evaluated_name
 from lcd.pipelines.kinds.kind import Kind, Scale
-from lcd.pipelines.study.configs import AgentEntry, RunConfig, condition, stages_of, task_name
+from lcd.pipelines.study.configs import AgentEntry, RunConfig, condition, task_name
+from lcd.pipelines.study.evaluated import evaluated_by, stages_of
 from lcd.pipelines.study.promise import Promise, evaluation_steps
 
 UNIT = 512
@@ -28,19 +30,21 @@ def label(config: RunConfig) -> str:
 
 
 def promise(config: RunConfig) -> Promise:
-    """What a training's curve will hold; its evaluations are of all tasks of a curriculum."""
-    shared = {**condition(config)}
-    del shared["benchmark"]
-    tasks = list(dict.fromkeys(stage["name"] for stage in stages_of(config)))
-    if "curriculum" in config:
-        del shared["task"]
+    """What a training's curve will hold."""
+    named, evaluated = condition(config), evaluated_by(config)
+    shared = {name: named[name] for name in ("view", "frontend", "reward_p", "shaping", "agent")}
     return Promise(
         promised_steps(config),
-        tasks,
+        [evaluated_name(each.task, each.context) for each in evaluated],
         config["seeds"],
         ("eval", "noise_free") if config["evaluation"].get("noise_free") else ("eval",),
-        ("return_mean", "r_min", "r_max"),
-        shared,
+        numbers=("return_mean", "r_min", "r_max"),
+        shared={**shared, "trained_on": named["task"]},
+        varying={
+            "stage": [stage.name for stage in stages_of(config)],
+            "task": list(dict.fromkeys(each.task for each in evaluated)),
+            "context": list(dict.fromkeys(each.context for each in evaluated)),
+        },
     )
 
 

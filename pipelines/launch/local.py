@@ -34,8 +34,8 @@ from lcd.envs.registry import named, naming
 from lcd.pipelines.launch.launchers import RUNS_AT_ONCE, keep_freed_memory, usable_cores
 from lcd.pipelines.launch.order import Call, Needs, Order, Outcome
 from lcd.process import children, signals
-from lcd.process.deadlines import Patience, beats, put_in_force
-from lcd.process.limits import memory
+from lcd.process.deadlines import Countdown, count_beats, set_deadlines
+from lcd.process.limits import machine_memory
 from lcd.process.signals import CONTINUE_ME, Stopped
 
 POLL_S = 0.25
@@ -121,7 +121,7 @@ class Room:
         few = sum(max(each.cores, self.threads) for each in every) <= usable_cores()
         if self.workers != "auto":
             few = len(every) <= int(self.workers)
-        return few and sum(each.memory for each in every) <= memory()
+        return few and sum(each.memory for each in every) <= machine_memory()
 
     def at_once(self, needs: Sequence[Needs]) -> int:
         """How many of so many calls are made at the same time, the first ones first."""
@@ -157,7 +157,7 @@ class _Worker:
     """The launching process's side of one worker process."""
 
     def __init__(self, function: str, threads: int, together: int, deadlines: DeadlinesConfig) -> None:
-        self.deadlines, self.deadline, self.patience = deadlines, "start", Patience(deadlines.start)
+        self.deadlines, self.deadline, self.patience = deadlines, "start", Countdown(deadlines.start)
         self.index: int | None = None
         self.call: Call | None = None
         self.alive, self.stopped = True, False
@@ -167,7 +167,7 @@ class _Worker:
 
     def give(self, index: int, call: Call) -> None:
         self.index, self.call = index, call
-        self.deadline, self.patience = "start", Patience(self.deadlines.start)
+        self.deadline, self.patience = "start", Countdown(self.deadlines.start)
         # A worker that died before its first call is noticed, like any other, when its result is taken.
         with contextlib.suppress(BrokenPipeError):
             self.pipe.send(call)
@@ -180,7 +180,7 @@ class _Worker:
         try:
             error = self.pipe.recv() if self.pipe.poll() else self._given_up()
             if error is BEAT:
-                self.deadline, self.patience = "heartbeat", Patience(self.deadlines.heartbeat)
+                self.deadline, self.patience = "heartbeat", Countdown(self.deadlines.heartbeat)
                 return BEAT
         except (EOFError, ConnectionResetError):
             code = self.process.wait()
@@ -233,11 +233,11 @@ def _stop(crew: list[_Worker], grace: float | None = None) -> None:
 
 def work(descriptor: int) -> None:
     """A worker's life: take calls until the launching process closes the pipe or dies."""
-    signals.listen()
+    signals.handle_stop_signals()
     faulthandler.register(WHERE, all_threads=True)
     pipe = Connection(descriptor)
     sys.path[:], function, agreed, names = pipe.recv()
-    put_in_force(agreed)
+    set_deadlines(agreed)
     keep_freed_memory()
     busy = threading.Event()
     calls: SimpleQueue[Call | None] = SimpleQueue()
@@ -262,8 +262,8 @@ def _tell_beats(pipe: Connection, speaking: threading.Lock, busy: threading.Even
     while busy.wait():
         time.sleep(BEAT_S)
         with speaking, contextlib.suppress(OSError):
-            if busy.is_set() and beats() > told:
-                told = beats()
+            if busy.is_set() and count_beats() > told:
+                told = count_beats()
                 pipe.send(BEAT)
 
 

@@ -1,11 +1,13 @@
 """`lcd report A B`: two studies, or files of curves, beside each other."""
 
+import os
 from pathlib import Path
 
 from rich.console import Console
 
 from lcd.config.schemas import ReportConfig
 from lcd.files import outputs
+from lcd.files.slugs import slug
 from lcd.pipelines.study import store
 
 PRODUCT = "comparison"
@@ -15,6 +17,7 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
     """Write the comparison as a page and as tables, print what it says; returns the exit code."""
     from lcd.analyses.against import against
     from lcd.curves.ranges import ranges_from
+    from lcd.curves.table import evaluated_names
     from lcd.pipelines.study.quarantine import read_finished
     from lcd.report.comparison import write_comparison
     from lcd.report.tables import save_tables
@@ -27,7 +30,7 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
     both = [read_finished(path, study) for path, study in zip((source, other), studies, strict=True)]
     for finished in both:
         finished.tell(console)
-    ranges = ranges_from(cfg.ranges, {task for finished in both for task in finished.curves["task"]})
+    ranges = ranges_from(cfg.ranges, set.union(*(evaluated_names(finished.curves) for finished in both)))
     first, second = (diagnose_curves(finished.curves, ranges, definition=cfg.definition) for finished in both)
     found = against(first, second, names)
     with outputs.drafted(folder, PRODUCT, [source, other]) as draft:
@@ -42,12 +45,13 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
 
 def _names(source: Path, other: Path) -> tuple[str, str]:
     """What the two are called: their own names, or whole paths where these are the same."""
-    names = source.resolve().name, other.resolve().name
+    # A link that leads to itself has no end; the reader of curves says so in a sentence.
+    names = Path(os.path.realpath(source)).name, Path(os.path.realpath(other)).name
     return names if names[0] != names[1] else (str(source), str(other))
 
 
 def _folder(cfg: ReportConfig, source: Path, names: tuple[str, str]) -> Path:
     if cfg.out is not None:
         return Path(cfg.out).expanduser()
-    plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in f"against-{names[1]}")
+    plain = slug(f"against-{names[1]}")
     return source / plain if source.is_dir() else source.with_name(f"{source.stem}-{plain}")

@@ -24,8 +24,8 @@ NAME = 15
 
 def run(cfg: PowerConfig) -> int:
     """Print what telling tasks apart takes; returns the exit code."""
-    from lcd.analyses.transfer import split_phases
     from lcd.curves.ranges import ranges_from
+    from lcd.curves.table import evaluated_names
     from lcd.statistics.power import tell_apart
 
     if cfg.path is None:
@@ -40,9 +40,8 @@ def run(cfg: PowerConfig) -> int:
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
     finished = read_finished(source, study)
     finished.tell(console)
-    curves, _ = split_phases(finished.curves)
-    ranges = ranges_from(cfg.ranges, set(curves["task"]))
-    found = tell_apart(curves, cfg.definition, cfg.power, cfg.alpha, ranges=ranges)
+    ranges = ranges_from(cfg.ranges, evaluated_names(finished.curves))
+    found = tell_apart(finished.curves, cfg.definition, cfg.power, cfg.alpha, ranges=ranges)
     if found.empty:
         raise InputError(f"{source} has no two tasks with scores and two seeds each: there is nothing to tell apart.")
     for score, rows in found.groupby("score", sort=True):

@@ -13,7 +13,7 @@ from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.files import outputs
 from lcd.pipelines.kinds.kind import PRETRAIN
 from lcd.pipelines.publish import track
-from lcd.pipelines.publish.pictures import read_pictures
+from lcd.pipelines.publish.view_pictures import read_pictures
 from lcd.pipelines.study import cost, dynamics, stopping, store
 from lcd.pipelines.study.adaptive import recommended
 from lcd.pipelines.study.quarantine import Finished, read_finished
@@ -102,16 +102,16 @@ def publish(
     how: what is told, and how.
     """
     from lcd.analyses import analyse
-    from lcd.analyses.transfer import split_phases, transfers
+    from lcd.analyses.transfer import transfers
     from lcd.curves.ranges import ranges_from
+    from lcd.curves.table import evaluated_names
 
     how = how or Telling()
     finished = read_finished(source, study)
     finished.tell(console, each=False)
-    ranges = ranges_from(how.ranges, set(finished.curves["task"]))
-    plain, phased = split_phases(finished.curves)
-    curricula = transfers(phased, ranges) if len(phased) else []
-    diagnosis = diagnosed(plain, bool(curricula), finished, study, how, ranges)
+    ranges = ranges_from(how.ranges, evaluated_names(finished.curves))
+    diagnosis = diagnosed(finished, study, how, ranges)
+    curricula = transfers(diagnosis.others)
     analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else recommended(study)))
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
     with outputs.drafted(folder, PRODUCT, [source]) as draft:
@@ -128,26 +128,22 @@ def publish(
 
 
 def diagnosed(
-    plain: Any,
-    curricula: bool,
     finished: Finished,
     study: store.Study | None,
     how: Telling,
     ranges: Mapping[str, Any] | None = None,
 ) -> "Diagnosis":
-    """The diagnosis of curves without those of curricula, and of the study that they belong to what it has cost."""
-    from lcd.scores.diagnosis import Diagnosis, diagnose_curves
+    """The diagnosis of curves, and of the study that they belong to what it has cost."""
+    from lcd.scores.diagnosis import diagnose_curves
     from lcd.scores.marking import mark
 
-    diagnosis = Diagnosis.empty()
-    if len(plain) or not curricula:
-        known = {} if study is None else _known(study)
-        diagnosis = diagnose_curves(plain, ranges, definition=how.definition, **known)
-        notes = [
-            f"The contrast '{name}' is left out: no installed package has it, and only lcd diagnose imports code."
-            for name in (() if study is None else contrasts_of(study)[1])
-        ]
-        diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *notes))
+    known = {} if study is None else _known(study)
+    diagnosis = diagnose_curves(finished.curves, ranges, definition=how.definition, **known)
+    notes = [
+        f"The contrast '{name}' is left out: no installed package has it, and only lcd diagnose imports code."
+        for name in (() if study is None else contrasts_of(study)[1])
+    ]
+    diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *notes))
     if finished.left_out:
         diagnosis = mark(diagnosis, finished.left_out)
     return diagnosis if study is None else replace(diagnosis, cost=cost.spent(study.runs()))
@@ -235,7 +231,8 @@ def _tell(
     if (warnings := validity_text(diagnosis)) is not None:
         console.print(warnings, soft_wrap=True)
     leading = [analysis for analysis in analyses if how.first and analysis.key.startswith(how.first)]
-    for analysis in leading or [analysis for analysis in analyses if analysis.key == "adaptive"]:
+    shown = {"adaptive", *(() if curricula else ("outcomes",))}
+    for analysis in leading or [analysis for analysis in analyses if analysis.key in shown]:
         console.print(analysis_table(analysis, console.width))
     if len(diagnosis.table) and not leading:
         console.print(terminal_table(diagnosis, console.width))

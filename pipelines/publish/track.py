@@ -213,13 +213,15 @@ class WandbTracker(Tracker):
 
 def metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """What one step's rows are called in W&B: each seed's numbers, and their mean over seeds."""
-    from lcd.curves.table import PHASE
+    from lcd.curves.table import evaluated_name
 
     values: dict[str, list[float]] = {}
     logged: dict[str, float] = {}
     for row in rows:
-        # A curriculum is evaluated on several tasks at a step.
-        place = f"{row['split']}/{row['task']}" if row.get(PHASE) else row["split"]
+        # Several tasks may be evaluated at a step; the one that is trained alone needs no name.
+        name, context = row.get("task", ""), row.get("context") or ""
+        trained = not row.get("stage") and not context and row.get("trained_on", name) == name
+        place = row["split"] if trained else f"{row['split']}/{evaluated_name(name, context)}"
         for statistic in STATISTICS:
             value = row.get(statistic)
             if value not in (None, ""):

@@ -14,7 +14,7 @@ from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.files import outputs
-from lcd.pipelines.publish.graph import draw_graph
+from lcd.pipelines.publish.graph_pictures import draw_graph
 from lcd.pipelines.study import needs
 from lcd.pipelines.study.parts import known
 

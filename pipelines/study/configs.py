@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NotRequired, Required, TypedDict
 
 from lcd.curves.table import varied_task
-from lcd.frontends.record import FrontendEntry, WeightsFile
+from lcd.frontends.entry import FrontendEntry, WeightsFile
 
 ID_LENGTH = 12
 RANDOM = "random"
@@ -233,7 +233,7 @@ def inputs_of(value: Any) -> list[OutputOf]:
 
 
 def condition(config: RunConfig) -> Condition:
-    """Everything that tells two curves of one seed apart: task, view, front-end, p, shaping, agent."""
+    """Everything that tells two runs of one seed apart: what is trained (here `task`), view, front-end, p, …"""
     return {
         "task": task_name(config),
         "benchmark": config["benchmark"],
@@ -251,15 +251,8 @@ def frontend_name(config: RunConfig) -> str:
 
 
 def task_name(config: RunConfig) -> str:
-    """What curves call a run's task: its name, and the knobs that make it another task than the benchmark's."""
+    """What curves call that which a run is trained on: its task with the changed knobs, or its curriculum."""
     return varied_task(config["task"], config["knobs"])
-
-
-def stages_of(config: RunConfig) -> Sequence[StageEntry]:
-    """What a run trains, in order: one task, or those of a curriculum."""
-    if "curriculum" in config:
-        return config["curriculum"]
-    return [{"name": task_name(config), "task": config["task"], "knobs": config["knobs"], "steps": config["steps"]}]
 
 
 def agent_of(config: RunConfig) -> tuple[str, dict[str, Any]]:

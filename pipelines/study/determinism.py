@@ -23,7 +23,8 @@ from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.launch.launchers import launch
 from lcd.pipelines.launch.order import Call
-from lcd.pipelines.study.configs import RunConfig, stages_of
+from lcd.pipelines.study.configs import RunConfig
+from lcd.pipelines.study.evaluated import stages_of
 
 COPIES, STEPS = 2, 64
 ENOUGH_S = 10.0
@@ -65,11 +66,11 @@ def _cases(run_configs: Iterable[RunConfig]) -> Iterator[dict[str, Any]]:
             continue
         for stage in stages_of(config):
             for split in SPLITS:
-                knobs = dict(stage["knobs"])
+                knobs = dict(stage.knobs)
                 if split == "train" and config["shaping"] != "none":
                     knobs["shaping"] = config["shaping"]
                 case = {key: config[key] for key in ("benchmark", "view")}
-                case |= {"task": stage["task"], "knobs": knobs, "split": split, "seed": config["seeds"][0]}
+                case |= {"task": stage.made, "knobs": knobs, "split": split, "seed": config["seeds"][0]}
                 if repr(case) not in seen:
                     seen.add(repr(case))
                     yield case

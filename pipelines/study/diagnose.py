@@ -13,10 +13,11 @@ from lcd.config.compose import choices, compose
 from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
+from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import trainings
-from lcd.pipelines.publish.pictures import take_pictures
 from lcd.pipelines.publish.report import FILES, PRODUCT, Telling, publish
 from lcd.pipelines.publish.track import usable
+from lcd.pipelines.publish.view_pictures import take_pictures
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
 from lcd.pipelines.study.configs import canonical
 from lcd.pipelines.study.parts import asked_for
@@ -101,7 +102,7 @@ def default_out(cfg: DiagnoseConfig) -> Path:
         return Path(cfg.out).expanduser()
     budget = "" if cfg.budget == budgets.own(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
     name = f"{cfg.benchmark.name}-{cfg.study.name}{budget}"
-    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
+    plain = slug(name)
     asked = request(cfg)
     if asked == _usual(cfg):
         return Path("studies") / plain

@@ -111,7 +111,7 @@ def _invent(run: store.Run) -> None:
 
     config, draws, times = run.config, random.Random(0), evaluations(run.config)
     shared = condition(config) | {"episodes": 1, "return_std": 0, "length_mean": 1, "wall_s": 0}
-    shared |= {"r_min": 0, "r_max": 1, "split": "eval"}
+    shared |= {"trained_on": shared["task"], "r_min": 0, "r_max": 1, "split": "eval"}
     with (run.path / "curve.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()

@@ -13,7 +13,7 @@ from lcd.config.schemas import DiagnoseConfig, PretrainConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.files.reading import Unreadable, read_bytes
-from lcd.frontends.record import USE, FrontendEntry, WeightsFile, record
+from lcd.frontends.entry import USE, FrontendEntry, WeightsFile, entry_of
 from lcd.pipelines.kinds.kind import PRETRAIN
 from lcd.pipelines.kinds.pretrain import UNTRAINED, weights_of
 from lcd.pipelines.study import configs, needs
@@ -45,7 +45,7 @@ def entry_after(pretraining: configs.PretrainConfig, given: Mapping[str, Any]) -
     """What trainings write down of a front-end whose weights a pretraining of the same study makes."""
     knobs = {key: value for key, value in given.items() if key not in ("name", "weights")}
     sizes = {key: value for key, value in pretraining["frontend"].items() if key != "name"}
-    entry: dict[str, Any] = {**record(FLOW, **{**knobs, **sizes, "weights": UNTRAINED["weights"]})}
+    entry: dict[str, Any] = {**entry_of(FLOW, **{**knobs, **sizes, "weights": UNTRAINED["weights"]})}
     del entry["label"]
     entry["weights"] = weights_of(pretraining)
     return FrontendEntry(**entry)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lcd.curves.table import evaluated_name
 from lcd.files.reading import Unreadable, read_bytes
 
 MOST = 10**6
@@ -24,9 +25,10 @@ class Promise:
 
     Attributes:
         steps: at which it has an evaluation; the last of them is the least at which it may end.
-        tasks, seeds, splits: of which each has one there.
+        tasks, seeds, splits: of which each has one there; of a task in a context its `evaluated_name`.
         numbers: columns that are finite in every row.
         shared: columns that are the same in all rows, with their values.
+        varying: columns that are not, with the values that they may have.
     """
 
     steps: Sequence[int]
@@ -35,6 +37,7 @@ class Promise:
     splits: Sequence[str] = ("eval",)
     numbers: Collection[str] = ()
     shared: Mapping[str, Any] = field(default_factory=dict)
+    varying: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def evaluation_steps(ends: Sequence[int], every: int, each: int) -> list[int]:
@@ -91,6 +94,9 @@ def _wrong_value(rows: Sequence[Row], promise: Promise) -> str:
         for name in promise.numbers:
             if not math.isfinite(float(row[name])):
                 return f"has {name}={row[name]} {where}"
+        for name, values in promise.varying.items():
+            if row[name] not in values:
+                return f"has {name}={row[name]} {where}, where the run's is {' or '.join(values)}"
         for name, value in promise.shared.items():
             if row[name] != value and not (isinstance(value, float) and float(row[name]) == value):
                 return f"has {name}={row[name]} {where}, where the run's is {value}"
@@ -101,7 +107,8 @@ def _missing(rows: Sequence[Row], promise: Promise, upto: float) -> str:
     """The first evaluation that is not there."""
     found: dict[tuple[str, int, str], set[int]] = {}
     for row in rows:
-        found.setdefault((row["task"], int(row["seed"]), row["split"]), set()).add(int(float(row["step"])))
+        name = evaluated_name(row["task"], row.get("context") or "")
+        found.setdefault((name, int(row["seed"]), row["split"]), set()).add(int(float(row["step"])))
     *inner, end = promise.steps
     for task in promise.tasks:
         for seed in promise.seeds:

@@ -1,5 +1,6 @@
 """From configs to jobs: which ones a study needs, and what each is asked for."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.kinds.kind import TRAIN, Job
 from lcd.pipelines.study import adaptive, needs, sources
-from lcd.pipelines.study.configs import AgentEntry, FrontendEntry, RunConfig, StageEntry, run_id
+from lcd.pipelines.study.configs import AgentEntry, FrontendEntry, RunConfig, StageEntry, canonical, run_id
 from lcd.pipelines.study.encoders import entry_after, pretraining_for
 from lcd.pipelines.study.parts import known, parts_of, steps_for
 
@@ -57,7 +58,7 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
     known("shaping", [cfg.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
     seeds = seed_list("seeds", cfg.seeds)
-    stages = None if cfg.curriculum is None else stages_from(cfg.curriculum, benchmark)
+    curriculum, stages = (None, None) if cfg.curriculum is None else curriculum_from(cfg.curriculum, benchmark)
     if stages is None:
         known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     elif cfg.task.name != CURRICULUM:
@@ -70,7 +71,7 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
         cfg.benchmark.name,
         agent=_agent(cfg.agent),
         frontend=_frontend(cfg.frontend),
-        task=cfg.task.name,
+        task=curriculum or cfg.task.name,
         knobs=cfg.task.knobs,
         view=cfg.view,
         reward_p=cfg.reward_p,
@@ -82,15 +83,33 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     return run_config if stages is None else {**run_config, "curriculum": stages}
 
 
+def curriculum_from(given: Any, benchmark: Benchmark) -> tuple[str, list[StageEntry]]:
+    """A curriculum's name, and its stages: `name`, `task`, `knobs` and `steps` of each.
+
+    Without a name of the user's it gets one from what it holds, so that two curricula are never taken for one.
+
+    given: the stages, or a mapping of `name` and `stages`; or the path of a YAML or JSON file with one of these.
+    """
+    if isinstance(given, str):
+        given = _stages_in(Path(given).expanduser())
+    if not isinstance(given, Mapping):
+        stages = stages_from(given, benchmark)
+        return f"{CURRICULUM}-{hashlib.sha256(canonical(stages).encode()).hexdigest()[:8]}", stages
+    for key in given:
+        if key not in ("name", "stages"):
+            raise InputError(f"curriculum: '{key}' is no part of a curriculum: {nearest(str(key), ('name', 'stages'))}")
+    name = given.get("name")
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or name in benchmark.tasks:
+        raise InputError(f"curriculum: name={show(name)} must be a name that no task of the benchmark has.")
+    return name, stages_from(given.get("stages"), benchmark)
+
+
 def stages_from(curriculum: Any, benchmark: Benchmark) -> list[StageEntry]:
     """The stages of a curriculum: `name`, `task`, `knobs` and `steps` of each.
 
-    curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are needed;
-        or the path of a YAML or JSON file with such a list.
+    curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are needed.
     """
-    if isinstance(curriculum, str):
-        curriculum = _stages_in(Path(curriculum).expanduser())
-    if not isinstance(curriculum, Sequence):
+    if isinstance(curriculum, str) or not isinstance(curriculum, Sequence):
         raise InputError(f"curriculum={show(curriculum)} must be a list of stages, or a file that holds one.")
     stages = [_stage(given, benchmark) for given in curriculum]
     if len(stages) < 2:
@@ -150,10 +169,10 @@ def _agent(given: Mapping[str, Any]) -> AgentEntry:
 
 def _frontend(given: Mapping[str, Any]) -> FrontendEntry:
     """What a run writes down of its front-end, validated by making it."""
-    from lcd.frontends.record import record
+    from lcd.frontends.entry import entry_of
 
     knobs = dict(given)
-    return record(str(knobs.pop("name")), **knobs)
+    return entry_of(str(knobs.pop("name")), **knobs)
 
 
 def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> RunConfig:

@@ -23,6 +23,7 @@ import yaml
 from lcd.envs.errors import InputError
 from lcd.files.atomic import UNFINISHED, locked, make_folder, remove_unfinished, sha256_of, write_atomic
 from lcd.files.reading import Unreadable, read_json, read_yaml
+from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import CURVE_FILE, Job, Kind, is_job_config, kind_of
 from lcd.pipelines.study import sources
 from lcd.pipelines.study.configs import JobConfig, Status, difference, run_id
@@ -197,8 +198,7 @@ def missing(study: str | Path, jobs: Iterable[Job], retry: bool = False) -> list
 
 def default_folder(name: str, asked: Mapping[str, Any]) -> Path:
     """Where a study goes that is given no folder: the same for the same request, another one for another."""
-    plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
-    return Path("studies") / f"{plain}-{run_id(asked)[:6]}"
+    return Path("studies") / f"{slug(name)}-{run_id(asked)[:6]}"
 
 
 class Study:
@@ -315,6 +315,11 @@ class Study:
             if other.config["kind"] != run.config["kind"]:
                 continue
             shared = sorted(set(other.config["seeds"]) & set(run.config["seeds"]))
+            if condition(other.config) == condition(run.config) and _curriculum(other) != _curriculum(run):
+                raise InputError(
+                    f"The study {self.path} already has another curriculum called '{run.config['task']}' (run "
+                    f"{other.path.name}): give this one a name of its own, or train it into another folder with out=."
+                )
             if other.path != run.path and shared and condition(other.config) == condition(run.config):
                 if told := sources.difference(other.config, run.config):
                     raise InputError(
@@ -360,6 +365,10 @@ class Study:
     def _write(self) -> None:
         self._make()
         write_atomic(self.path / "study.yaml", yaml.safe_dump(self.record, sort_keys=False, allow_unicode=True))
+
+
+def _curriculum(run: Run) -> Any:
+    return run.config.get("curriculum")
 
 
 def _pristine(folder: Path) -> bool:

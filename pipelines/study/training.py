@@ -20,7 +20,8 @@ from lcd.pipelines.launch.launchers import at_once, launch, launchers
 from lcd.pipelines.launch.order import Call, Needs, waits_for
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.study import devices, sources, store
-from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, longest_first, stages_of
+from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, longest_first
+from lcd.pipelines.study.evaluated import stages_of
 from lcd.pipelines.study.progress import Progress
 from lcd.process.signals import Stopped
 
@@ -45,10 +46,10 @@ def check_trainable(cfg: Asked, jobs: Iterable[Job]) -> None:
 def _check_ranges(run_config: RunConfig) -> None:
     """Refuse a stranger's range of returns that nothing can be divided by, before anything is trained."""
     for stage in stages_of(run_config):
-        low, high = reward_range(run_config["benchmark"], stage["task"], run_config["seeds"][0], stage["knobs"])
+        low, high = reward_range(run_config["benchmark"], stage.made, run_config["seeds"][0], stage.knobs)
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise InputError(
-                f"benchmark={run_config['benchmark']} says that returns of '{stage['task']}' lie between r_min={low:g} "
+                f"benchmark={run_config['benchmark']} says that returns of '{stage.made}' lie between r_min={low:g} "
                 f"and r_max={high:g}: both must be finite, and r_max above r_min."
             )
 

@@ -219,7 +219,6 @@ def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str
 
 def _rediagnosed(study: store.Study, folder: Path) -> dict[str, Any]:
     """What the files of scores would say now, under the definition that they were made with."""
-    from lcd.analyses.transfer import split_phases
     from lcd.pipelines.publish.report import Telling, diagnosed
     from lcd.pipelines.study.quarantine import read_finished
     from lcd.scores.contrasts import DEFINITIONS
@@ -228,8 +227,7 @@ def _rediagnosed(study: store.Study, folder: Path) -> dict[str, Any]:
     definition = told.get("definition") if isinstance(told, dict) else None
     how = Telling(definition if definition in DEFINITIONS else "paper")
     finished = read_finished(study.path, study)
-    plain, phased = split_phases(finished.curves)
-    diagnosis = diagnosed(plain, len(phased) > 0, finished, study, how)
+    diagnosis = diagnosed(finished, study, how)
     with tempfile.TemporaryDirectory(prefix="lcd-verify-") as scratch:
         return {file.name: _scores(file) for file in diagnosis.save(scratch).values()}
 

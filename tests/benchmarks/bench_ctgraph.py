@@ -22,7 +22,7 @@ import numpy as np
 from lcd.curves.table import read_curves
 from lcd.envs.ctgraph.benchmark import KNOBS
 from lcd.envs.ctgraph.graph import CTGraphVectorEnv
-from lcd.envs.ctgraph.policies import policy_actions
+from lcd.envs.ctgraph.scripted import policy_actions
 from lcd.envs.single import SingleCopy
 from lcd.pipelines.launch.launchers import Call, keep_freed_memory, launch
 from lcd.pipelines.study.configs import Device

@@ -2,8 +2,8 @@
 
     python tests/benchmarks/bench_flow.py [--iterations 1500] [--picture flow.png]
 
-A textured shape moves over a background of the same colours (`lcd.envs.videos`). The map, its sign and its threshold
-are chosen on some unseen videos and scored on others, for the pretrained and for the untrained encoder.
+A textured shape moves over a background of the same colours (`lcd.envs.shape_videos`). The map, its sign and its
+threshold are chosen on some unseen videos and scored on others, for the pretrained and for the untrained encoder.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from lcd.envs.videos import Videos, moving_shapes
+from lcd.envs.shape_videos import Videos, moving_shapes
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
 from lcd.pipelines.jobs.pretraining import FlowPretraining

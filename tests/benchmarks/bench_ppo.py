@@ -118,7 +118,7 @@ def compare(args: argparse.Namespace, agent: str) -> None:
 
 def memory(args: argparse.Namespace) -> None:
     """Peak memory of one process at the papers' size: one iteration, and for PPG what it stores beside."""
-    from lcd.agents.store import StoreSize
+    from lcd.agents.phase_store import StoreSize
 
     for agent in ("ppo", "ppg"):
         own = {"variant": "dual"} if agent == "ppg" else {}

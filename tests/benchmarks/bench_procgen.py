@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lcd.envs.procgen.tables import GAMES
+from lcd.envs.procgen.mask_tables import GAMES
 
 COPIES, STEPS, SPELLS = 64, 20, 30
 LIMITS = {"pixels": 0.9, "figure_ground": 0.75, "semantic": 0.75}

@@ -18,7 +18,7 @@ from lcd.envs.ctgraph.graph import CTGraphVectorEnv
 from lcd.envs.ctgraph.images import image_set, labels, rotate
 from lcd.envs.ctgraph.knobs import GraphKnobs, ImageDataset, merge
 from lcd.envs.ctgraph.layout import DECISION, END, FAIL, HOME, KINDS, WAIT, nodes
-from lcd.envs.ctgraph.policies import policy_actions
+from lcd.envs.ctgraph.scripted import policy_actions
 from lcd.envs.errors import InputError
 
 EVERYTHING = {

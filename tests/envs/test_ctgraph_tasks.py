@@ -16,7 +16,7 @@ from lcd.envs.ctgraph.benchmark import CTGRAPH, NAMED
 from lcd.envs.ctgraph.graph import CTGraphVectorEnv
 from lcd.envs.ctgraph.knobs import GraphKnobs
 from lcd.envs.ctgraph.layout import nodes, shown_ids
-from lcd.envs.ctgraph.policies import policy_actions
+from lcd.envs.ctgraph.scripted import policy_actions
 from lcd.envs.ctgraph.tasks import all_goals, curriculum, nested, sample_tasks, similar_goals, similarity
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population

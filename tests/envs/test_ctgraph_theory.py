@@ -10,7 +10,7 @@ from ctgraph_chain import Chain, states
 
 from lcd.envs import ctgraph
 from lcd.envs.ctgraph.graph import CTGraphVectorEnv
-from lcd.envs.ctgraph.policies import policy_actions
+from lcd.envs.ctgraph.scripted import policy_actions
 from lcd.envs.errors import InputError
 
 SHAPES = [(2, 1, 0.0), (2, 2, 0.5), (3, 2, 0.9), (2, 4, 0.9), (4, 3, 0.25), (5, 1, 0.99), (2, 3, 0.5), (3, 4, 0.0)]

@@ -15,7 +15,7 @@ from procgen_support import lasting_actions, needs_procgen
 from lcd.envs.errors import InputError
 from lcd.envs.population import SeedStack
 from lcd.envs.procgen.knobs import EXPLORATION_LEVELS, GAMES_OF_MODE, LAST_LEVEL, ProcgenKnobs
-from lcd.envs.procgen.tables import GAMES
+from lcd.envs.procgen.mask_tables import GAMES
 
 pytestmark = needs_procgen
 

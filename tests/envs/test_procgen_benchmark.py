@@ -12,8 +12,8 @@ from lcd.config.compose import choices
 from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
+from lcd.envs.procgen.mask_tables import GAMES
 from lcd.envs.procgen.snapshot import Snapshot
-from lcd.envs.procgen.tables import GAMES
 
 # Cobbe et al. 2020: hard and easy, R_min and R_max.
 PUBLISHED = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from procgen_support import lasting_actions, needs_procgen
 
+from lcd.envs.procgen.mask_tables import GAMES, MASKS, TABLES, expand
 from lcd.envs.procgen.paint import paint, skin_of, skins
-from lcd.envs.procgen.tables import GAMES, MASKS, TABLES, expand
 
 pytestmark = needs_procgen
 

@@ -10,7 +10,7 @@ from PIL import Image
 from lcd import frontends
 from lcd.envs.errors import InputError
 from lcd.frontends import libraries
-from lcd.frontends.record import build, record
+from lcd.frontends.entry import build, entry_of
 
 open_clip = pytest.importorskip("open_clip")
 timm = pytest.importorskip("timm")
@@ -78,7 +78,7 @@ def test_tokens_are_a_map_of_patches(tiny):
 
 def test_what_a_run_records_of_it(tiny, tmp_path):
     _, path = tiny
-    recorded = record("clip", model="tiny-clip", weights=str(path))
+    recorded = entry_of("clip", model="tiny-clip", weights=str(path))
     assert recorded["preprocessing"] == {
         "size": 32,
         "interpolation": "bicubic",
@@ -102,7 +102,7 @@ def test_weights_by_name_are_told_by_their_content(tiny, monkeypatch):
     monkeypatch.setattr(open_clip, "list_pretrained_tags_by_model", lambda name: ["mine"])
     monkeypatch.setattr(open_clip.factory, "get_pretrained_cfg", lambda name, tag: {"url": "x", "quick_gelu": True})
     monkeypatch.setattr(open_clip.factory, "download_pretrained", lambda cfg, cache_dir=None: str(path))
-    recorded = record("clip", model="tiny-clip", weights="mine")
+    recorded = entry_of("clip", model="tiny-clip", weights="mine")
     assert recorded["weights"] == "mine"
     assert recorded["sha256"] == libraries.content_hash(model.visual)
     changed = {name: value + 0.1 for name, value in torch.load(path).items()}

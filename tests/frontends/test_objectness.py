@@ -8,7 +8,7 @@ import pytest
 from lcd.frontends.objectness import (
     Candidate,
     Frames,
-    choose,
+    best_candidates,
     colour_clusters,
     frame_differences,
     iou,
@@ -56,7 +56,7 @@ def test_the_choice_is_the_best_of_all_candidates():
     true["b"][:3] = False
     maps = rng.random((8, 3, 7, 7)).astype(np.float32)
     maps[:, 1] -= 0.6 * true["a"]
-    chosen = choose(maps, true)
+    chosen = best_candidates(maps, true)
     assert set(chosen) == {"a", "b"}
     for name, (value, candidate) in chosen.items():
         shown = true[name].any((1, 2))
@@ -82,11 +82,11 @@ def test_baselines_find_what_they_should():
         square[number, y : y + 4, x : x + 4] = True
     coloured = np.where(square[..., None], (200, 30, 30), (20, 90, 20)).astype(np.uint8)
     maps = colour_clusters(frames(coloured))(frames(coloured))
-    value, _ = choose(maps, {"square": square})["square"]
+    value, _ = best_candidates(maps, {"square": square})["square"]
     assert value == 1
     assert (maps.sum(1) == 1).all()
     noise = np.broadcast_to(rng.integers(0, 256, (1, 12, 12, 3)), coloured.shape)
     blinking = np.where(square[..., None], 255 - noise, noise).astype(np.uint8)
     differences = frame_differences(frames(blinking, noise.astype(np.uint8), noise.astype(np.uint8)))
-    assert choose(differences, {"square": square})["square"][0] > 0.9
+    assert best_candidates(differences, {"square": square})["square"][0] > 0.9
     assert not frame_differences(frames(blinking)).any()

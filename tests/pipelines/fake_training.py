@@ -83,7 +83,7 @@ def _rows(run_config, step):
         rng = np.random.default_rng([zlib.crc32(key.encode()), seed])
         level = SOLVABILITY.get(run_config["view"], 0.5) * run_config["reward_p"] + rng.normal(0, 0.02)
         shared = {name: run_config[name] for name in ("benchmark", "view", "reward_p", "shaping")}
-        shared["task"] = task_name(run_config)
+        shared["task"] = shared["trained_on"] = task_name(run_config)
         named = {name: run_config[name]["name"] for name in ("agent", "frontend")}
         numbers = {"episodes": 8, "return_std": 0.1, "length_mean": 20.0, "wall_s": 1.0, "r_min": 0.0, "r_max": 1.0}
         progress = step / run_config["steps"]

@@ -31,6 +31,7 @@ from fuzz_studies import fill as fill_studies
 
 from lcd import cli
 from lcd.envs.errors import InputError
+from lcd.files.reading import read_bytes
 
 NOBODY = 65534
 CELLS = (
@@ -144,7 +145,7 @@ def _videos() -> None:
 
 def _experiment_words() -> list[str]:
     try:
-        content = yaml.safe_load(Path("experiment.yaml").read_text("utf-8", "surrogateescape"))
+        content = yaml.safe_load(read_bytes("experiment.yaml").decode("utf-8", "surrogateescape"))
         content = content if isinstance(content, dict) else {"grid": content}
         return [f"experiment.{key}={_beginning(value)}" for key, value in content.items()]
     except (yaml.YAMLError, OSError, ValueError, RecursionError):
@@ -326,7 +327,7 @@ def _frame(random: random.Random, frame: pd.DataFrame) -> tuple[str, pd.DataFram
     column, cell = random.choice(list(frame.columns)), random.choice(CELLS)
     numbers = [name for name in ("return_mean", "step", "r_min", "r_max", "reward_p", "seed") if name in frame]
     kind = random.choice(("cell", "cell", "column", "column", "extremes", "number", "lost", "renamed", "twice", "rows",
-                          "row twice", "boundary", "range", "one row", "many", "phase"))  # fmt: skip
+                          "row twice", "boundary", "range", "one row", "many", "stage"))  # fmt: skip
     row = random.randrange(len(frame))
     if kind == "cell":
         frame.loc[row, column] = cell
@@ -350,14 +351,14 @@ def _frame(random: random.Random, frame: pd.DataFrame) -> tuple[str, pd.DataFram
     elif kind == "row twice":
         frame = pd.concat([frame, frame.iloc[[row]]])
     elif kind == "boundary" and "step" in frame:
-        again = frame[frame["step"] == "500"].assign(phase=random.choice(("mine/b", "x", "")))
+        again = frame[frame["step"] == "500"].assign(trained_on="c", stage=random.choice(("mine/b", "x", "")))
         frame = pd.concat([frame, again])
     elif kind == "range":
         frame["r_min"], frame["r_max"] = random.choice((("0", "5e-324"), ("1", "0"), ("-1e308", "1e308"), ("", "1")))
     elif kind == "one row":
         frame = frame.iloc[[row]]
-    elif kind == "phase":
-        frame["phase"] = [random.choice(("", "mine/a", "mine/b")) for _ in range(len(frame))]
+    elif kind == "stage":
+        frame["stage"] = [random.choice(("", "mine/a", "mine/b")) for _ in range(len(frame))]
     return f"{kind} {column} {cell[:20]!r}", frame
 
 

@@ -61,6 +61,7 @@ def _rows(config: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
     shared = {key: config[key] for key in ("benchmark", "task", "view", "reward_p", "shaping")}
     shared |= {"frontend": config["frontend"]["name"], "agent": config["agent"]["name"], "seed": seed, "split": "eval"}
     shared |= {"episodes": 8, "return_std": 0.1, "length_mean": 5.0, "wall_s": 1.0, "r_min": 0.0, "r_max": 1.0}
+    shared |= {"trained_on": config["task"]}
     level = {"pixels": 0.3, "figure_ground": 0.5, "semantic": 0.8}[config["view"]] * config["reward_p"]
     level *= 0.5 if "hard-reward" in config["task"] and config["reward_p"] < 1 else 1.0
     return [shared | {"step": step, "return_mean": (level + 0.01 * seed) * step / STEPS[-1]} for step in STEPS]
@@ -88,7 +89,7 @@ def curves() -> pd.DataFrame:
 def curricula() -> pd.DataFrame:
     """The curves of a curriculum of two tasks."""
     rows = [
-        row | {"phase": "mine/a" if row["step"] <= 500 else "mine/b", "task": task}
+        row | {"trained_on": "c", "stage": "mine/a" if row["step"] <= 500 else "mine/b", "task": task}
         for task in ("mine/a", "mine/b")
         for seed in (0, 1)
         for row in curves().query("view == 'pixels' and task == 'mine/a' and seed == @seed").to_dict("records")

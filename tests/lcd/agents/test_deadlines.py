@@ -64,11 +64,11 @@ class Chance:
 @pytest.fixture(autouse=True)
 def usual_deadlines():
     yield
-    deadlines.put_in_force(DeadlinesConfig())
+    deadlines.set_deadlines(DeadlinesConfig())
 
 
 def test_an_evaluation_without_an_end_fails_with_the_key():
-    deadlines.put_in_force(DeadlinesConfig(episode=1))
+    deadlines.set_deadlines(DeadlinesConfig(episode=1))
     with pytest.raises(InputError, match=r"deadlines\.episode=1 has passed in the evaluation at step 7.*TimeLimit"):
         Evaluator(Corridor(endless=True), [0], 1)(Chance(), 7)
     assert Evaluator(Corridor(), [0], 3)(Chance(), 7)[0]["episodes"] == 6
@@ -77,7 +77,7 @@ def test_an_evaluation_without_an_end_fails_with_the_key():
 def test_a_process_that_slept_has_not_lost_patience(monkeypatch):
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(deadlines.time, "monotonic", lambda: clock.now)
-    patience = deadlines.Patience(100)
+    patience = deadlines.Countdown(100)
     clock.now += 1e6
     assert not patience.is_over()
     for _ in range(11):
@@ -99,7 +99,7 @@ def test_deadlines_are_no_part_of_what_a_run_is():
 class Rollouts(SimpleNamespace):
     """As much of training as a recorder sees: every iteration is ten steps."""
 
-    steps_each, stage_ended, phase, ranks, seeds = 10, False, None, ALONE, (0,)
+    steps_each, stage_ended, stage, task, ranks, seeds = 10, False, "", None, ALONE, (0,)
 
     @property
     def step(self):
@@ -111,10 +111,11 @@ def recording(folder, env, iteration=0, state=None):
     rollouts = Rollouts(iteration=iteration, total=4, episodes=SimpleNamespace(pop=lambda ranks: [None]))
     kept = []
     trainer = SimpleNamespace(save_checkpoint=lambda path, weights_only: kept.append(dict(recorder.state_dict())))
-    curve = CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS))
+    curve = CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS, "stage"))
     evaluators = {"eval": Evaluator(env, [0], 2)}
+    shared = {split: [{"seed": 0}] for split in ("eval", "train")}
     recorder = Recorder(
-        rollouts, evaluators, 10, [{"seed": 0}], curve, folder / "last.ckpt", lambda **_: None, lambda rows: None
+        rollouts, evaluators, 10, shared, curve, folder / "last.ckpt", lambda **_: None, lambda rows: None
     )
     if state is not None:
         recorder.load_state_dict(state)
@@ -126,7 +127,7 @@ STATISTICS = ("return_mean", "return_std", "length_mean")
 
 
 def train(recorder, rollouts, trainer):
-    with signals.patiently():
+    with signals.deferring_stops():
         recorder.on_train_start(trainer, Chance())
         while rollouts.iteration < rollouts.total:
             rollouts.iteration += 1
@@ -143,9 +144,9 @@ def test_a_signal_stops_an_evaluation_between_steps_and_it_is_made_up_for(tmp_pa
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     for folder in (whole, stopped):
         folder.mkdir()
-        CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS)).cut(-1)
+        CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS, "stage")).cut(-1)
     train(*recording(whole, Corridor())[:3])
-    signals.listen()
+    signals.handle_stop_signals()
     try:
         # In the middle of the evaluation at step 20, the third one.
         env = Corridor(at=230, happens=lambda: signal.raise_signal(signal.SIGTERM))

@@ -7,7 +7,7 @@ from gymnasium.spaces import Box
 from torch import nn
 
 from lcd.agents import agents, validate
-from lcd.agents.frozen import GIB, FrozenFrontend, freeze, kept_by
+from lcd.agents.frozen import GIB, FrozenFrontend, choose_what_to_keep, freeze
 from lcd.agents.rollout import Rollouts
 from lcd.envs.population import make_population
 
@@ -83,7 +83,7 @@ def test_half_precision_is_for_front_ends_that_say_so_and_stays_finite():
     ],
 )
 def test_features_are_kept_where_they_fit(keep, features, memory_gb, kept):
-    assert kept_by(keep, features, 1200, 4096, memory_gb) == kept
+    assert choose_what_to_keep(keep, features, 1200, 4096, memory_gb) == kept
 
 
 def learn(agent_name, keep, rollouts=2, **params):

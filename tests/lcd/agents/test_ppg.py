@@ -12,7 +12,7 @@ from known_tasks import Bandit, Chain
 from torch import nn
 
 from lcd.agents import validate
-from lcd.agents.policies import Categorical, Gaussian
+from lcd.agents.distributions import Categorical, Gaussian
 from lcd.agents.ppg import PPG, VARIANTS, PPGConfig
 from lcd.agents.rollout import Rollouts
 from lcd.envs.errors import InputError

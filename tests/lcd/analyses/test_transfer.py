@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lcd.analyses.transfer import gem_measures, save_transfers, split_phases, transfers
-from lcd.curves.table import check_curves
+from lcd.analyses.transfer import gem_measures, save_transfers, transfers
 from lcd.envs.errors import InputError
 from lcd.report.page import write_report
 from lcd.report.terminal import transfer_table
-from lcd.scores.diagnosis import Diagnosis
+from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
 # Three stages, three tasks: b, then R.
 MATRIX = np.array([[0.0, 0.1, 0.2], [0.9, 0.3, 0.2], [0.5, 1.0, 0.6], [0.7, 0.4, 0.8]])
@@ -53,18 +52,23 @@ def curves(matrices=(MATRIX,), stages=("a", "b", "c")) -> pd.DataFrame:
     for seed, matrix in enumerate(matrices):
         for step in range(0, 100 * len(stages) + 1, 50):
             low, high = matrix[step // 100], matrix[-(-step // 100)]
-            phase = stages[max(-(-step // 100) - 1, 0)]
+            stage = stages[max(-(-step // 100) - 1, 0)]
             for place, task in enumerate("abc"):
                 value = 2 + 2 * (low[place] + high[place]) / 2
                 rows.append(
                     {"task": task, "view": "state", "reward_p": 1, "seed": seed, "step": step, "return_mean": value}
-                    | {"r_min": 2.0, "r_max": 4.0, "phase": phase, "agent": "ppo"}
+                    | {"r_min": 2.0, "r_max": 4.0, "trained_on": "c", "stage": stage, "agent": "ppo"}
                 )
     return pd.DataFrame(rows)
 
 
+def of(table: pd.DataFrame):
+    """The curricula in curves."""
+    return transfers(diagnose_curves(table).others)
+
+
 def test_the_matrix_is_read_from_curves():
-    (found,) = transfers(check_curves(curves([MATRIX, MATRIX**2])))
+    (found,) = of(curves([MATRIX, MATRIX**2]))
     assert (found.stages, found.tasks, found.ends) == (("a", "b", "c"), ("a", "b", "c"), (100, 200, 300))
     assert np.allclose(found.returns, [MATRIX, MATRIX**2])
     each = [gem_measures(matrix, [0, 1, 2])["backward"] for matrix in (MATRIX, MATRIX**2)]
@@ -75,9 +79,9 @@ def test_the_matrix_is_read_from_curves():
 
 def test_rows_in_any_order_and_other_splits_change_nothing():
     table = curves([MATRIX, MATRIX**2])
-    training = table[table.task == table.phase].assign(split="train", return_mean=99.0)
+    training = table[table.task == table.stage].assign(split="train", return_mean=99.0)
     mixed = pd.concat([training, table.assign(split="eval")]).sample(frac=1, random_state=0)
-    one, other = transfers(check_curves(table))[0], transfers(check_curves(mixed))[0]
+    one, other = of(table)[0], of(mixed)[0]
     assert one.plain() == other.plain()
 
 
@@ -85,21 +89,21 @@ def test_missing_evaluations_are_told():
     table = curves()
     for part in (table[table.step > 0], table[~((table.step == 200) & (table.task == "a"))]):
         with pytest.raises(InputError, match="transfer needs them"):
-            transfers(check_curves(part))
+            of(part)
 
 
 def test_curricula_and_ordinary_runs_are_told_apart():
     table = curves()
-    ordinary = table[table.task == "a"].drop(columns="phase")
-    both = check_curves(pd.concat([table, ordinary]))
-    plain, phased = split_phases(both)
-    assert len(plain) == len(ordinary)
-    assert len(phased) == len(table)
-    assert len(split_phases(check_curves(ordinary))[1]) == 0
+    ordinary = table[table.task == "a"].drop(columns=["stage", "trained_on"])
+    diagnosis = diagnose_curves(pd.concat([table, ordinary]))
+    assert len(diagnosis.curves) == len(ordinary)
+    assert len(diagnosis.others) == len(table)
+    assert diagnosis.table["task"].tolist() == ["a"]
+    assert len(diagnose_curves(ordinary).others) == 0
 
 
 def test_the_report_tells_matrix_and_measures(tmp_path):
-    found = transfers(check_curves(curves([MATRIX, MATRIX**2])))
+    found = of(curves([MATRIX, MATRIX**2]))
     page = write_report(tmp_path, Diagnosis.empty(), transfers=found).read_text("utf-8")
     told = ("What learning one task of imported does to the others", "after b", "forgetting", "backward transfer")
     assert [words for words in told if words not in page] == []

@@ -4,7 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lcd.curves.table import COLUMNS, area, attach_ranges, check_curves, common_interval, read_curves
+from lcd.curves.table import (
+    COLUMNS,
+    area,
+    as_trained,
+    attach_ranges,
+    check_curves,
+    common_interval,
+    evaluated_names,
+    read_curves,
+)
 from lcd.envs.errors import InputError
 
 MINIMAL = "task,view,reward_p,seed,step,return_mean\nNA,pixels,1,0,0,0.5\nNA,pixels,1,0,100,1.5\n"
@@ -35,6 +44,44 @@ def test_a_minimal_csv_gets_the_defaults_and_keeps_awkward_names(tmp_path):
     assert told == ["imported", "identity", "none", "unknown", "eval"]
     assert list(curves["return_mean"]) == [0.5, 1.5]
     assert curves["r_min"].isna().all()
+
+
+def test_a_row_is_of_the_task_as_it_was_trained_unless_it_says_otherwise(minimal):
+    curves = check_curves(minimal)
+    assert (curves["trained_on"] == curves["task"]).all()
+    assert set(curves["stage"]) == set(curves["context"]) == {""}
+    assert as_trained(curves).all()
+    for column in ("trained_on", "stage", "context"):
+        named = {"trained_on": "c", column: "other"}
+        assert not as_trained(check_curves(minimal.assign(**named))).any()
+    half = check_curves(minimal.assign(trained_on=["", "c"]))
+    assert half["trained_on"].tolist() == [half["task"][0], "c"]
+
+
+def test_a_stage_without_a_curriculum_is_refused(minimal):
+    with pytest.raises(
+        InputError, match="'trained_on' is empty in row 2, which has the stage 's': name the curriculum"
+    ):
+        check_curves(minimal.assign(stage=["", "s"], trained_on=["", None]))
+    with pytest.raises(InputError, match="'trained_on' is empty in row 1"):
+        check_curves(minimal.assign(stage="s"))
+
+
+def test_what_is_evaluated_otherwise_is_another_curve(minimal):
+    for column in ("trained_on", "stage", "context"):
+        named = {"trained_on": "c"} if column == "stage" else {}
+        both = pd.concat([minimal.assign(**named, **{column: value}) for value in ("one", "two")])
+        assert len(check_curves(both)) == 2 * len(minimal)
+    with pytest.raises(InputError, match=r"two rows at step 0 .*context 'far'"):
+        check_curves(pd.concat([minimal.assign(context="far")] * 2))
+
+
+def test_a_context_has_a_range_of_its_own(minimal):
+    both = check_curves(pd.concat([minimal, minimal.assign(context="far")]))
+    name = minimal["task"][0]
+    ranged, _ = attach_ranges(both, {name: (0, 1), f"{name}@far": (0, 2)})
+    assert ranged.groupby("context")["r_max"].first().to_dict() == {"": 1, "far": 2}
+    assert evaluated_names(both) == {name, f"{name}@far"}
 
 
 def test_parquet_reads_as_csv_does(tmp_path, curves):

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from lcd.analyses.transfer import transfers
-from lcd.curves.table import read_curves
+from lcd.curves.table import check_curves, read_curves
 from lcd.envs.errors import InputError
 from lcd.files.reading import Unreadable, read_json, read_yaml
 from lcd.pipelines.study import store
@@ -83,8 +83,9 @@ def test_numbers_without_sums_are_refused(curves):
         diagnose_curves(curves.assign(benchmark="mine", r_min=0.0, r_max=5e-324))
 
 
-def test_a_step_in_two_phases_is_refused(make_curve):
-    rows = make_curve(0.5, benchmark="mine", task="mine/a", phase="mine/a")
-    again = [row | {"phase": "mine/b"} for row in rows[-1:]]
-    with pytest.raises(InputError, match="two rows of task 'mine/a' at step 1000, in different phases"):
-        transfers(pd.DataFrame(rows + again).assign(frontend="identity", shaping="none", agent="ppo", split="eval"))
+def test_a_step_in_two_stages_is_refused(make_curve):
+    rows = make_curve(0.5, benchmark="mine", task="mine/a", trained_on="c", stage="mine/a")
+    again = [row | {"stage": "mine/b"} for row in rows[-1:]]
+    curves = check_curves(pd.DataFrame(rows + again)).assign(normalised=0.5)
+    with pytest.raises(InputError, match="stages 'mine/a' and 'mine/b' of the curriculum 'c' overlap at step 1000"):
+        transfers(curves)

@@ -7,14 +7,14 @@ from lcd.config.schemas import VideosConfig, ViewConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.study import needs
 from lcd.pipelines.study.runs import expand, run_config_from
-from lcd.process import limits as room
+from lcd.process import limits
 
 TASK = ["task=toy/easy-sight-easy-reward", "seeds=2", "tracker=none"]
 
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch):
-    monkeypatch.setattr(room, "memory", lambda: 64 * 10**9)
+    monkeypatch.setattr(limits, "machine_memory", lambda: 64 * 10**9)
 
 
 @pytest.mark.parametrize("count", [4294967296, 10**18, 10**400])

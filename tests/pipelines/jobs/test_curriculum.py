@@ -7,9 +7,11 @@ import json
 import pandas as pd
 import pytest
 import torch
+from small_runs import toy_run
 
-from lcd.agents.curriculum import CurriculumRollouts, Stage
+from lcd.agents.curriculum import CurriculumRollouts, TrainedStage
 from lcd.agents.ppo import PPO, PPOConfig
+from lcd.analyses.transfer import transfers
 from lcd.cli import main
 from lcd.config.compose import compose
 from lcd.curves.table import read_curves
@@ -20,7 +22,9 @@ from lcd.envs.population import make_population
 from lcd.pipelines.jobs import record
 from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study.configs import Device
-from lcd.pipelines.study.runs import run_config_from, stages_from
+from lcd.pipelines.study.runs import curriculum_from, run_config_from
+from lcd.pipelines.study.store import Study
+from lcd.scores.diagnosis import diagnose_curves
 
 DEVICE = Device("cpu")
 TASK = "ctgraph/depth-1"
@@ -31,22 +35,11 @@ BACK = [*STAGES, STAGES[0]]
 
 
 def run_config(stages=BACK, agent="recurrent_ppo", **changes):
-    return {
-        "kind": "train",
-        "benchmark": "ctgraph",
-        "task": "curriculum",
-        "knobs": {},
-        "view": "state",
-        "frontend": {"name": "identity"},
-        "reward_p": 0.5,
-        "shaping": "none",
-        "agent": {"name": agent, "copies": 4, "rollout": 16, "epochs": 1, "minibatches": 2},
-        "seeds": [3, 8],
-        "steps": sum(stage["steps"] for stage in stages),
-        "evaluation": {"every": 1000, "copies": 2, "episodes": 2},
-        "curriculum": stages,
-        **changes,
-    }
+    sizes = {"copies": 4, "rollout": 16, "epochs": 1, "minibatches": 2}
+    steps = sum(stage["steps"] for stage in stages)
+    evaluation = {"every": 1000, "copies": 2, "episodes": 2}
+    run = toy_run({"name": agent, **sizes}, steps=steps, evaluation=evaluation, curriculum=stages)
+    return run | {"benchmark": "ctgraph", "task": "curriculum", "view": "state"} | changes
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +52,15 @@ def trained(tmp_path_factory):
 def test_every_task_is_evaluated_throughout(trained):
     curve = pd.read_csv(trained / "curve.csv")
     held_out = curve[curve.split == "eval"]
-    moments = {0: NAMES[0], 128: NAMES[0], 256: NAMES[1], 384: NAMES[0]}
-    for step, phase in moments.items():
+    moments = {0: NAMES[0], 128: NAMES[0], 256: NAMES[1], 384: f"{NAMES[0]} (2)"}
+    for step, stage in moments.items():
         rows = held_out[held_out.step == step]
         assert set(zip(rows.task, rows.seed, strict=True)) == {(name, seed) for name in NAMES for seed in (3, 8)}
-        assert set(rows.phase) == {phase}
+        assert set(rows.stage) == {stage}
     assert len(held_out) == len(moments) * 4
     training = curve[curve.split == "train"]
-    assert (training.task == training.phase).all()
+    assert (training.task == training.stage.str.removesuffix(" (2)")).all()
+    assert set(curve.trained_on) == {"curriculum"}
     # 32 steps of each of 4 copies a stage, in episodes of 2 to 4 steps.
     assert training.groupby(["seed", "step"]).episodes.sum().between(20, 64).all()
 
@@ -104,13 +98,17 @@ def test_stages_change_environments_and_streams():
         return make_population(benchmark, TASK, seeds=[0], copies=8, view="state", split="train", goal=goal)
 
     agent = PPO(PPOConfig(copies=8, rollout=8), (8,), 3, [0], torch.nn.Identity())
-    stages = [Stage("one", env([1]), 2), Stage("two", env([2]), 1), Stage("one", env([1]), 1)]
+    stages = [
+        TrainedStage("one", "1", env([1]), 2),
+        TrainedStage("two", "2", env([2]), 1),
+        TrainedStage("one (2)", "1", env([1]), 1),
+    ]
     rollouts = CurriculumRollouts(stages, [0], agent, 8, 0.99, False)
-    assert (rollouts.total, rollouts.steps, rollouts.phase) == (4, 256, "one")
+    assert (rollouts.total, rollouts.steps, rollouts.stage) == (4, 256, "one")
     seen = []
     for rollout in rollouts:
-        seen.append((rollouts.phase, rollouts.stage_ended, rollouts.env, rollout["inputs"]))
-    assert [phase for phase, *_ in seen] == ["one", "one", "two", "one"]
+        seen.append((rollouts.stage, rollouts.stage_ended, rollouts.env, rollout["inputs"]))
+    assert [stage for stage, *_ in seen] == ["one", "one", "two", "one (2)"]
     assert [ended for _, ended, *_ in seen] == [False, True, True, True]
     assert [env.goals[0, 0] for *_, env, _ in seen] == [1, 1, 2, 1]
     # A task that comes again is not trained on the same random numbers.
@@ -140,6 +138,9 @@ def test_what_the_command_line_says():
     [
         (3, "must be a list"),
         ("nowhere.yaml", "cannot be read"),
+        ({"name": "", "stages": [["ctgraph/depth-1", 5]] * 2}, "must be a name"),
+        ({"name": "ctgraph/depth-1", "stages": [["ctgraph/depth-1", 5]] * 2}, "no task of the benchmark"),
+        ({"name": "x", "stage": []}, "did you mean 'stages'"),
         ([["ctgraph/depth-1", 5]], "at least two stages"),
         (["ctgraph/depth-1", "x"], "is no stage"),
         ([["ctgraph/depth1", 5]] * 2, "did you mean 'ctgraph/depth-1'"),
@@ -152,7 +153,42 @@ def test_what_the_command_line_says():
 )
 def test_mistakes_are_one_sentence(stages, words):
     with pytest.raises(InputError, match=words):
-        stages_from(stages, get_benchmark("ctgraph"))
+        curriculum_from(stages, get_benchmark("ctgraph"))
+
+
+def test_curricula_have_names_of_their_own(tmp_path):
+    ctgraph, pair = get_benchmark("ctgraph"), [["ctgraph/depth-1", 100], ["ctgraph/ct-su-b1", 50]]
+    name, stages = curriculum_from(pair, ctgraph)
+    assert name == curriculum_from(stages, ctgraph)[0]
+    others = [pair[::-1], [*pair, pair[0]], [[task, 2 * steps] for task, steps in pair]]
+    assert len({name, *(curriculum_from(other, ctgraph)[0] for other in others)}) == 4
+    assert curriculum_from({"name": "deeper", "stages": pair}, ctgraph) == ("deeper", stages)
+    words = "curriculum={name: deeper, stages: [[ctgraph/depth-1,100],[ctgraph/ct-su-b1,50]]}"
+    assert run_config_from(compose("train", ["benchmark=ctgraph", "view=state", words]))["task"] == "deeper"
+    file = tmp_path / "c.yaml"
+    file.write_text("name: deeper\nstages: [[ctgraph/depth-1, 100], [ctgraph/ct-su-b1, 50]]\n")
+    assert curriculum_from(str(file), ctgraph) == ("deeper", stages)
+
+
+def test_another_curriculum_of_the_same_name_is_refused(tmp_path):
+    study = Study(tmp_path, create=True)
+    first = run_config(task="deeper")
+    other = run_config(BACK[:2], task="deeper", seeds=[1])
+    with study.lock():
+        study.ask({}, [first])
+        study.ask({}, [run_config(task="deeper", seeds=[1])])
+        with pytest.raises(InputError, match="already has another curriculum called 'deeper'"):
+            study.ask({}, [other])
+
+
+def test_two_curricula_of_the_same_tasks_are_two(tmp_path):
+    orders = {"there": STAGES, "back": STAGES[::-1]}
+    tables = []
+    for name, stages in orders.items():
+        train_run(run_config(stages, task=name), tmp_path / name, {"name": "none"}, DEVICE)
+        tables.append(read_curves(tmp_path / name / "curve.csv"))
+    found = transfers(diagnose_curves(pd.concat(tables)).others)
+    assert {each.key["trained_on"]: each.stages for each in found} == {"there": (*NAMES,), "back": (*NAMES[::-1],)}
 
 
 def test_from_the_command_line_to_the_report(tmp_path, capsys):

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from lcd.envs.videos import moving_shapes
+from lcd.envs.shape_videos import moving_shapes
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
 from lcd.pipelines.jobs.pretraining import FlowPretraining

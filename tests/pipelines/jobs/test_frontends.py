@@ -14,7 +14,7 @@ from lcd.cli import main
 from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
-from lcd.frontends import record
+from lcd.frontends import entry
 from lcd.pipelines.jobs.build import build_agent, build_rollouts
 from lcd.pipelines.jobs.phases import store_size
 from lcd.pipelines.study.configs import run_id
@@ -73,20 +73,20 @@ def test_a_run_is_its_weights_content_not_their_path(tmp_path):
     assert run_id(one) == run_id(two) != run_id(three)
     assert run_id(asked()) not in (run_id(one), run_id(three))
     # Defaults are written down, and what policy learning does with the front-end.
-    assert asked()["frontend"] == {"name": "edges", "weights": None, "scale": 1.0, **record.USE}
+    assert asked()["frontend"] == {"name": "edges", "weights": None, "scale": 1.0, **entry.USE}
     assert run_id(asked("frontend.scale=1.0")) == run_id(asked()) != run_id(asked("frontend.keep=observations"))
 
 
 def test_a_file_that_changed_or_went_is_told(tmp_path):
     path = weights(tmp_path / "a.pt")
     recorded = asked(f"frontend.weights={path}")["frontend"]
-    assert torch.equal(record.build(recorded).layer.bias, torch.load(path)["bias"])
+    assert torch.equal(entry.build(recorded).layer.bias, torch.load(path)["bias"])
     weights(path, seed=1)
     with pytest.raises(InputError, match=r"a\.pt has changed since the run was asked for"):
-        record.build(recorded)
+        entry.build(recorded)
     path.unlink()
     with pytest.raises(InputError, match=r"a\.pt cannot be read .*training needs the file"):
-        record.build(recorded)
+        entry.build(recorded)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from lcd.cli import main
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.frontends import make
-from lcd.frontends.objectness import choose
+from lcd.frontends.objectness import best_candidates
 from lcd.pipelines.jobs.objectness import Objectness, baselines, maps_of, score
 from lcd.report.seeing import FIGURE, OWN, summary, verdict
 
@@ -68,7 +68,7 @@ def test_scores_are_of_the_other_half(objectness):
     choosing, scoring = objectness.halves(TASK)
     masks = {FIGURE: scoring.labels > 0}
     knowing = (choosing.labels > 0)[:, None].astype(np.float32)
-    (_, candidate) = choose(knowing, {FIGURE: choosing.labels > 0})[FIGURE]
+    (_, candidate) = best_candidates(knowing, {FIGURE: choosing.labels > 0})[FIGURE]
     blind = np.random.default_rng(0).random((len(scoring.now), 1, 64, 64)).astype(np.float32)
     assert score({FIGURE: candidate}, blind, scoring, masks).iou[0] < 0.3
 

@@ -10,9 +10,10 @@ from importlib.util import find_spec
 import pandas as pd
 import pytest
 import torch
+from small_runs import KILLING, toy_run
 
 from lcd import cli
-from lcd.agents import store as rollouts
+from lcd.agents import phase_store
 from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
 from lcd.pipelines.jobs import phases
@@ -20,56 +21,25 @@ from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study.configs import Device
 
 DEVICE = Device("cpu")
-KILLED = """
-import os, signal, sys, yaml
-import torch
-from lcd.agents import store
-from lcd.agents.rollout import Rollouts
-from lcd.pipelines.jobs import checkpoint, record
-from lcd.pipelines.jobs.train import train_run
-from lcd.pipelines.study.configs import Device
-
-torch.set_num_threads(1)
-record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1
-config, folder, moment, spilled = yaml.safe_load(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "spilled"
-store.MEMORY_SHARE = 0 if spilled else 1
-
-def killing(method):
-    def wrapped(self, *args, **kwargs):
-        global moment
-        moment -= 1
-        if moment < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return method(self, *args, **kwargs)
-    return wrapped
+KILLED = (
+    KILLING
+    + """
+from lcd.agents import phase_store
+phase_store.MEMORY_SHARE = 0 if sys.argv[4] == "spilled" else 1
 
 # Moments lie between any two of: collecting, writing a rollout's file, forgetting a phase, saving a checkpoint.
-Rollouts.collect = killing(Rollouts.collect)
-store.Stored.write = killing(store.Stored.write)
-store.RolloutStore.clear = killing(store.RolloutStore.clear)
-store.RolloutStore._drop = killing(store.RolloutStore._drop)
-checkpoint.AtomicCheckpoints.save_checkpoint = killing(checkpoint.AtomicCheckpoints.save_checkpoint)
+phase_store.Stored.write = killing(phase_store.Stored.write)
+phase_store.RolloutStore.clear = killing(phase_store.RolloutStore.clear)
+phase_store.RolloutStore._drop = killing(phase_store.RolloutStore._drop)
 train_run(config, folder, {"name": "none"}, Device("cpu"))
 """
+)
 
 
 def run_config(**changes):
     sizes = {"copies": 4, "rollout": 25, "minibatches": 2, "phase": 3, "auxiliary_epochs": 1, "auxiliary_rollouts": 2}
-    return {
-        "kind": "train",
-        "benchmark": "toy",
-        "task": "toy/easy-sight-easy-reward",
-        "knobs": {},
-        "view": "semantic",
-        "frontend": {"name": "identity"},
-        "reward_p": 0.5,
-        "shaping": "none",
-        "agent": {"name": "ppg", **sizes},
-        "seeds": [3, 8],
-        "steps": 800,
-        "evaluation": {"every": 400, "copies": 2, "episodes": 1},
-        **changes,
-    }
+    evaluation = {"every": 400, "copies": 2, "episodes": 1}
+    return toy_run({"name": "ppg", **sizes}, steps=800, evaluation=evaluation) | changes
 
 
 def start(folder, moment, place):
@@ -105,8 +75,8 @@ def test_no_rollouts_are_left_of_a_run_that_is_over(uninterrupted):
 
 
 def test_a_run_that_cannot_fit_is_refused_before_it_begins(tmp_path, monkeypatch):
-    monkeypatch.setattr(rollouts, "MEMORY_SHARE", 0)
-    monkeypatch.setattr(rollouts.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10})())
+    monkeypatch.setattr(phase_store, "MEMORY_SHARE", 0)
+    monkeypatch.setattr(phase_store.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10})())
     with pytest.raises(InputError, match=r"need .* make room"):
         train_run(run_config(), tmp_path, {"name": "none"}, DEVICE)
 

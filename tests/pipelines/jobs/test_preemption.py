@@ -64,7 +64,7 @@ from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study.configs import Device
 
 torch.set_num_threads(1)
-signals.listen()
+signals.handle_stop_signals()
 config, folder, processes, pause, often = yaml.safe_load(sys.argv[1])
 record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = (0, 1) if often else (3600, 1)
 step, steps = Stepper.step, 0
@@ -251,7 +251,7 @@ def test_how_a_command_ends_and_what_it_leaves(tmp_path, number, to, processes, 
 def test_slow_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "CHECKPOINT_EVERY_S", 0.0)
     rollouts = SimpleNamespace(
-        ranks=ALONE, iteration=0, total=10**9, step=0, steps_each=1, seeds=[0], stage_ended=False, phase=None
+        ranks=ALONE, iteration=0, total=10**9, step=0, steps_each=1, seeds=[0], stage_ended=False, stage="", task=None
     )
     writing = []
 
@@ -262,7 +262,7 @@ def test_slow_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
             writing.append(time.perf_counter() - begun)
 
     curve = CurveFile(tmp_path / "curve.csv")
-    recorder = Recorder(rollouts, {}, 10**9, [], curve, tmp_path / "last.ckpt", dict, lambda rows: None)
+    recorder = Recorder(rollouts, {}, 10**9, {}, curve, tmp_path / "last.ckpt", dict, lambda rows: None)
     recorder.on_fit_start(None, None)
     end = time.perf_counter() + 3
     while time.perf_counter() < end:

@@ -118,7 +118,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, trained, sent, status
         f"        os.kill(os.getpid(), signal.{sent})\n"
         "files.AtomicCheckpoints.save_checkpoint = killed\n"
         f"config = yaml.safe_load(open({str(made.path / 'config.yaml')!r}))\n"
-        "signals.listen()\n"
+        "signals.handle_stop_signals()\n"
         "try:\n"
         f"    pretraining.pretrain_run(config, {str(made.path)!r}, {{'name': 'none'}}, Device('cpu'))\n"
         "except signals.Stopped:\n"

@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 import ranked
 import torch
+from fitting import fit
 from gymnasium.vector import VectorEnv
-from lightning.pytorch import Trainer
+from small_runs import toy_run
 
 from lcd.agents.ranks import ALONE, Ranks
-from lcd.agents.rollout import Rollouts, loader
+from lcd.agents.rollout import Rollouts
 from lcd.config.compose import compose
 from lcd.curves.table import read_curves
 from lcd.envs.benchmarks import get_benchmark
@@ -36,22 +37,10 @@ def importable(monkeypatch, tmp_path):
 
 
 def run_config(**changes):
-    agent = changes.pop("agent", {})
-    return {
-        "kind": "train",
-        "benchmark": "toy",
-        "task": "toy/easy-sight-easy-reward",
-        "knobs": {},
-        "view": "semantic",
-        "frontend": {"name": "identity"},
-        "reward_p": 0.5,
-        "shaping": "none",
-        "agent": {"name": "ranked:WatchingPPO", "copies": 4, "rollout": 20, "epochs": 2, "minibatches": 2, **agent},
-        "seeds": [3, 8],
-        "steps": 400,
-        "evaluation": {"every": 160, "copies": 2, "episodes": 1},
-        **changes,
-    }
+    sizes = {"copies": 4, "rollout": 20, "epochs": 2, "minibatches": 2}
+    agent = {"name": "ranked:WatchingPPO", **sizes, **changes.pop("agent", {})}
+    evaluation = {"every": 160, "copies": 2, "episodes": 1}
+    return toy_run(agent, steps=400, evaluation=evaluation) | changes
 
 
 class Side(VectorEnv):
@@ -122,16 +111,7 @@ def one_process(config, monkeypatch):
     whole_of(agent, copies)
     length = agent.config.rollout
     rollouts = Rollouts(env, seeds, agent, length, config["steps"] // (length * copies), agent.config.gamma, True)
-    trainer = Trainer(
-        max_epochs=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        accelerator="cpu",
-        devices=1,
-    )
-    trainer.fit(agent, loader(rollouts))
+    fit(agent, rollouts)
 
 
 def whole_of(agent, copies):

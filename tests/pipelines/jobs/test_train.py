@@ -10,6 +10,7 @@ import sys
 import pandas as pd
 import pytest
 import torch
+from small_runs import KILLING, toy_run
 
 from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
@@ -20,51 +21,20 @@ from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.store import read_status
 
 DEVICE = Device("cpu")
-KILLED = """
-import os, random, signal, sys, yaml
-import torch
-from lcd.agents.rollout import Rollouts
-from lcd.pipelines.jobs import checkpoint, record
-from lcd.pipelines.jobs.train import train_run
-from lcd.pipelines.study.configs import Device
-
-torch.set_num_threads(1)
-record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1
-config, folder, moment = yaml.safe_load(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-
-def killing(method):
-    def wrapped(self, *args, **kwargs):
-        global moment
-        moment -= 1
-        if moment < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return method(self, *args, **kwargs)
-    return wrapped
-
+KILLED = (
+    KILLING
+    + """
 # Moments lie between any two of: collecting, appending rows, saving a checkpoint.
-Rollouts.collect = killing(Rollouts.collect)
 record.CurveFile.append = killing(record.CurveFile.append)
-checkpoint.AtomicCheckpoints.save_checkpoint = killing(checkpoint.AtomicCheckpoints.save_checkpoint)
 train_run(config, folder, {"name": "none"}, Device("cpu"))
 """
+)
 
 
 def run_config(**changes):
-    return {
-        "kind": "train",
-        "benchmark": "toy",
-        "task": "toy/easy-sight-easy-reward",
-        "knobs": {},
-        "view": "semantic",
-        "frontend": {"name": "identity"},
-        "reward_p": 0.5,
-        "shaping": "none",
-        "agent": {"name": "ppo", "copies": 4, "rollout": 25, "epochs": 2, "minibatches": 2},
-        "seeds": [3, 8],
-        "steps": 1000,
-        "evaluation": {"every": 300, "copies": 2, "episodes": 1},
-        **changes,
-    }
+    agent = {"name": "ppo", "copies": 4, "rollout": 25, "epochs": 2, "minibatches": 2}
+    evaluation = {"every": 300, "copies": 2, "episodes": 1}
+    return toy_run(agent, steps=1000, evaluation=evaluation) | changes
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ def test_the_local_launcher_starts_a_call_when_what_it_waits_for_is_done(tmp_pat
 
 
 def test_a_call_waits_until_there_is_room_for_what_it_needs(monkeypatch):
-    monkeypatch.setattr(local, "memory", lambda: 100)
+    monkeypatch.setattr(local, "machine_memory", lambda: 100)
     monkeypatch.setattr(local, "usable_cores", lambda: 4)
     small, large, wide = Needs(memory=40), Needs(memory=70), Needs(cores=3)
     room = local.Room("auto", threads=1)

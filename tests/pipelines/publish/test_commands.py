@@ -106,7 +106,11 @@ def test_report_refuses_with_a_sentence(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     (tmp_path / "x.csv").write_text("task,view\na,b\n")
     curves(tmp_path / "good.csv")
-    for words in (["empty"], ["x.csv"], ["x.txt"], ["good.csv", "out=x.csv"]):
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    for words in (
+        *(["empty"], ["x.csv"], ["x.txt"], ["good.csv", "out=x.csv"]),
+        *(["good.csv", "loop.csv"], ["loop.csv", "good.csv"], ["loop.csv"]),
+    ):
         assert cli.main(["report", *words]) == 2
         told = capsys.readouterr()
         assert told.err.startswith("lcd: ")
@@ -139,7 +143,7 @@ def test_view_draws_a_graph_beside_the_sheet(tmp_path, capsys):
 
 def test_the_picture_of_a_graph_shows_every_state_once():
     from lcd.envs.ctgraph.theory import num_states
-    from lcd.pipelines.publish.graph import GOAL, KINDS, draw_graph
+    from lcd.pipelines.publish.graph_pictures import GOAL, KINDS, draw_graph
 
     knobs, goal = get_benchmark("ctgraph").graph("ctgraph/ct-fo-b2", 0, graph_shape={"b": 3, "d": 2})
     (axes,) = draw_graph(knobs, goal, "a graph").axes

@@ -1,12 +1,7 @@
 """`lcd power` on curves made up."""
 
-import sys
-from pathlib import Path
-
 import pandas as pd
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "lcd"))
 from curve_sets import TASKS, study
 
 from lcd import cli

@@ -237,7 +237,7 @@ def test_a_study_has_one_summary_run_that_a_report_can_be_made_of(tmp_path):
 
 def test_tasks_of_a_curriculum_are_told_apart():
     rows = [
-        {"split": "eval", "task": task, "phase": "a", "seed": seed, "return_mean": value + seed}
+        {"split": "eval", "trained_on": "c", "task": task, "stage": "a", "seed": seed, "return_mean": value + seed}
         for task, value in (("a", 1.0), ("b", 5.0))
         for seed in (0, 1)
     ]

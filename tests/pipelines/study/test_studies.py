@@ -9,7 +9,7 @@ import pytest
 from lcd import cli
 from lcd.frontends import frontends
 from lcd.frontends.identity import Identity
-from lcd.pipelines.publish.pictures import read_pictures
+from lcd.pipelines.publish.view_pictures import read_pictures
 from lcd.pipelines.study import diagnose, store
 
 SMALL = ["study.seeds=2", "study.steps=400", "tracker=none", "launcher.workers=2"]

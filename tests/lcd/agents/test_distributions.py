@@ -7,7 +7,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from lcd.agents.policies import Categorical, Gaussian
+from lcd.agents.distributions import Categorical, Gaussian
 from lcd.agents.ppo import PPO, PPOConfig
 from lcd.agents.rollout import Rollouts, uniforms
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv

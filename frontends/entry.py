@@ -1,6 +1,6 @@
 """What a run's config says of its front-end: every knob, and of a file of weights its content.
 
-`record` makes it of what a user asked for; `build` makes the front-end of it. A file of weights is recorded as
+`entry_of` makes it of what a user asked for; `build` makes the front-end of it. A file of weights is recorded as
 `{"file": …, "sha256": …}`: a run is told apart from others by the content, wherever the file lies.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 WEIGHTS = "weights"
-TOLD = ("label", "sha256", "preprocessing")
+REPORTED = ("label", "sha256", "preprocessing")
 """What a front-end may tell of itself, if it has such attributes: what curves call it when it may be many, the content
 of weights that it loaded by name, what it does to images. All of it is part of what a run is."""
 KEEP = ("auto", "features", "observations")
@@ -52,7 +52,7 @@ class FrontendEntry(TypedDict, total=False):
 _PLAIN = (str, int, float, bool, list, dict, type(None))
 
 
-def record(name: str, **knobs: Any) -> dict[str, Any]:
+def entry_of(name: str, **knobs: Any) -> dict[str, Any]:
     """What a run's config keeps; the front-end is made once, so that a mistake is told before anything is written.
 
     Args:
@@ -63,34 +63,34 @@ def record(name: str, **knobs: Any) -> dict[str, Any]:
         make(name, **knobs)
         return {"name": name}
     use = {key: _checked(key, knobs.pop(key, default)) for key, default in USE.items()}
-    own = _defaults(name) | {key: _identified(value) if key == WEIGHTS else value for key, value in knobs.items()}
+    own = _defaults(name) | {key: _with_content(value) if key == WEIGHTS else value for key, value in knobs.items()}
     try:
-        made = make(name, **_given(own))
+        made = make(name, **_arguments(own))
     except OSError as error:
         raise InputError(
             f"frontend={name} with frontend.weights={own.get(WEIGHTS)} cannot be made ({error.strerror or error}): "
             "give a file of weights that is there."
         ) from error
-    for told in TOLD:
-        if getattr(made, told, None) is not None:
-            own[told] = getattr(made, told)
+    for key in REPORTED:
+        if getattr(made, key, None) is not None:
+            own[key] = getattr(made, key)
     return {"name": name, **own, **use}
 
 
 def build(recorded: Mapping[str, Any]) -> nn.Module:
     """The front-end of a run's config, with the very weights that it was recorded with."""
-    own = {key: value for key, value in recorded.items() if key not in ("name", *TOLD, *USE)}
+    own = {key: value for key, value in recorded.items() if key not in ("name", *REPORTED, *USE)}
     weights = own.get(WEIGHTS)
     if isinstance(weights, Mapping) and _sha256(Path(weights["file"])) != weights["sha256"]:
         raise InputError(
             f"frontend.weights={weights['file']} has changed since the run was asked for: ask for it again, "
             "or put the file back."
         )
-    made = make(recorded["name"], **_given(own))
-    for told in TOLD:
-        if recorded.get(told) != getattr(made, told, None):
+    made = make(recorded["name"], **_arguments(own))
+    for key in REPORTED:
+        if recorded.get(key) != getattr(made, key, None):
             raise InputError(
-                f"The {told} of frontend={recorded['name']} is not what it was when the run was asked for: "
+                f"The {key} of frontend={recorded['name']} is not what it was when the run was asked for: "
                 "ask for it again."
             )
     return made
@@ -117,7 +117,7 @@ def _defaults(name: str) -> dict[str, Any]:
     return {key: value for key, value in given.items() if isinstance(value, _PLAIN)}
 
 
-def _identified(weights: Any) -> Any:
+def _with_content(weights: Any) -> Any:
     """A file as its place and content; anything else, a name of weights for example, as it is."""
     path = Path(weights).expanduser() if isinstance(weights, str) else None
     if path is None or not path.is_file():
@@ -125,7 +125,7 @@ def _identified(weights: Any) -> Any:
     return {"file": str(path.resolve()), "sha256": _sha256(path)}
 
 
-def _given(knobs: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(knobs: Mapping[str, Any]) -> dict[str, Any]:
     """The knobs as the front-end takes them."""
     return {key: value["file"] if _is_file(key, value) else value for key, value in knobs.items()}
 

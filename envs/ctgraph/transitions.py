@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from lcd.envs.checks import table_fits
+from lcd.envs.checks import require_fitting_table
 from lcd.envs.ctgraph.layout import DECISION, END, FAIL, HOME, KINDS, SET_OF_KIND, WAIT, has_own_id
 from lcd.envs.ctgraph.theory import num_decisions, num_ends, num_states, num_waits
 from lcd.envs.errors import InputError
@@ -15,7 +15,7 @@ MOST_STATES = 4_000_000
 FIRST_WAIT = 2
 
 
-class Tables:
+class Transitions:
     """Of a graph: home is state 0, fail is 1, then come wait, decision and end states.
 
     Attributes:
@@ -28,7 +28,7 @@ class Tables:
     """
 
     def __init__(self, knobs: object) -> None:
-        """Args: the graph's `GraphKnobs`."""
+        """Make the tables of a graph with some `GraphKnobs`."""
         b, d = knobs.graph_shape.b, knobs.graph_shape.d
         waits, decisions, ends = num_waits(b, d), num_decisions(b, d), num_ends(b, d)
         first = {HOME: 0, FAIL: 1, WAIT: FIRST_WAIT, DECISION: FIRST_WAIT + waits, END: FIRST_WAIT + waits + decisions}
@@ -61,7 +61,7 @@ class Tables:
 
 
 @lru_cache(maxsize=16)
-def tables(knobs: object) -> Tables:
+def transitions(knobs: object) -> Transitions:
     """The tables of a graph; building them is refused where they would not fit."""
     b, d = knobs.graph_shape.b, knobs.graph_shape.d
     if num_states(b, d) > MOST_STATES:
@@ -69,5 +69,5 @@ def tables(knobs: object) -> Tables:
             f"graph_shape.d is {d}, but with b={b} that makes {num_states(b, d)} states, more than the {MOST_STATES} "
             "that are built; the closed forms take deeper ones."
         )
-    table_fits(f"graph_shape.b is {b} and graph_shape.d is {d}", num_states(b, d) * (b + 1), 8)
-    return Tables(knobs)
+    require_fitting_table(f"graph_shape.b is {b} and graph_shape.d is {d}", num_states(b, d) * (b + 1), 8)
+    return Transitions(knobs)

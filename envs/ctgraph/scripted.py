@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lcd.envs.checks import one_of
+from lcd.envs.checks import require_one_of
 from lcd.envs.ctgraph.layout import DECISION
 from lcd.envs.ctgraph.theory import POLICIES
 
@@ -17,7 +17,7 @@ def policy_actions(env: object, policy: str, rng: np.random.Generator) -> np.nda
         policy: "random": uniform; "navigation": never fails, decides uniformly; "optimal": to the goal.
         rng: where random actions come from.
     """
-    one_of("policy", policy, POLICIES)
+    require_one_of("policy", policy, POLICIES)
     shape = env.knobs.graph_shape
     if policy == "random":
         return rng.integers(shape.b + 1, size=env.num_envs)

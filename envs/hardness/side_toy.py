@@ -17,7 +17,7 @@ from lcd.envs.state import State
 _WITHOUT_END = {"terminal_state_density": 0.0}
 
 
-class Beside:
+class SideToy:
     """Appends a toy's observations and actions to those of an environment; its rewards and ends mean nothing."""
 
     def __init__(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lcd.envs.videos import moving_shapes, texture
+from lcd.envs.shape_videos import moving_shapes, texture
 
 
 def test_a_shape_moves_by_its_velocity_and_all_else_stands_still():

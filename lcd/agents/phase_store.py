@@ -25,7 +25,7 @@ from torch import Tensor
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder, replacing
-from lcd.process.limits import in_words
+from lcd.process.limits import readable_size
 
 MEMORY_SHARE = 0.25
 """Of the memory that is free when training starts, what the stores of all runs at work may take together."""
@@ -78,12 +78,12 @@ class StoreSize:
         seeds = f" of {self.seeds} seeds" if self.seeds > 1 else ""
         rollouts = f"{self.rollouts} rollout{'s' * (self.rollouts > 1)}"
         kept = "masks as one channel" if self.mask else "inputs as they are"
-        memory = f"{MEMORY_SHARE:.0%} of the {in_words(free_memory())} of free memory"
+        memory = f"{MEMORY_SHARE:.0%} of the {readable_size(free_memory())} of free memory"
         memory += f", shared by {self.runs} runs" if self.runs > 1 else ""
         where = f"in files of the run's folder, for it is more than {memory}" if self.spilled else "in memory"
         return (
             f"PPG keeps {rollouts} of {self.copies} copies x {self.length} steps{seeds} for its "
-            f"auxiliary phase, {kept}: {in_words(self.bytes)}, {where}."
+            f"auxiliary phase, {kept}: {readable_size(self.bytes)}, {where}."
         )
 
 
@@ -149,7 +149,7 @@ class Stored:
                     file.write(data)
         except OSError as error:
             if error.errno in FULL:
-                raise full_disk(path.parent, sum(data.nbytes for data in content)) from None
+                raise not_enough_room(path.parent, sum(data.nbytes for data in content)) from None
             raise
 
     @classmethod
@@ -293,13 +293,13 @@ def require_room(folder: Path, size: int) -> None:
     while not folder.exists():
         folder = folder.parent
     if shutil.disk_usage(folder).free < size:
-        raise full_disk(folder, size)
+        raise not_enough_room(folder, size)
 
 
-def full_disk(folder: Path, size: int) -> InputError:
+def not_enough_room(folder: Path, size: int) -> InputError:
     """The sentence about a disk without room for so many bytes."""
     free = shutil.disk_usage(folder).free
     return InputError(
-        f"The rollouts of PPG need {in_words(size)} in {folder}, where {in_words(free)} are free: make room, and the "
-        "same command continues; or give fewer agent.copies, a shorter agent.rollout or agent.phase."
+        f"The rollouts of PPG need {readable_size(size)} in {folder}, where {readable_size(free)} are free: make room, "
+        "and the same command continues; or give fewer agent.copies, a shorter agent.rollout or agent.phase."
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from lcd.config.schemas import VIEWS, BenchmarkConfig, TaskConfig, ViewConfig
 from lcd.files.atomic import write_atomic
+from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study.configs import RunConfig, task_name
 from lcd.pipelines.study.store import Study
@@ -55,8 +56,7 @@ def read_pictures(study: Study) -> dict[str, dict[str, bytes]]:
 
 
 def _place(study: Study, task: str, view: str) -> Path:
-    plain = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in task)
-    return study.path / FOLDER / plain[:120] / f"{view}.png"
+    return study.path / FOLDER / slug(task)[:120] / f"{view}.png"
 
 
 def _shown(config: RunConfig, views: list[str]) -> dict[str, np.ndarray]:

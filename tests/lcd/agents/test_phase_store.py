@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from lcd.agents import store as module
-from lcd.agents.store import RolloutStore, Stored, StoreSize, is_mask
+from lcd.agents import phase_store
+from lcd.agents.phase_store import RolloutStore, Stored, StoreSize, is_mask
 from lcd.envs.errors import InputError
 
 
@@ -78,7 +78,7 @@ def test_the_size_is_that_of_the_tensors():
 
 
 def test_it_spills_by_what_is_free_and_by_how_many_share_it(monkeypatch):
-    monkeypatch.setattr(module, "free_memory", lambda: 100_000)
+    monkeypatch.setattr(phase_store, "free_memory", lambda: 100_000)
     size = StoreSize(1, 10, 10, 1, (100,), outputs=1)
     assert size.bytes == 10_900
     assert not size.spilled
@@ -147,7 +147,7 @@ def test_a_damaged_file_is_noticed(tmp_path, harm):
         one.write_bytes(one.read_bytes()[:-100])
     elif harm == "flip":
         content = bytearray(one.read_bytes())
-        content[module.PAGE + 7] ^= 1
+        content[phase_store.PAGE + 7] ^= 1
         one.write_bytes(content)
     elif harm == "swap":
         os.replace(other, one)
@@ -167,7 +167,7 @@ def test_a_full_disk_is_a_sentence_and_leaves_what_was_whole(tmp_path, monkeypat
     def full(_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(module.os, "fsync", full)
+    monkeypatch.setattr(phase_store.os, "fsync", full)
     with pytest.raises(InputError, match="make room"):
         store.add(1, *rollout("mask", 1)) or store.state()
     assert [path.name for path in (tmp_path / "rollouts").iterdir()] == ["rollout-00000000.bin"]
@@ -178,5 +178,5 @@ def test_a_full_disk_is_a_sentence_and_leaves_what_was_whole(tmp_path, monkeypat
 
 def test_a_store_that_cannot_fit_is_refused_before_it_begins(tmp_path):
     with pytest.raises(InputError, match=r"need 1,000,000,000\.0 GB"):
-        module.require_room(tmp_path / "not" / "yet" / "made", 10**18)
-    module.require_room(tmp_path / "not" / "yet" / "made", 1)
+        phase_store.require_room(tmp_path / "not" / "yet" / "made", 10**18)
+    phase_store.require_room(tmp_path / "not" / "yet" / "made", 1)

@@ -1,0 +1,173 @@
+"""All that is said of one MDP: its size, its returns, k, m, H, how often chance is optimal, bounds, time and memory."""
+
+from __future__ import annotations
+
+import math
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from lcd.envs.errors import InputError
+from lcd.envs.streams import seed_sequence
+from lcd.envs.tabular.mdp import TabularMDP
+from lcd.horizon.bounds import Bound, upper_bound
+from lcd.horizon.exact import solve
+from lcd.horizon.gorp import Gorp, timesteps
+from lcd.horizon.layers import Layers
+from lcd.horizon.search import Horizon, Search
+from lcd.horizon.solvable import Solvable, least_k
+from lcd.horizon.sticky import solve_sticky
+from lcd.horizon.ties import Ties
+from lcd.process.limits import require_memory
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an MDP is looked at.
+
+    Attributes:
+        discount: γ while planning; returns are told, and policies judged, without discount.
+        tolerance: relative difference up to which Q-values are tied; None: what rounding of the rewards asks for.
+        budget: most timesteps of one run of GORP, counted as T² · A^k · m; 0: GORP is not run.
+        runs: most runs of GORP for one (k, m).
+        confidence: of the bounds on m.
+        most_k: the greatest k that is tried; None: the horizon.
+        seed: of GORP's random actions.
+    """
+
+    discount: float = 0.99
+    tolerance: float | None = None
+    budget: float = 1e7
+    runs: int = 400
+    confidence: float = 0.95
+    most_k: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for key, low, high in (("discount", 0, 1), ("confidence", 0.5, 1), ("tolerance", 0, 1)):
+            value = getattr(self, key)
+            least_too = key == "tolerance"
+            if value is not None and not (low < value <= high or (least_too and value == low)):
+                raise InputError(f"{key} is {value}, but must be a number above {low} and at most {high}.")
+        if self.confidence >= 1:
+            raise InputError(f"confidence is {self.confidence}, but must be below 1: nothing sampled is certain.")
+        if not 0 <= self.budget <= 1e15:
+            raise InputError(f"budget is {self.budget}, but must be a number of timesteps from 0 to 1e15.")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found of one MDP.
+
+    Attributes:
+        name: the MDP's name.
+        states: how many states it has.
+        actions: how many actions.
+        steps: its horizon T.
+        sticky: its probability of repeating an action.
+        optimal_return: J*, undiscounted.
+        random_return: the mean return of random actions.
+        solvable: the least k for which it is k-QVI-solvable.
+        discount_agrees: is every optimal policy for the planning discount optimal without one?
+        p_opt: probability that random actions are optimal; None with sticky actions.
+        horizon: the effective horizon as GORP shows it; None with sticky actions, or where GORP was not run.
+        bound: an upper bound on the effective horizon.
+        seconds: what the analysis took.
+        memory: the most memory that the process held so far, in bytes.
+    """
+
+    name: str
+    states: int
+    actions: int
+    steps: int
+    sticky: float
+    optimal_return: float
+    random_return: float
+    solvable: Solvable
+    discount_agrees: bool
+    p_opt: float | None
+    horizon: Horizon | None
+    bound: Bound | None
+    seconds: float
+    memory: int
+
+    @property
+    def random_timesteps(self) -> float | None:
+        """T · log 2 / p_opt: timesteps of random actions after which the best episode seen is optimal half the time."""
+        if self.p_opt is None:
+            return None
+        return self.steps * math.log(2) / self.p_opt if self.p_opt > 0 else math.inf
+
+    @property
+    def gorp_timesteps(self) -> float | None:
+        """Timesteps that GORP takes with the k and m of the effective horizon, T² · A^H."""
+        if self.horizon is None or self.horizon.m is None:
+            return None
+        return timesteps(self.steps, self.actions, self.horizon.k, self.horizon.m)
+
+    def plain(self) -> dict[str, Any]:
+        """Everything as plain data, for JSON: what is no finite number is None."""
+        found = {**asdict(self), "random_timesteps": self.random_timesteps, "gorp_timesteps": self.gorp_timesteps}
+        return _finite(found)
+
+
+def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progress | None = None) -> Result:
+    """Analyse an MDP exactly, and run GORP on it.
+
+    Args:
+        mdp: the MDP; with sticky actions everything that is exact, but no GORP, which is for deterministic ones.
+        settings: how.
+        progress: told what is being done.
+    """
+    settings, tell = settings or Settings(), progress or (lambda doing: None)
+    began = time.perf_counter()
+    ties = Ties.of(mdp, settings.tolerance)
+    if mdp.sticky > 0:
+        tell("solving it with sticky actions")
+        best, random, agrees, found = solve_sticky(mdp, ties, settings.discount, settings.most_k)
+        return _result(mdp, best, random, found, agrees, None, None, None, began)
+    layers = Layers(mdp)
+    _require_memory(layers)
+    tell("solving it")
+    exact = solve(layers, ties, settings.discount)
+    tell("looking for k")
+    found = least_k(layers, ties, exact, settings.most_k)
+    tell("bounding its effective horizon")
+    bound = upper_bound(layers, ties, exact)
+    horizon = None
+    if settings.budget:
+        tell("running GORP")
+        rng = np.random.default_rng(seed_sequence(settings.seed, "gorp"))
+        gorp = Gorp(layers, exact, ties, rng)
+        horizon = Search(gorp, settings.budget, settings.runs, settings.confidence, settings.most_k).horizon()
+    return _result(
+        mdp, exact.optimal_return, exact.random_return, found, exact.discount_agrees, exact.p_opt, horizon, bound, began
+    )
+
+
+def _result(mdp: TabularMDP, best, random, found, agrees, p_opt, horizon, bound, began: float) -> Result:
+    return Result(
+        mdp.name, mdp.num_states, mdp.num_actions, mdp.horizon, mdp.sticky, best, random, found, agrees, p_opt, horizon,
+        bound, time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    )  # fmt: skip
+
+
+def _require_memory(layers: Layers) -> None:
+    mdp = layers.mdp
+    bits = -(-mdp.num_actions // 8)
+    needed = layers.entries * (8 + 2 * bits) + mdp.num_states * mdp.num_actions * 20
+    require_memory(f"{mdp.num_states:,} states, {mdp.num_actions} actions and horizon={mdp.horizon}", needed)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,67 @@
+"""What a run trains, and on what it is evaluated: the stages, tasks and contexts that its curve names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lcd.pipelines.study.configs import RunConfig, task_name
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is trained for some steps.
+
+    Attributes:
+        name: What curves call the stage; empty where the run is no curriculum.
+        task: What curves call the trained task.
+        made: The benchmark's task.
+        knobs: What of it is changed.
+        steps: For how many steps of a seed it is trained.
+    """
+
+    name: str
+    task: str
+    made: str
+    knobs: Mapping[str, Any]
+    steps: int
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One task in one context, whose held-out returns a run's curve has.
+
+    Attributes:
+        task: What curves call the task.
+        made: The benchmark's task.
+        knobs: What of it is changed.
+        context: The context's name; empty for the one of training.
+    """
+
+    task: str
+    made: str
+    knobs: Mapping[str, Any]
+    context: str = ""
+
+
+def stages_of(run_config: RunConfig) -> list[Stage]:
+    """What a run trains, in order: one task, or the stages of a curriculum."""
+    if "curriculum" not in run_config:
+        made, knobs = run_config["task"], run_config["knobs"]
+        return [Stage("", task_name(run_config), made, knobs, int(run_config["steps"]))]
+    times: Counter[str] = Counter()
+    stages = []
+    for stage in run_config["curriculum"]:
+        name = stage["name"]
+        times[name] += 1
+        again = f" ({times[name]})" if times[name] > 1 else ""
+        stages.append(Stage(f"{name}{again}", name, stage["task"], stage["knobs"], int(stage["steps"])))
+    return stages
+
+
+def evaluated_by(run_config: RunConfig) -> list[Evaluated]:
+    """What a run is evaluated on, in the order of its rows: the trained tasks."""
+    trained = {stage.task: stage for stage in stages_of(run_config)}
+    return [Evaluated(stage.task, stage.made, stage.knobs) for stage in trained.values()]

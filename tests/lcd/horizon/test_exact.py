@@ -1,0 +1,210 @@
+"""J*, the random return, p_opt and k against brute force on 200 random MDPs; ties, ends and sticky actions by hand."""
+
+import itertools
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from slow import Slow
+
+from lcd.envs.tabular.mdp import TabularMDP
+from lcd.horizon.analysis import Settings, analyse
+from lcd.horizon.exact import solve
+from lcd.horizon.layers import Layers
+from lcd.horizon.solvable import least_k
+from lcd.horizon.ties import Ties
+
+
+def tiny(seed: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """A random MDP of one of several kinds: sparse or dense rewards, of one sign or both, with ends or without."""
+    rng = np.random.default_rng(seed)
+    states, actions, horizon = rng.integers(2, 7), rng.integers(2, 4), rng.integers(1, 6)
+    transitions = rng.integers(-1 if seed % 3 else 0, states, size=(states, actions))
+    low = -2 if seed % 2 else 0
+    rewards = rng.integers(low, 3, size=(states, actions)) / 2
+    if seed % 5 < 3:
+        rewards *= rng.random((states, actions)) < 0.3
+    if seed % 7 == 0:
+        rewards = rewards * 0.3
+    return transitions, rewards, int(horizon)
+
+
+def looked_at(transitions, rewards, horizon: int, discount: float = 0.99):
+    mdp = TabularMDP(transitions, rewards, horizon)
+    layers, ties = Layers(mdp, threads=1), Ties.of(mdp)
+    exact = solve(layers, ties, discount)
+    return exact, least_k(layers, ties, exact)
+
+
+@pytest.mark.parametrize("hundred", range(2))
+def test_random_mdps_are_as_brute_force_says(hundred):
+    found = set()
+    for seed in range(100 * hundred, 100 * hundred + 100):
+        arrays = tiny(seed)
+        slow = Slow(*arrays, 0.99)
+        exact, solvable = looked_at(*arrays)
+        assert exact.optimal_return == pytest.approx(slow.best_return(), abs=1e-6), seed
+        assert exact.random_return == pytest.approx(slow.random_return(), abs=1e-6), seed
+        assert exact.p_opt == pytest.approx(slow.p_opt()), seed
+        assert solvable.k == slow.least_k(), seed
+        agrees = min(slow.policies_returns(slow.horizon)) > slow.best_return() - 1e-6
+        assert exact.discount_agrees == agrees, seed
+        found.add((solvable.k, exact.discount_agrees))
+    # Otherwise they would not have told much.
+    assert len({k for k, agrees in found if agrees}) >= 3
+
+
+@pytest.mark.parametrize("discount", [0.5, 1.0])
+def test_other_discounts_too(discount):
+    for seed in range(200, 230):
+        arrays = tiny(seed)
+        assert looked_at(*arrays, discount)[1].k == Slow(*arrays, discount).least_k(), seed
+
+
+def corridor(length: int, reward: float = 1.0, tempting: float = 0.0) -> TabularMDP:
+    """One way to a reward; every other action leads to where nothing is paid, the first one with a gift."""
+    transitions = np.full((length + 1, 2), length)
+    rewards = np.zeros((length + 1, 2))
+    transitions[np.arange(length), 0] = np.arange(1, length + 1)
+    rewards[length - 1, 0] = reward
+    rewards[0, 1] = tempting
+    return TabularMDP(transitions, rewards, length)
+
+
+def test_what_tempts_has_to_be_looked_beyond():
+    """After the first of 4 steps random play meets the reward with probability 2^-3, which is less than .2."""
+    assert analyse(corridor(4, 1.0, 0.1), Settings(budget=0, discount=1.0)).solvable.k == 1
+    assert analyse(corridor(4, 1.0, 0.2), Settings(budget=0, discount=1.0)).solvable.k == 2
+    assert analyse(corridor(4, 1.0, 0.3), Settings(budget=0, discount=1.0)).solvable.k == 3
+    assert analyse(corridor(4, 1.0, 0.6), Settings(budget=0, discount=1.0)).solvable.k == 4
+
+
+def test_tied_actions_have_to_be_optimal_all():
+    """Two actions are worth the same to random play, but one of them alone can be followed by the best."""
+    transitions = [[1, 2], [3, 3], [3, 3], [-1, -1]]
+    rewards = np.array([[0, 0], [1, 0], [0.5, 0.5], [0, 0]])
+    mdp = TabularMDP(np.array(transitions), rewards, 3)
+    assert analyse(mdp, Settings(budget=0)).solvable.k == 2
+    # What is tied within a tolerance counts as tied.
+    rewards[1, 0] += 2.0**-12
+    assert analyse(TabularMDP(np.array(transitions), rewards, 3), Settings(budget=0)).solvable.k == 1
+    assert analyse(TabularMDP(np.array(transitions), rewards, 3), Settings(budget=0, tolerance=0.01)).solvable.k == 2
+
+
+def test_tiny_values_of_sparse_rewards_are_no_ties():
+    """After 40 steps of 2 actions random play is worth 1e-12, and still tells right from wrong."""
+    found = analyse(corridor(40), Settings(budget=0))
+    assert found.solvable.k == 1
+    assert found.p_opt == pytest.approx(0.5**40)
+
+
+def test_equal_sums_of_rounded_rewards_are_equal():
+    """0.1 + 0.2 and 0.3 + 0 differ as float32."""
+    mdp = TabularMDP(np.array([[1, 2], [3, 3], [3, 3], [3, 3]]), [[0.1, 0.3], [0.2, 0.2], [0, 0], [0, 0]], 2)
+    found = analyse(mdp, Settings(budget=0, discount=1.0))
+    assert found.p_opt == 1.0
+    assert found.solvable.k == 1
+
+
+def test_only_states_that_greedy_policies_reach_count():
+    """In state 2 random play misleads, but nobody who is greedy comes there."""
+    transitions = np.array([[1, 2], [1, 1], [3, 4], [5, 5], [5, 6], [5, 5], [5, 5]])
+    rewards = np.zeros((7, 2))
+    rewards[0, 0], rewards[2, 0], rewards[4, 1] = 9.0, 1.0, 1.5
+    mdp = TabularMDP(transitions, rewards, 4)
+    assert analyse(mdp, Settings(budget=0)).solvable.k == 1
+    assert analyse(mdp.changed(start=2), Settings(budget=0)).solvable.k == 2
+
+
+def test_a_discount_that_prefers_the_early_reward_is_told():
+    """Waiting is worth a little more, and with a discount a little less."""
+    transitions = np.array([[1, 2], [-1, -1], [3, 3], [-1, -1]])
+    rewards = np.array([[1, 0], [0, 0], [0, 0], [1.005, 1.005]])
+    found = analyse(TabularMDP(transitions, rewards, 3), Settings(budget=0))
+    assert (found.discount_agrees, found.solvable.k, found.bound) == (False, None, None)
+    assert analyse(TabularMDP(transitions, rewards, 3), Settings(budget=0, discount=1.0)).discount_agrees
+
+
+def test_one_state_one_action_and_one_step():
+    found = analyse(TabularMDP(np.array([[-1]]), np.array([[2.0]]), 1))
+    assert (found.optimal_return, found.random_return, found.p_opt, found.solvable.k) == (2.0, 2.0, 1.0, 1)
+    assert (found.horizon.h, found.horizon.k, found.horizon.m) == (1.0, 1, 1)
+
+
+class SlowSticky:
+    """A tiny MDP with sticky actions, by recursion over step, state and last action."""
+
+    def __init__(self, mdp: TabularMDP, discount: float) -> None:
+        self.mdp, self.discount = mdp, discount
+        self.worth = cache(self._worth)
+
+    def executed(self, t: int, state: int, action: int, depth: float) -> float:
+        """What executing an action is worth, with `depth` best choices after it and random ones from then on."""
+        return float(self.mdp.rewards[state, action]) + self.discount * self.worth(
+            t + 1, int(self.mdp.transitions[state, action]), action, depth
+        )
+
+    def _worth(self, t: int, state: int, last: int | None, depth: float) -> float:
+        if t == self.mdp.horizon or state == -1:
+            return 0.0
+        each = [self.executed(t, state, action, max(depth - 1, 0)) for action in range(self.mdp.num_actions)]
+        own = max(each) if depth else float(np.mean(each))
+        return own if last is None else (1 - self.mdp.sticky) * own + self.mdp.sticky * each[last]
+
+    def worst_greedy_return(self, k: int) -> float:
+        """The least undiscounted return of a policy that is greedy for Q^k."""
+
+        @cache
+        def walk(t: int, state: int, last: int | None) -> float:
+            if t == self.mdp.horizon or state == -1:
+                return 0.0
+            # What is repeated by chance adds the same to the worth of all choices.
+            each = [self.executed(t, state, action, k - 1) for action in range(self.mdp.num_actions)]
+            onward = [
+                float(self.mdp.rewards[state, a]) + walk(t + 1, int(self.mdp.transitions[state, a]), a)
+                for a in range(self.mdp.num_actions)
+            ]
+            least = min(onward[a] for a, q in enumerate(each) if q >= max(each) - 1e-6 * abs(max(each)) - 1e-13)
+            return least if last is None else (1 - self.mdp.sticky) * least + self.mdp.sticky * onward[last]
+
+        return walk(0, self.mdp.start, None)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sticky_actions_are_as_all_histories_say(seed):
+    transitions, rewards, horizon = tiny(seed)
+    mdp = TabularMDP(transitions, rewards, horizon, sticky=0.25)
+    found, slow = analyse(mdp), SlowSticky(mdp, 1.0)
+    best = slow.worth(0, 0, None, np.inf)
+    assert found.optimal_return == pytest.approx(best)
+    assert found.random_return == pytest.approx(slow.worth(0, 0, None, 0))
+    assert found.p_opt is found.horizon is None
+    planning = SlowSticky(mdp, 0.99)
+    enough = (k for k in range(1, horizon + 1) if planning.worst_greedy_return(k) > best - 1e-5)
+    assert found.solvable.k == next(enough, None)
+
+
+def test_layers_taken_as_all_states_change_nothing():
+    """With more than half of the states in a layer it is taken as all; blocks and threads do not matter either."""
+    rng = np.random.default_rng(0)
+    transitions = rng.integers(-1, 3000, size=(3000, 4))
+    rewards = (rng.random((3000, 4)) < 0.05).astype(float)
+    mdp = TabularMDP(transitions, rewards, 12)
+    dense, sparse = Layers(mdp, threads=2), Layers(mdp, threads=1)
+    assert any(layer is None for layer in dense.states)
+    reached = {0}
+    for t in range(12):
+        sparse.states[t] = np.array(sorted(reached))
+        reached = {int(s) for s in transitions[sorted(reached)].ravel() if s >= 0}
+    for one, other in itertools.pairwise(
+        (solve(layers, Ties.of(mdp), 0.99), least_k(layers, Ties.of(mdp), solve(layers, Ties.of(mdp), 0.99)))
+        for layers in (dense, sparse)
+    ):
+        assert one[0].optimal_return == other[0].optimal_return
+        assert one[0].random_return == pytest.approx(other[0].random_return)
+        assert one[0].p_opt == pytest.approx(other[0].p_opt)
+        assert one[1] == other[1]

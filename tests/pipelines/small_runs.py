@@ -1,0 +1,44 @@
+"""Runs that train in a second, and a way to kill them at any moment."""
+
+KILLING = """
+import os, signal, sys, yaml
+import torch
+from lcd.agents.rollout import Rollouts
+from lcd.pipelines.jobs import checkpoint, record
+from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.study.configs import Device
+
+torch.set_num_threads(1)
+record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1
+config, folder, moment = yaml.safe_load(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+
+def killing(method):
+    def wrapped(self, *args, **kwargs):
+        global moment
+        moment -= 1
+        if moment < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return method(self, *args, **kwargs)
+    return wrapped
+
+Rollouts.collect = killing(Rollouts.collect)
+checkpoint.AtomicCheckpoints.save_checkpoint = killing(checkpoint.AtomicCheckpoints.save_checkpoint)
+"""
+"""The start of a script `CONFIG FOLDER MOMENT` that is killed when it has called `killing` methods MOMENT times."""
+
+
+def toy_run(agent, **changes):
+    """The config of a run on the toy, with two seeds."""
+    return {
+        "kind": "train",
+        "benchmark": "toy",
+        "task": "toy/easy-sight-easy-reward",
+        "knobs": {},
+        "view": "semantic",
+        "frontend": {"name": "identity"},
+        "reward_p": 0.5,
+        "shaping": "none",
+        "agent": agent,
+        "seeds": [3, 8],
+        **changes,
+    }
