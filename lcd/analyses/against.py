@@ -13,12 +13,10 @@ MEASURES = {"phi_raw": "φ, raw", "psi_raw": "ψ, raw", "phi_gain": "gain over p
 def against(first: Diagnosis, second: Diagnosis, names: tuple[str, str] = ("A", "B")) -> Analysis:
     """The second study's scores less the first's, task by task, with 95 % intervals.
 
-    Parameters
-    ----------
-    first, second
-        Their tasks are matched by name; where a study has several groups, also by agent, front-end and shaping.
-    names
-        What the studies are called.
+    Args:
+        first, second: their tasks are matched by name; where a study has several groups, also by agent, front-end and
+            shaping.
+        names: what the studies are called.
     """
     keys = _keys(first.table, second.table)
     both = first.table.merge(second.table, on=keys, suffixes=(" A", " B"))

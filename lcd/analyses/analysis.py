@@ -13,18 +13,12 @@ ENDS = ("_low", "_high")
 class Analysis:
     """One analysis of a study.
 
-    Parameters
-    ----------
-    key
-        Names its table's files and its figure.
-    title
-        What a reader calls it.
-    table
-        One row an outcome; a column with `_low` and `_high` beside it has an interval.
-    says
-        Its outcome in sentences.
-    note
-        How it was computed.
+    Attributes:
+        key: names its table's files and its figure.
+        title: what a reader calls it.
+        table: one row an outcome; a column with `_low` and `_high` beside it has an interval.
+        says: its outcome in sentences.
+        note: how it was computed.
     """
 
     key: str

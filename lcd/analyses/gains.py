@@ -21,16 +21,11 @@ LEAST = 0.01
 def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Analysis]:
     """What each value of a factor gains over none: by task, and over easy, hard and all tasks.
 
-    Parameters
-    ----------
-    factor
-        frontend (on pixels) or shaping (on the semantic view), all else equal and p = 1.
-    threshold
-        From where on a scaled score counts as hard.
+    Args:
+        factor: frontend (on pixels) or shaping (on the semantic view), all else equal and p = 1.
+        threshold: from where on a scaled score counts as hard.
 
-    Returns
-    -------
-    list of Analysis
+    Returns:
         The gain of each task, and that of groups of tasks with tests; empty where the factor was not varied.
     """
     rows, samples = _by_task(diagnosis, factor)

@@ -36,20 +36,13 @@ def areas(
 ) -> pd.DataFrame:
     """The area under every seed's curve, divided by its span.
 
-    Parameters
-    ----------
-    curves
-        Rows of `curve.csv`.
-    dimensions
-        The knobs that are varied; each becomes a column.
-    knobs
-        Those that are the same for all.
-    normalise
-        Bring returns of the discrete toy to one scale whatever delay and sequence length.
+    Args:
+        curves: rows of `curve.csv`.
+        dimensions: the knobs that are varied; each becomes a column.
+        knobs: those that are the same for all.
+        normalise: bring returns of the discrete toy to one scale whatever delay and sequence length.
 
-    Returns
-    -------
-    DataFrame
+    Returns:
         base, agent, seed, metric, value, and the dimensions (as they are written in the tasks' names).
     """
     rows = []

@@ -18,14 +18,10 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
 
     The baseline is the simpler agent on pixels; the improvements are the better agent, and the semantic view.
 
-    Parameters
-    ----------
-    curves
-        Curves with the column `normalised`, of front-end identity and no shaping where they have others, too.
+    Args:
+        curves: curves with the column `normalised`, of front-end identity and no shaping where they have others, too.
 
-    Returns
-    -------
-    Analysis or None
+    Returns:
         None with one agent alone.
     """
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]

@@ -79,12 +79,9 @@ def styled_figure(draw: Callable) -> Callable:
 def all_figures(diagnosis: Diagnosis, narrow: bool = False, threshold: float = 0.5) -> Iterator[tuple[str, Figure]]:
     """Every figure of a diagnosis by a name fit for a file.
 
-    Parameters
-    ----------
-    diagnosis
-        What to draw; learning curves are drawn if it has its curves.
-    narrow
-        Draw for a phone's width.
+    Args:
+        diagnosis: what to draw; learning curves are drawn if it has its curves.
+        narrow: draw for a phone's width.
     """
     for place, (_, group) in enumerate(diagnosis.table.groupby(list(GROUP), sort=False)):
         # Groups of one condition alone (a front-end on pixels) are parts of comparisons, and have no plane.
@@ -108,14 +105,10 @@ def styles(contrast: Contrast) -> list[tuple]:
 def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: float = 0.5) -> Figure:
     """Tasks by φ (perception) and ψ (reward), with intervals; tasks without both are listed under it.
 
-    Parameters
-    ----------
-    table
-        Rows of a diagnosis' table, of one (benchmark, agent, front-end, shaping) group.
-    narrow
-        Draw for a phone's width.
-    threshold
-        From where on a score counts as hard.
+    Args:
+        table: rows of a diagnosis' table, of one (benchmark, agent, front-end, shaping) group.
+        narrow: draw for a phone's width.
+        threshold: from where on a score counts as hard.
     """
     placed = table[table["phi"].notna() & table["psi"].notna()]
     listed = [_unplaced(row) for _, row in table.drop(placed.index).iterrows()]

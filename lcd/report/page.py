@@ -51,30 +51,20 @@ def write_report(
 ) -> Path:
     """Write `report.html`, which needs no other file, and the figures (PNG and SVG) into `figures/` beside it.
 
-    Parameters
-    ----------
-    folder
-        Where to write; a study's is `<study>/diagnosis`.
-    diagnosis
-        What to tell.
-    curves
-        The curves behind it, with the column `normalised`; needed only if the diagnosis was read back from JSON.
-    provenance
-        How it was run, shown as it is: values may be text, numbers, lists or mappings. See `lcd.report.provenance`.
-    transfers
-        The outcomes of curricula; with them the diagnosis may be empty.
-    analyses
-        What else is told; None makes those that the curves allow.
-    pictures
-        What each task looks like under its views.
-    threshold
-        From where on a scaled score counts as hard.
-    first
-        The key of the analysis that comes before all else: an ablation's.
+    Args:
+        folder: where to write; a study's is `<study>/diagnosis`.
+        diagnosis: what to tell.
+        curves: the curves behind it, with the column `normalised`; needed only if the diagnosis was read back from
+            JSON.
+        provenance: how it was run, shown as it is: values may be text, numbers, lists or mappings. See
+            `lcd.report.provenance`.
+        transfers: the outcomes of curricula; with them the diagnosis may be empty.
+        analyses: what else is told; None makes those that the curves allow.
+        pictures: what each task looks like under its views.
+        threshold: from where on a scaled score counts as hard.
+        first: the key of the analysis that comes before all else: an ablation's.
 
-    Returns
-    -------
-    Path
+    Returns:
         The page's.
     """
     folder = Path(folder)
@@ -137,10 +127,8 @@ def _drawn(
 def reading(rows: pd.DataFrame) -> list[str]:
     """What one group's scores say, in plain sentences.
 
-    Parameters
-    ----------
-    rows
-        Rows of a diagnosis' table, of one group.
+    Args:
+        rows: rows of a diagnosis' table, of one group.
     """
     scored = rows[rows["phi"].notna() & rows["psi"].notna()]
     count = f"{len(scored)} of {len(rows)} tasks" if len(rows) > 1 else "One task"
@@ -174,14 +162,10 @@ def reading(rows: pd.DataFrame) -> list[str]:
 def verdict(classes: pd.DataFrame, tasks: int, untold: int = 0) -> str:
     """The one sentence for who reads no other.
 
-    Parameters
-    ----------
-    classes
-        The taxonomy's rows of one group.
-    tasks
-        How many tasks were trained.
-    untold
-        How many tasks have both scores and a class that is withheld.
+    Args:
+        classes: the taxonomy's rows of one group.
+        tasks: how many tasks were trained.
+        untold: how many tasks have both scores and a class that is withheld.
     """
     count = classes["class"].value_counts()
     told_of = [

@@ -58,7 +58,8 @@ def verdict(table: pd.DataFrame) -> list[str]:
 def reasons(table: pd.DataFrame, explained: pd.Series | None = None) -> list[str]:
     """What the front-end finds and what it does not: by motion, by size, and by how much of the motion it explains.
 
-    explained: task → the part of the change between frames that pretraining learned to explain.
+    Args:
+        explained: task → the part of the change between frames that pretraining learned to explain.
     """
     lines = []
     if explained is not None and len(explained):
@@ -102,8 +103,9 @@ def _classes(table: pd.DataFrame) -> pd.DataFrame:
 def analyses(table: pd.DataFrame, losses: pd.DataFrame | None = None) -> list[Analysis]:
     """What a front-end's page tells.
 
-    table: its objectness; the rows of its last step are told, those of all of them are drawn.
-    losses: task, `loss` and `static_loss` of its pretraining.
+    Args:
+        table: its objectness; the rows of its last step are told, those of all of them are drawn.
+        losses: task, `loss` and `static_loss` of its pretraining.
     """
     found, explained = [], None
     if losses is not None and len(losses):
@@ -234,24 +236,15 @@ def write_seeing(
 ) -> Path:
     """Write `report.html`, which needs no other file, and the figures (PNG and SVG) into `figures/` beside it.
 
-    Parameters
-    ----------
-    folder
-        Where to write.
-    name
-        What is seen: a benchmark's name.
-    table
-        The objectness; it may be empty, where nobody knows the true masks.
-    losses
-        See `analyses`.
-    pictures
-        What they show → the content of a PNG file.
-    facts
-        How it was made.
+    Args:
+        folder: where to write.
+        name: what is seen: a benchmark's name.
+        table: the objectness; it may be empty, where nobody knows the true masks.
+        losses: see `analyses`.
+        pictures: what they show → the content of a PNG file.
+        facts: how it was made.
 
-    Returns
-    -------
-    Path
+    Returns:
         The page's.
     """
     folder = Path(folder)

@@ -38,16 +38,11 @@ STATUSES = {
 class Thresholds:
     """Where a task stops being diagnosable, in normalised return.
 
-    Parameters
-    ----------
-    floor
-        A task whose every condition has a mean AUC of at most this is unsolved.
-    ceiling
-        A task whose every condition has a mean AUC of at least this is solved at once.
-    no_signal
-        An AUC on pixels of at most this (the ε of the definitions) cannot be divided by.
-    overlap
-        Least share of the steps that the curves of a task must have in common.
+    Attributes:
+        floor: a task whose every condition has a mean AUC of at most this is unsolved.
+        ceiling: a task whose every condition has a mean AUC of at least this is solved at once.
+        no_signal: an AUC on pixels of at most this (the ε of the definitions) cannot be divided by.
+        overlap: least share of the steps that the curves of a task must have in common.
     """
 
     floor: float = 0.05

@@ -13,7 +13,7 @@ from lcd.statistics.intervals import BOOTSTRAP_SEED, LEVEL, RESAMPLES, Interval,
 
 
 def score_columns(asked: Sequence[Contrast] = HEADLINE) -> tuple[str, ...]:
-    """The unscaled scores of some contrasts, of every formula: "phi_paper", "psi_paper", …"""
+    """The unscaled scores of some contrasts, of every formula: "phi_paper", "psi_paper" and so on."""
     return tuple(f"{contrast.name}_{formula}" for formula, contrast in _formulas(asked))
 
 

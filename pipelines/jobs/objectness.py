@@ -141,8 +141,9 @@ class Objectness:
     def measure(self, ways: dict[str, Callable[[Frames], Maps]], tell: Callable[[str], None] = str) -> pd.DataFrame:
         """A row a task, a way of finding objects, and a class.
 
-        ways: name → from the frames that choose to maps of frames.
-        tell: called with what is being done.
+        Args:
+            ways: name → from the frames that choose to maps of frames.
+            tell: called with what is being done.
         """
         tables = []
         for task in self.tasks:

@@ -34,11 +34,12 @@ FILES = ("report.html", "diagnosis.json", "challenge.csv")
 class Telling:
     """How a diagnosis is told.
 
-    definition: of the headline's φ and ψ.
-    threshold: from where on a scaled score counts as hard.
-    formats: what tables are written in besides CSV.
-    first: the key of the analysis that is told before all else: an ablation's.
-    ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
+    Attributes:
+        definition: of the headline's φ and ψ.
+        threshold: from where on a scaled score counts as hard.
+        formats: what tables are written in besides CSV.
+        first: the key of the analysis that is told before all else: an ablation's.
+        ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
     """
 
     definition: str = "paper"
@@ -97,9 +98,10 @@ def publish(
 
     Returns whether no run is left out.
 
-    study: the study that the curves belong to, if they do.
-    tracker: the config of what mirrors the diagnosis; None mirrors nothing.
-    how: what is told, and how.
+    Args:
+        study: the study that the curves belong to, if they do.
+        tracker: the config of what mirrors the diagnosis; None mirrors nothing.
+        how: what is told, and how.
     """
     from lcd.analyses import analyse
     from lcd.analyses.transfer import transfers

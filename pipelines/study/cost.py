@@ -19,12 +19,10 @@ def units(config: JobConfig) -> int:
 def spent(runs: Iterable[Run]) -> dict[str, Any]:
     """What runs have taken so far, unfinished ones included.
 
-    Returns
-    -------
-    dict
+    Returns:
         runs, seeds (seeds of all runs together), steps (environment steps of all seeds), wall_hours (of all workers
-        together), core_hours (times each worker's threads) and gpu_hours. Hours are of training and evaluation,
-        resumed parts included; what a worker takes to start is not in them.
+        together), core_hours (times each worker's threads) and gpu_hours. Hours are of training and evaluation, resumed
+        parts included; what a worker takes to start is not in them.
     """
     total = {"runs": 0, "seeds": 0, "steps": 0, "wall_hours": 0.0, "core_hours": 0.0, "gpu_hours": 0.0}
     for run in runs:

@@ -12,8 +12,9 @@ from lcd.pipelines.study.configs import Device
 def check_share(name: str, params: Mapping[str, Any], device: Device) -> None:
     """Refuse what several processes cannot train together, each with its share of the agent's copies.
 
-    name, params: the agent and its hyper-parameters.
-    device: says how many processes.
+    Args:
+        name, params: the agent and its hyper-parameters.
+        device: says how many processes.
     """
     from lcd import agents
 

@@ -60,8 +60,9 @@ def finish(
 ) -> bool:
     """What comes after training: pictures of the tasks, diagnosis and report; whether no run is left out of it.
 
-    first: the key of the analysis that is told before all else.
-    whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
+    Args:
+        first: the key of the analysis that is told before all else.
+        whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
     """
     take_pictures(study, trainings(runs.expand(cfg)))
     if (chosen := adaptive.recommend(cfg)) is not None:
@@ -79,8 +80,9 @@ def finish(
 def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
     """Train what a part of the study still lacks; whether all of it went well.
 
-    part: the config with the seeds and tasks that are now wanted.
-    cfg: the config that the study was asked for.
+    Args:
+        part: the config with the seeds and tasks that are now wanted.
+        cfg: the config that the study was asked for.
     """
     wanted = study.ask(request(cfg), runs.expand(part))
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)

@@ -43,7 +43,8 @@ def tell(
 ) -> int:
     """Print what doing these jobs in `out` would cost; returns the exit code.
 
-    finish: what the command does when all is trained; None is nothing that takes time.
+    Args:
+        finish: what the command does when all is trained; None is nothing that takes time.
     """
     missing = store.missing(out, jobs, cfg.retry)
     table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)

@@ -41,8 +41,9 @@ NEWER = (
 class Part:
     """One cross of conditions; every name in it is one that the benchmark has.
 
-    agents, frontends: their configs.
-    conditions: what else differs: the view, reward p, knobs of the task.
+    Attributes:
+        agents, frontends: their configs.
+        conditions: what else differs: the view, reward p, knobs of the task.
     """
 
     tasks: list[str]
@@ -233,7 +234,8 @@ def _once(key: str, names: list[str]) -> None:
 def known(key: str, names: Iterable[str], options: Collection[str], benchmark: str) -> None:
     """Refuse names that a benchmark does not have, and names given twice.
 
-    key: the config key, for the error's sentence.
+    Args:
+        key: the config key, for the error's sentence.
     """
     names = list(names)
     if not names:

@@ -35,8 +35,9 @@ PATIENCE = 3
 class Pace:
     """How fast a run is, in seconds and bytes, all its seeds together.
 
-    fixed_s: what every run takes, however long it is.
-    exact: whether whole rollouts were timed, or scaled-down ones.
+    Attributes:
+        fixed_s: what every run takes, however long it is.
+        exact: whether whole rollouts were timed, or scaled-down ones.
     """
 
     fixed_s: float
@@ -59,8 +60,9 @@ class Pace:
 class Paces:
     """What a probe found.
 
-    start_s: what a worker takes to start: processes, imports, whatever is slow only the first time.
-    timed: what each timed run is like (`likeness`), and its pace.
+    Attributes:
+        start_s: what a worker takes to start: processes, imports, whatever is slow only the first time.
+        timed: what each timed run is like (`likeness`), and its pace.
     """
 
     start_s: float
@@ -174,9 +176,10 @@ def time_runs(
 ) -> None:
     """What a probing worker does: what it took to start and the paces of runs, as JSON into the folder.
 
-    needed: how many runs must be timed; the others are timed while there is time.
-    allowed: seconds for all of them.
-    launched: when the worker was.
+    Args:
+        needed: how many runs must be timed; the others are timed while there is time.
+        allowed: seconds for all of them.
+        launched: when the worker was.
     """
     for work in {kind_of(config).work for config in run_configs}:
         resolve(work)

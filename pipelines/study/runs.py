@@ -88,7 +88,8 @@ def curriculum_from(given: Any, benchmark: Benchmark) -> tuple[str, list[StageEn
 
     Without a name of the user's it gets one from what it holds, so that two curricula are never taken for one.
 
-    given: the stages, or a mapping of `name` and `stages`; or the path of a YAML or JSON file with one of these.
+    Args:
+        given: the stages, or a mapping of `name` and `stages`; or the path of a YAML or JSON file with one of these.
     """
     if isinstance(given, str):
         given = _stages_in(Path(given).expanduser())
@@ -107,7 +108,9 @@ def curriculum_from(given: Any, benchmark: Benchmark) -> tuple[str, list[StageEn
 def stages_from(curriculum: Any, benchmark: Benchmark) -> list[StageEntry]:
     """The stages of a curriculum: `name`, `task`, `knobs` and `steps` of each.
 
-    curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are needed.
+    Args:
+        curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are
+            needed.
     """
     if isinstance(curriculum, str) or not isinstance(curriculum, Sequence):
         raise InputError(f"curriculum={show(curriculum)} must be a list of stages, or a file that holds one.")

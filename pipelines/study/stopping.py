@@ -51,8 +51,9 @@ def rounds(
     Every decision follows from the curves alone, so that a study that was interrupted decides the same again. A task
     that lost a run stops there: more seeds would not bring the condition back.
 
-    tasks: those of the study.
-    train: trains a config's runs that are not done yet and says whether they are.
+    Args:
+        tasks: those of the study.
+        train: trains a config's runs that are not done yet and says whether they are.
     """
     seeds = seed_list("study.seeds", cfg.study.seeds)
     counts = looks(cfg.stopping.first, cfg.stopping.every, len(seeds))

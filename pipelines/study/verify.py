@@ -100,7 +100,7 @@ def _locked(path: Path) -> bool:
 
 
 def _sealed(run: store.Run) -> Found:
-    """Are the files of a finished run those that it left? (Its curve is `store.fault_of`'s.)"""
+    """Are the files of a finished run, but for its curve (`store.fault_of`), those that it left?"""
     seal = run.status["seal"]
     if not seal:
         yield NOTE, "it is not sealed (trained by an earlier LCD): that its files are unchanged cannot be told"
