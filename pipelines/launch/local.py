@@ -98,7 +98,7 @@ def launch(
     return order.results
 
 
-launch.takes_graphs = True
+launch.takes_graphs = True  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
