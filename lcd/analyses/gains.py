@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis
-from lcd.analyses.areas import final_returns, pick, seed_areas, tasks_of, with_interval
+from lcd.analyses.areas import final_returns, rows_where, seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 from lcd.scores.diagnosis import Diagnosis
 from lcd.statistics.hypotheses import adjust, correlation, t_test
@@ -46,6 +46,8 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Ana
 
 def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
     rows, samples = [], {}
+    if set(diagnosis.curves[factor].unique()) <= {BASE[factor]}:
+        return rows, samples
     other = "shaping" if factor == "frontend" else "frontend"
     scores = diagnosis.table
     scores = scores[(scores[factor] == BASE[factor]) & (scores[other] == BASE[other])]
@@ -53,7 +55,7 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
     for (benchmark, task), curves in tasks_of(held[held[other] == BASE[other]]):
         for agent, mine in curves.groupby("agent", sort=True):
             fixed = {"agent": agent, other: BASE[other], "view": VIEW[factor], "reward_p": 1.0}
-            for value in sorted(set(mine[factor]) - {BASE[factor]}):
+            for value in sorted(set(mine[factor].unique()) - {BASE[factor]}):
                 conditions = {name: fixed | {factor: name} for name in (BASE[factor], value)}
                 areas = seed_areas(mine, conditions)
                 if areas is None:
@@ -66,7 +68,7 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
                 samples.setdefault(key, {})[task] = areas
                 rows.append(
                     {"benchmark": benchmark, "task": task, "agent": agent, factor: value}
-                    | _row(list(areas.values()), [pick(mine, **wanted) for wanted in conditions.values()])
+                    | _row(list(areas.values()), [rows_where(mine, **wanted) for wanted in conditions.values()])
                     | {SIGN[SCORE[factor]]: placed[SCORE[factor]]}
                 )
     return rows, samples

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis, listed
+from lcd.analyses.analysis import Analysis, joined_names
 from lcd.analyses.areas import seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 
@@ -26,7 +26,7 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
     """
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]
     rows = []
-    for base, better in _pairs(sorted(set(plain["agent"]))):
+    for base, better in _pairs(sorted(plain["agent"].unique())):
         for (benchmark, task), mine in tasks_of(plain):
             areas = seed_areas(
                 mine,
@@ -49,7 +49,7 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
         more = rows_of.loc[rows_of["synergy"] > 0, "task"]
         says.append(
             f"{agents}: learning to see and to act together is more than the sum of its parts on {len(more)} of "
-            f"{len(rows_of)} tasks ({listed(more.tolist())}); "
+            f"{len(rows_of)} tasks ({joined_names(more.tolist())}); "
             f"{(rows_of['sure'] == 'yes').sum()} of the outcomes are sure."
         )
     note = (

@@ -43,10 +43,11 @@ POSITIONAL = {
     "list": ("what",),
     "view": ("task",),
     "measure": ("benchmark",),
+    "horizon": ("mdp",),
 }
 NAMED_ELSEWHERE = ("benchmark", "agent", "frontend")
 """Groups of which a registry, or a module:object, has more than there are files."""
-TEXT_KEYS = ("out", "path", "against", "policy", RANGES)
+TEXT_KEYS = ("out", "path", "against", "policy", "mdp", RANGES)
 FILE_KEYS = ("study",)
 NO_KNOBS = ("self", "task", "view", "split", "num_envs", "copies", "seed", "seeds", "reward_p")
 PATH_OR_LIST = "curriculum"
@@ -265,7 +266,7 @@ def _budgeted(command: str, lines: Sequence[str]) -> list[str]:
         return list(lines)
     plain = _composed(command, lines)
     benchmark, given = plain["benchmark"]["name"], _last_choice(budgets.GROUP, lines)
-    budget = given or budgets.own(benchmark, choices(budgets.GROUP))
+    budget = given or budgets.default_budget(benchmark, choices(budgets.GROUP))
     agent = _last_choice("agent", lines) or plain["agent"]["name"]
     chosen, name = [f"budget={budget}", f"agent={agent}"], plain["agent"]["name"]
     if agent != "custom":

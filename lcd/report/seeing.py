@@ -20,7 +20,7 @@ from lcd.analyses.analysis import Analysis
 from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
 from lcd.report.analysis_figures import COLOURS, MARKERS
-from lcd.report.figures import INK, data_uri, draw_svg, new_figure, save_figure, short, styled_figure
+from lcd.report.figures import INK, data_uri, draw_svg, new_figure, save_figure, short_name, styled_figure
 
 FIGURE = "objects"
 """All classes together: what the figure-ground view shows."""
@@ -200,7 +200,7 @@ def ious(table: pd.DataFrame, narrow: bool = False) -> Figure:
         at = np.array([tasks.index(task) for task in rows["task"]]) + 0.17 * (place - (len(ways) - 1) / 2)
         axes.hlines(at, rows["iou_low"], rows["iou_high"], colors=colour, alpha=0.6)
         axes.plot(rows["iou"], at, marker, color=colour, markersize=5.5, label=name)
-    axes.set_yticks(range(len(tasks)), [short(task, 26 if narrow else 40) for task in tasks], fontsize=8.5)
+    axes.set_yticks(range(len(tasks)), [short_name(task, 26 if narrow else 40) for task in tasks], fontsize=8.5)
     axes.set_ylim(len(tasks) - 0.5, -0.5)
     axes.set_xlim(left=0)
     axes.set_xlabel("mean IoU over classes", loc="right")

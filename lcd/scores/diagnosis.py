@@ -35,8 +35,8 @@ from lcd.scores.contrasts import (
 from lcd.scores.judging import ENDS, ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.scores.left_out import LeftOut
 from lcd.scores.ranking import add_ranks
-from lcd.scores.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, span
-from lcd.scores.validity import SIGNS, Finding, check_validity, in_words, validity_column
+from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
+from lcd.scores.validity import SIGNS, Finding, check_validity, sentences_of, validity_column
 from lcd.statistics.intervals import LEVEL, METHOD, RESAMPLES
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
@@ -57,7 +57,7 @@ class Diagnosis:
         definition: which of `lcd.scores.contrasts.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
         calibration: definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high;
             empty where the tasks' true hardness is not known. See `lcd.scores.calibration.calibrate`.
-        cost: what the curves took, as `lcd.pipelines.study.cost.spent` tells it; empty where nobody knows.
+        cost: what the curves took, as `lcd.pipelines.study.cost.cost_so_far` tells it; empty where nobody knows.
         findings: what keeps scores from being trusted; see `lcd.scores.validity`.
         left_out: the study's runs that have no part in it; see `lcd.scores.marking.mark`.
         index: the held-out curves, by condition and seed.
@@ -82,7 +82,7 @@ class Diagnosis:
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """(severity, sentence) of what keeps scores from being trusted, errors first."""
-        return in_words(self.findings, self.table.groupby(list(GROUP)).ngroups)
+        return sentences_of(self.findings, self.table.groupby(list(GROUP)).ngroups)
 
     def conditions(self, benchmark: str | None = None) -> dict[str, Condition]:
         """The conditions of the contrasts by name; without a benchmark those of all."""
@@ -236,10 +236,11 @@ def solved_views(curves: pd.DataFrame) -> dict[str, str]:
 
     Where they were thinned in several views, or in none, it is the benchmark's own, or the most solved that is there.
     """
+    curves = curves[["benchmark", "view", "reward_p"]].drop_duplicates()
     thinned = curves[curves["reward_p"] < 1]
     found = {}
     for benchmark, rows in curves.groupby("benchmark", sort=True):
-        where = set(thinned.loc[thinned["benchmark"] == benchmark, "view"]) or set(rows["view"])
+        where = set(thinned.loc[thinned["benchmark"] == benchmark, "view"].unique()) or set(rows["view"].unique())
         own = _own_solved_view(str(benchmark))
         found[str(benchmark)] = own if own in where else most_solved(sorted(where))
     return found
@@ -309,7 +310,7 @@ def samples_by_task(held_out: pd.DataFrame, overlap: float = Thresholds.overlap)
         row = dict(zip(KEYS, key, strict=True))
         view = solved[row["benchmark"]]
         curves = curves_by_condition(index, row, view)
-        found[key] = samples_between(curves, *span(curves, f"task '{row['task']}'", overlap), view)
+        found[key] = samples_between(curves, *common_steps(curves, f"task '{row['task']}'", overlap), view)
     return found
 
 
@@ -319,7 +320,8 @@ def _held_out(
     """Held-out curves, all curves, sentences."""
     curves, notes = attach_ranges(check_curves(dataframe), ranges)
     curves["normalised"] = normalised(curves)
-    held_out = curves[curves["split"] == "eval"]
+    of_split = curves["split"] == "eval"
+    held_out = curves if of_split.all() else curves[of_split]
     if held_out.empty:
         raise InputError("The curves have no row with split 'eval': scores need held-out returns.")
     return held_out, curves, notes
@@ -330,7 +332,7 @@ def numeric(columns: Iterable[str]) -> list[str]:
     return [name for name in columns if name not in (*KEYS, "validity") and not name.endswith("status")]
 
 
-def statuses_told(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+def status_sentences(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What keeps a row's scores back: (φ, ψ or nothing for both, status), or the row's "ok" alone."""
     of_scores = [(sign, row[f"{score}_status"]) for score, sign in SIGNS.items()]
     further = [(sign, status) for sign, status in of_scores if status not in ("ok", row["status"])]
@@ -379,7 +381,7 @@ def _unused_views(held_out: pd.DataFrame, contrasts: Sequence[Contrast], solved:
     used = list(dict.fromkeys(each.view for each in conditions_at(contrasts, solved.values()).values()))
     return [
         f"The view '{view}' takes no part in φ or ψ: they compare {', '.join(used)}."
-        for view in sorted(set(held_out["view"]) - set(used))
+        for view in sorted(set(held_out["view"].unique()) - set(used))
     ]
 
 

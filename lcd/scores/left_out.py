@@ -46,10 +46,10 @@ class LeftOut:
     @property
     def sentence(self) -> str:
         """What a reader is told."""
-        return f"{self.task}, {self.condition}, is left out. It {self.told}."
+        return f"{self.task}, {self.condition}, is left out. It {self.outcome}."
 
     @property
-    def told(self) -> str:
+    def outcome(self) -> str:
         """The state and its reason."""
         state = "is invalid" if self.state == "invalid" else self.state
         return f"{state}: {self.reason.rstrip('.')}"

@@ -12,7 +12,7 @@ from torch.utils.data import IterableDataset
 
 from lcd.agents.rollout import loader
 from lcd.pipelines.jobs.checkpoint import AtomicCheckpoints
-from lcd.pipelines.jobs.ranks import Place, RankEnvironment, RankStrategy
+from lcd.pipelines.jobs.ranks import MeetingPlace, RankEnvironment, RankStrategy
 from lcd.process import signals
 
 
@@ -23,7 +23,7 @@ def fit(
     logger: Any,
     accelerator: str,
     resumed: Path | None,
-    place: Place | None = None,
+    place: MeetingPlace | None = None,
 ) -> None:
     """Train on all of the data that a checkpoint leaves; who is told to stop does so at the end of an iteration.
 

@@ -103,7 +103,7 @@ class FlowPretraining(LightningModule):
         return dict(zip(("loss", "static_loss", "speed", "outside"), columns, strict=True)) | {"pairs": pairs.shape[1]}
 
 
-def film(asked: VideosEntry, folder: Path) -> dict[str, dict[str, videos.VideoFile]]:
+def record_missing_videos(asked: VideosEntry, folder: Path) -> dict[str, dict[str, videos.VideoFile]]:
     """The videos of a pretraining by split and task; those that are not on the disk yet are recorded."""
     seed, chosen = asked["seed"], asked["policy"]
 
@@ -113,7 +113,7 @@ def film(asked: VideosEntry, folder: Path) -> dict[str, dict[str, videos.VideoFi
         return players.load_policy(chosen[task], env, seed)
 
     benchmark = get_benchmark(asked["benchmark"])
-    return videos.film(folder, benchmark, asked["tasks"], asked, policy_for, lambda *_: beat())
+    return videos.record_videos(folder, benchmark, asked["tasks"], asked, policy_for, lambda *_: beat())
 
 
 def pretrain_run(config: PretrainConfig, run_dir: str | Path, tracker: TrackerEntry, device: Device) -> None:
@@ -122,7 +122,7 @@ def pretrain_run(config: PretrainConfig, run_dir: str | Path, tracker: TrackerEn
     The videos are filmed where they are not there yet. The arguments are those of `lcd.pipelines.jobs.train.train_run`.
     """
     folder, seed = Path(run_dir), config["seeds"][0]
-    files = film(config["videos"], folder.parents[1] / "videos" / config["videos"]["folder"])
+    files = record_missing_videos(config["videos"], folder.parents[1] / "videos" / config["videos"]["folder"])
     mean, std = videos.statistics(files["train"])
     sizes = {key: value for key, value in config["frontend"].items() if key != "name"}
     gap = config["videos"]["gap"]

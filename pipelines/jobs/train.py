@@ -26,7 +26,7 @@ from lcd.pipelines.jobs.build import build_agent, build_environments, build_roll
 from lcd.pipelines.jobs.checkpoint import drop_without_curve, kept_curve, reached_step
 from lcd.pipelines.jobs.fitting import fit
 from lcd.pipelines.jobs.learn import learn_run
-from lcd.pipelines.jobs.ranks import PATIENCE, Place, node_rank, together
+from lcd.pipelines.jobs.ranks import PATIENCE, MeetingPlace, join_ranks, node_rank
 from lcd.pipelines.jobs.record import CurveFile, Recorder
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.kinds.train import label
@@ -53,7 +53,7 @@ def run(cfg: TrainConfig) -> int:
         return _join_in(cfg, run_config, console)
     folder = _folder(cfg, run_config)
     if cfg.dry_run:
-        return dry_run.tell([job], cfg, folder, console)
+        return dry_run.print_estimate([job], cfg, folder, console)
     determinism.refuse_chance(missing(folder, [job]), console)
     study = Study(folder, create=True)
     with study.lock():
@@ -132,7 +132,7 @@ def train_run(run_config: RunConfig, run_dir: str | Path, tracker: TrackerEntry,
     run = Run(run_dir, run_config)
     drop_without_curve(run.path / "checkpoints" / "last.ckpt", run, device.processes)
     arguments = (run_config, run_dir, tracker, device)
-    with together(f"{__name__}:train_rank", arguments, device) as (ranks, place):
+    with join_ranks(f"{__name__}:train_rank", arguments, device) as (ranks, place):
         train_rank(*arguments, ranks, place)
 
 
@@ -142,7 +142,7 @@ def train_rank(
     tracker: TrackerEntry,
     device: Device,
     ranks: Ranks = ALONE,
-    place: Place | None = None,
+    place: MeetingPlace | None = None,
 ) -> None:
     """What each of the processes that train a run does: it collects with its share of the copies, and learns from all.
 
@@ -188,7 +188,7 @@ def _fit(
     evaluators: dict[str, EveryTask],
     tracker: TrackerEntry,
     accelerator: str,
-    place: Place | None,
+    place: MeetingPlace | None,
 ) -> None:
     """Train from where the checkpoint stands, recording as it goes."""
     from lcd.pipelines.jobs import phases
@@ -229,7 +229,7 @@ def _follow(
     checkpoint: Path,
     reached: int | None,
     accelerator: str,
-    place: Place | None,
+    place: MeetingPlace | None,
 ) -> None:
     """Train beside the first rank, which writes everything."""
     every = run_config["evaluation"]["every"]

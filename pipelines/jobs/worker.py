@@ -19,7 +19,7 @@ from lcd.process.signals import Stopped
 ERROR_FILE = "error.txt"
 
 
-def do(work: str, config: JobConfig, folder: str, tracker: TrackerEntry, device: Device) -> None:
+def do_under_lock(work: str, config: JobConfig, folder: str, tracker: TrackerEntry, device: Device) -> None:
     """Do one job under its run's lock, and keep its status true however that ends.
 
     Args:

@@ -73,7 +73,7 @@ def usable_cores() -> int:
         return cores
 
 
-def at_once(workers: int | str, threads: int, calls: int) -> int:
+def calls_at_once(workers: int | str, threads: int, calls: int) -> int:
     """How many of so many calls a machine makes at the same time; `auto` is one a usable core."""
     if workers == "auto":
         workers = max(1, usable_cores() // threads)

@@ -84,7 +84,7 @@ def launch(
         while not order.over:
             crew = [worker for worker in crew if worker.alive]
             _hand_out(order, crew, room, lambda: _Worker(function, threads, together, deadlines))
-            for worker in _heard(crew):
+            for worker in _workers_to_attend(crew):
                 index, call = worker.index, worker.call
                 error = worker.take()
                 if worker.index is None:
@@ -146,7 +146,7 @@ def _at_work(crew: list[_Worker]) -> list[Needs]:
     return [worker.call.needs for worker in crew if worker.call is not None]
 
 
-def _heard(crew: list[_Worker]) -> list[_Worker]:
+def _workers_to_attend(crew: list[_Worker]) -> list[_Worker]:
     """The workers that say something, and those of which nothing was heard for too long."""
     busy = {worker.pipe: worker for worker in crew if worker.index is not None}
     speaking = wait(list(busy), timeout=POLL_S)
@@ -243,7 +243,7 @@ def work(descriptor: int) -> None:
     calls: SimpleQueue[Call | None] = SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, calls, busy), daemon=True).start()
     speaking = threading.Lock()
-    threading.Thread(target=_tell_beats, args=(pipe, speaking, busy), daemon=True).start()
+    threading.Thread(target=_report_beats, args=(pipe, speaking, busy), daemon=True).start()
     try:
         with naming(names):
             while (call := calls.get()) is not None:
@@ -256,7 +256,7 @@ def work(descriptor: int) -> None:
         sys.exit(CONTINUE_ME)
 
 
-def _tell_beats(pipe: Connection, speaking: threading.Lock, busy: threading.Event) -> None:
+def _report_beats(pipe: Connection, speaking: threading.Lock, busy: threading.Event) -> None:
     """Tell the launching process of progress, now and then and only where there is some."""
     told = 0
     while busy.wait():

@@ -16,7 +16,7 @@ def units(config: JobConfig) -> int:
     return math.ceil(config["steps"] / kind_of(config).unit_steps(config))
 
 
-def spent(runs: Iterable[Run]) -> dict[str, Any]:
+def cost_so_far(runs: Iterable[Run]) -> dict[str, Any]:
     """What runs have taken so far, unfinished ones included.
 
     Returns:
@@ -38,13 +38,13 @@ def spent(runs: Iterable[Run]) -> dict[str, Any]:
     return total
 
 
-def told(cost: dict[str, Any]) -> str:
+def cost_sentence(cost: dict[str, Any]) -> str:
     """The cost in one line."""
-    gpu = f", {duration(cost['gpu_hours'])} of a GPU" if cost["gpu_hours"] else ""
-    return f"{cost['runs']} runs, {cost['steps']:,} environment steps, {duration(cost['core_hours'])} of a core{gpu}"
+    gpu = f", {hours_text(cost['gpu_hours'])} of a GPU" if cost["gpu_hours"] else ""
+    return f"{cost['runs']} runs, {cost['steps']:,} environment steps, {hours_text(cost['core_hours'])} of a core{gpu}"
 
 
-def duration(hours: float) -> str:
+def hours_text(hours: float) -> str:
     """Hours as people say them."""
     if hours < 1 / 60:
         return f"{hours * HOUR:.0f} s"

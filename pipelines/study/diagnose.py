@@ -15,12 +15,12 @@ from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
 from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import trainings
-from lcd.pipelines.publish.report import FILES, PRODUCT, Telling, publish
+from lcd.pipelines.publish.report import FILES, PRODUCT, ReportOptions, publish
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.publish.view_pictures import take_pictures
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
 from lcd.pipelines.study.configs import canonical
-from lcd.pipelines.study.parts import asked_for
+from lcd.pipelines.study.parts import recorded_request
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
 
@@ -41,7 +41,7 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
     if cfg.dry_run:
-        return dry_run.tell(jobs, cfg, default_out(cfg), console, finish)
+        return dry_run.print_estimate(jobs, cfg, default_out(cfg), console, finish)
     determinism.refuse_chance(store.missing(default_out(cfg), jobs), console)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
@@ -67,7 +67,7 @@ def finish(
     take_pictures(study, trainings(runs.expand(cfg)))
     if (chosen := adaptive.recommend(cfg)) is not None:
         study.note(recommended=chosen)
-    how = Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first)
+    how = ReportOptions(definition=cfg.definition, threshold=cfg.study.threshold, first=first)
     tracker = usable(asdict(cfg.tracker))[0]
     try:
         return publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)
@@ -95,14 +95,16 @@ def request(cfg: DiagnoseConfig) -> dict[str, Any]:
     asked = asdict(cfg)
     rounds = ("stopping", "definition") if cfg.stopping.name == "auto" else ()
     parts = {key: asked[key] for key in ("benchmark", "agent", "frontend", "study", *rounds)}
-    return parts | {"study": asked_for(parts["study"])}
+    return parts | {"study": recorded_request(parts["study"])}
 
 
 def default_out(cfg: DiagnoseConfig) -> Path:
     """The study's folder: `out`, else a name that the same request always gets and another one does not."""
     if cfg.out is not None:
         return Path(cfg.out).expanduser()
-    budget = "" if cfg.budget == budgets.own(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
+    budget = (
+        "" if cfg.budget == budgets.default_budget(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
+    )
     name = f"{cfg.benchmark.name}-{cfg.study.name}{budget}"
     plain = slug(name)
     asked = request(cfg)

@@ -21,10 +21,10 @@ from lcd.config.schemas import DiagnoseConfig, TrainConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import TRAIN, Job, trainings
 from lcd.pipelines.kinds.train import evaluations
-from lcd.pipelines.launch.launchers import at_once
+from lcd.pipelines.launch.launchers import calls_at_once
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import condition
-from lcd.pipelines.study.cost import HOUR, duration
+from lcd.pipelines.study.cost import HOUR, hours_text
 from lcd.pipelines.study.probe import PROBE_S, probe, quiet_tracker
 
 Finish = Callable[[Any, store.Study, Console], Any]
@@ -34,7 +34,7 @@ REHEARSED_S = 1800.0
 """Studies that train longer than this are not reported on trial: beside that, a report takes no time."""
 
 
-def tell(
+def print_estimate(
     jobs: Sequence[Job],
     cfg: DiagnoseConfig | TrainConfig,
     out: Path,
@@ -65,12 +65,12 @@ def tell(
         paces = probe(missing, cfg)
         workers = workers_of(cfg, missing)
         training = paces.seconds(missing, workers)
-        alone = duration(paces.seconds(missing, 1) / HOUR)
+        alone = hours_text(paces.seconds(missing, 1) / HOUR)
         around = time.process_time() + (_report_s(jobs, cfg, finish) if training < REHEARSED_S else 0.0)
         table.add_row("seeds a run", " or ".join(map(str, seeds)))
         table.add_row("steps", f"{steps:,} of all seeds together")
         table.add_row("time", _time(training + around, paces.exact, workers))
-        table.add_row("of it", f"{duration(training / HOUR)} is training; {alone} with one worker")
+        table.add_row("of it", f"{hours_text(training / HOUR)} is training; {alone} with one worker")
         size = sum(paces.of(job.config).size(job.config) for job in missing)
         table.add_row("disk", f"{_bytes(size)}, without what a tracker keeps and the report's few MB")
     console.print(table)
@@ -81,12 +81,12 @@ def tell(
 
 def workers_of(cfg: DiagnoseConfig | TrainConfig, missing: Sequence[Job]) -> int:
     """How many runs will be trained at the same time."""
-    return at_once(cfg.launcher.workers, cfg.launcher.threads * cfg.devices, len(missing))
+    return calls_at_once(cfg.launcher.workers, cfg.launcher.threads * cfg.devices, len(missing))
 
 
 def _time(seconds: float, exact: bool, workers: int) -> str:
     factor = NARROW if exact else WIDE
-    least, expected, most = (duration(seconds * times / HOUR) for times in (1 / factor, 1, factor))
+    least, expected, most = (hours_text(seconds * times / HOUR) for times in (1 / factor, 1, factor))
     return f"about {expected} with {workers} worker{'s' * (workers > 1)} here (likely {least} to {most})"
 
 
@@ -99,14 +99,14 @@ def _report_s(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig, finish: Fi
         study = store.Study(Path(folder) / "study", create=True)
         for run in study.ask({}, jobs):
             if run.config["kind"] == TRAIN:
-                _invent(run)
+                _write_made_up_curve(run)
         # Invented curves may be ones that nothing can be said of.
         with contextlib.suppress(InputError):
             finish(replace(cfg, tracker=quiet_tracker(cfg)), study, Console(file=io.StringIO()))
     return time.perf_counter() - began
 
 
-def _invent(run: store.Run) -> None:
+def _write_made_up_curve(run: store.Run) -> None:
     """Give a run a curve as long as its own will be."""
     from lcd.curves.table import COLUMNS
 

@@ -18,7 +18,7 @@ from lcd.pipelines.kinds.kind import PRETRAIN
 from lcd.pipelines.kinds.pretrain import UNTRAINED, weights_of
 from lcd.pipelines.study import configs, needs
 from lcd.pipelines.study.configs import ID_LENGTH, RANDOM, VideosEntry, canonical, without_places
-from lcd.pipelines.study.parts import known
+from lcd.pipelines.study.parts import check_names
 from lcd.pipelines.study.sources import with_source
 
 FLOW = "flow"
@@ -87,9 +87,9 @@ def pretraining_from(cfg: PretrainConfig) -> configs.PretrainConfig:
 
 def tasks_of(cfg: PretrainConfig, benchmark: Benchmark) -> list[str]:
     """The tasks that are filmed."""
-    known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
+    check_names("view", [cfg.view], benchmark.views, cfg.benchmark.name)
     tasks = list(getattr(benchmark, "moving_tasks", benchmark.tasks)) if cfg.tasks is None else cfg.tasks
-    known("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
+    check_names("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
     return tasks
 
 

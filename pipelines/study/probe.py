@@ -19,7 +19,7 @@ from lcd.config.schemas import DiagnoseConfig, TrackerConfig, TrainConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import TRAIN, Job, kind_of
 from lcd.pipelines.kinds.pretrain import before_pretraining
-from lcd.pipelines.launch.launchers import at_once, launch
+from lcd.pipelines.launch.launchers import calls_at_once, launch
 from lcd.pipelines.launch.order import Call, Needs
 from lcd.pipelines.study.configs import Device, JobConfig, TrackerEntry, canonical, longest_first, run_id, task_name
 from lcd.pipelines.study.cost import units
@@ -125,7 +125,7 @@ def spread(run_configs: Sequence[JobConfig]) -> list[JobConfig]:
 def probe(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig) -> Paces:
     """Time a little of every kind of job, in workers like those that will train, all at once."""
     devices = getattr(cfg, "devices", 1)
-    workers = at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(jobs))
+    workers = calls_at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(jobs))
     configs = [before_pretraining(job.config) for job in jobs]
     kinds, ordered = len({protocol(config) for config in configs}), spread(configs)
     how = (vars(quiet_tracker(cfg)), Device(cfg.device, devices), PROBE_S)

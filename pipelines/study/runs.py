@@ -16,7 +16,7 @@ from lcd.pipelines.kinds.kind import TRAIN, Job
 from lcd.pipelines.study import adaptive, needs, sources
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry, RunConfig, StageEntry, canonical, run_id
 from lcd.pipelines.study.encoders import entry_after, pretraining_for
-from lcd.pipelines.study.parts import known, parts_of, steps_for
+from lcd.pipelines.study.parts import check_names, parts_of, steps_for
 
 CURRICULUM = "curriculum"
 
@@ -55,12 +55,12 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     from lcd.envs.benchmarks import check_view, get_benchmark, reward_range
 
     benchmark = get_benchmark(cfg.benchmark.name)
-    known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
-    known("shaping", [cfg.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
+    check_names("view", [cfg.view], benchmark.views, cfg.benchmark.name)
+    check_names("shaping", [cfg.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
     seeds = seed_list("seeds", cfg.seeds)
     curriculum, stages = (None, None) if cfg.curriculum is None else curriculum_from(cfg.curriculum, benchmark)
     if stages is None:
-        known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
+        check_names("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     elif cfg.task.name != CURRICULUM:
         raise InputError(f"task={cfg.task.name} and a curriculum cannot both be trained: leave one of them out.")
     # A wrong view or knob is told here, where nothing has been written yet.

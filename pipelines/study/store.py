@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -64,7 +64,7 @@ def read_status(run_dir: str | Path) -> Status:
         good = good and all(_same_kind(found[key], value) for key, value in STATUS.items() if key in found)
     except Unreadable:
         good = False
-    return STATUS | found if good else dict(STATUS)
+    return cast(Status, STATUS | found if good else dict(STATUS))
 
 
 def _same_kind(value: Any, example: Any) -> bool:
@@ -80,7 +80,7 @@ def update_status(run_dir: str | Path, **changes: Any) -> Status:
 
     Whoever calls this holds the run's lock. Returns the new status.
     """
-    status = read_status(run_dir) | changes | {"updated": time.time()}
+    status = cast(Status, read_status(run_dir) | changes | {"updated": time.time()})
     write_atomic(Path(run_dir) / "status.json", json.dumps(status, indent=1))
     return status
 
@@ -134,7 +134,7 @@ class Run:
         """Whether there is nothing left to train."""
         return self.status["state"] == DONE and not self.broken_promise()
 
-    def wanting(self, retry: bool) -> bool:
+    def needs_training(self, retry: bool) -> bool:
         """Whether it is to be trained; one that diverged would do so again, unless somebody wants it to be tried."""
         return not self.done and (retry or self.status["state"] != DIVERGED)
 
@@ -193,7 +193,7 @@ def fault_of(run: Run) -> str | None:
 def missing(study: str | Path, jobs: Iterable[Job], retry: bool = False) -> list[Job]:
     """The jobs that are still to be done in a study's folder, which need not be there."""
     runs = Path(study) / "runs"
-    return [job for job in jobs if Run(runs / job.id, job.config).wanting(retry)]
+    return [job for job in jobs if Run(runs / job.id, job.config).needs_training(retry)]
 
 
 def default_folder(name: str, asked: Mapping[str, Any]) -> Path:
@@ -249,7 +249,7 @@ class Study:
         try:
             yield
         finally:
-            if not (self.path / "study.yaml").exists() and _pristine(self.path):
+            if not (self.path / "study.yaml").exists() and _holds_nothing_yet(self.path):
                 with contextlib.suppress(OSError):
                     (self.path / ".lock").unlink(missing_ok=True)
                     for path in (self.path / "runs", *missing):
@@ -339,7 +339,7 @@ class Study:
             raise InputError(f"out={self.path} is a file: give a folder.")
         if not creating:
             raise InputError(f"{self.path} is not a study's folder: there is no study.yaml in it.")
-        if self.path.is_dir() and not _pristine(self.path):
+        if self.path.is_dir() and not _holds_nothing_yet(self.path):
             raise InputError(f"out={self.path} is not empty and not a study: give a new folder or a study's.")
 
     def _make(self) -> None:
@@ -371,7 +371,7 @@ def _curriculum(run: Run) -> Any:
     return run.config.get("curriculum")
 
 
-def _pristine(folder: Path) -> bool:
+def _holds_nothing_yet(folder: Path) -> bool:
     """Whether a folder holds nothing but what is left of a study that was killed while it was made."""
     return all(
         entry.name == ".lock"

@@ -16,7 +16,7 @@ from lcd.envs.benchmarks import BENCHMARKS, reward_range
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import TRAIN, Job
 from lcd.pipelines.kinds.pretrain import before_pretraining
-from lcd.pipelines.launch.launchers import at_once, launch, launchers
+from lcd.pipelines.launch.launchers import calls_at_once, launch, launchers
 from lcd.pipelines.launch.order import Call, Needs, waits_for
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.study import devices, sources, store
@@ -66,7 +66,7 @@ def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], conso
         wanted: those that are asked for, with all that they wait for.
         console: is told.
     """
-    missing = [each for each in wanted if each.wanting(cfg.retry)]
+    missing = [each for each in wanted if each.needs_training(cfg.retry)]
     tracker, of_tracker = usable(asdict(cfg.tracker))
     if missing and of_tracker is not None:
         console.print(of_tracker, highlight=False, soft_wrap=True, markup=False)
@@ -76,13 +76,13 @@ def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], conso
         _queue(each, launcher)
     failed = _without_hope(wanted, missing)
     order = sorted((each for each in missing if each not in failed), key=_first_awaited(missing))
-    if sentence := _room_for_phases(cfg, order):
+    if sentence := _memory_sentence(cfg, order):
         console.print(sentence, highlight=False, soft_wrap=True)
     calls = [_call(each, cfg, tracker, {other.path.name for other in order}) for each in order]
     with Progress(wanted, console) as progress, _requeued(missing):
         outcomes = launch(
             cfg.launcher.name,
-            "lcd.pipelines.jobs.worker:do",
+            "lcd.pipelines.jobs.worker:do_under_lock",
             calls,
             watch=progress.update,
             workers=cfg.launcher.workers,
@@ -158,7 +158,7 @@ def _queue(run: store.Run, launcher: dict[str, dict[str, str]]) -> None:
     run.update(state=store.QUEUED, error=None, launcher=launcher)
 
 
-def _room_for_phases(cfg: Asked, missing: list[store.Run]) -> str | None:
+def _memory_sentence(cfg: Asked, missing: list[store.Run]) -> str | None:
     """What is to be said before training: of PPG's rollouts, how much room they take."""
     # PPG's module takes seconds to import, where most agents have nothing to tell.
     phased = [each.config for each in missing if "auxiliary_rollouts" in each.config.get("agent", {})]
@@ -166,8 +166,8 @@ def _room_for_phases(cfg: Asked, missing: list[store.Run]) -> str | None:
         return None
     from lcd.pipelines.jobs import phases
 
-    together = at_once(cfg.launcher.workers, cfg.launcher.threads * device_of(cfg).devices, len(phased))
-    return phases.told(map(before_pretraining, phased), together)
+    together = calls_at_once(cfg.launcher.workers, cfg.launcher.threads * device_of(cfg).devices, len(phased))
+    return phases.store_sentence(map(before_pretraining, phased), together)
 
 
 def device_of(cfg: Asked) -> Device:

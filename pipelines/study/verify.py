@@ -12,15 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 
 from lcd.config.schemas import VerifyConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files.atomic import sha256_of
 from lcd.files.reading import read_bytes
-from lcd.pipelines.jobs.checkpoint import CURVE, STEP
-from lcd.pipelines.jobs.record import CurveFile
 from lcd.pipelines.study import sources, store
 from lcd.pipelines.study.configs import inputs_of
 
@@ -113,6 +110,11 @@ def _sealed(run: store.Run) -> Found:
 
 def _checkpoint(run: store.Run, path: Path, believed: bool) -> Found:
     """Does a checkpoint hold data only, and go with the run's status and, where that is believed, with its curve?"""
+    import torch
+
+    from lcd.pipelines.jobs.checkpoint import CURVE, STEP
+    from lcd.pipelines.jobs.record import CurveFile
+
     name = f"checkpoints/{path.name}"
     if not path.is_file():
         yield FAULT, f"{name} is no regular file"
@@ -219,13 +221,13 @@ def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str
 
 def _rediagnosed(study: store.Study, folder: Path) -> dict[str, Any]:
     """What the files of scores would say now, under the definition that they were made with."""
-    from lcd.pipelines.publish.report import Telling, diagnosed
+    from lcd.pipelines.publish.report import ReportOptions, diagnosed
     from lcd.pipelines.study.quarantine import read_finished
     from lcd.scores.contrasts import DEFINITIONS
 
     told = _scores(folder / "diagnosis.json")
     definition = told.get("definition") if isinstance(told, dict) else None
-    how = Telling(definition if definition in DEFINITIONS else "paper")
+    how = ReportOptions(definition if definition in DEFINITIONS else "paper")
     finished = read_finished(study.path, study)
     diagnosis = diagnosed(finished, study, how)
     with tempfile.TemporaryDirectory(prefix="lcd-verify-") as scratch:

@@ -16,7 +16,7 @@ from lcd.config.compose import compose
 from lcd.envs.benchmarks import get_benchmark
 from lcd.frontends.flow.file import read
 from lcd.pipelines.jobs.build import build_agent
-from lcd.pipelines.jobs.pretraining import film, pretrain_run
+from lcd.pipelines.jobs.pretraining import pretrain_run, record_missing_videos
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.kinds.pretrain import WEIGHTS_FILE
 from lcd.pipelines.study.configs import Device, run_id
@@ -98,7 +98,7 @@ def prepared(out, *more):
     config = pretraining_from(compose("pretrain", [*COMMAND[1:], *more]))
     study = Study(out, create=True)
     (made,) = study.ask({"pretrain": config}, [Job(config)])
-    film(config["videos"], study.path / "videos" / config["videos"]["folder"])
+    record_missing_videos(config["videos"], study.path / "videos" / config["videos"]["folder"])
     return made
 
 

@@ -11,7 +11,7 @@ import pytest
 from lcd import cli
 from lcd.envs.errors import Diverged
 from lcd.pipelines.jobs.train import train_run
-from lcd.pipelines.jobs.worker import do
+from lcd.pipelines.jobs.worker import do_under_lock
 from lcd.pipelines.kinds.train import promised_steps
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import Device
@@ -61,7 +61,7 @@ def run_config(task="fine", agent=PPO, **changes):
 )
 def test_what_is_not_finite_ends_the_run_with_the_seed_and_the_step(tmp_path, task, agent, sentence, last):
     with pytest.raises(Diverged, match=sentence):
-        do("lcd.pipelines.jobs.train:train_run", run_config(task, agent), str(tmp_path), NO_TRACKER, DEVICE)
+        do_under_lock("lcd.pipelines.jobs.train:train_run", run_config(task, agent), str(tmp_path), NO_TRACKER, DEVICE)
     status = store.read_status(tmp_path)
     assert status["state"] == "diverged"
     assert "is not finite at step" in status["error"]

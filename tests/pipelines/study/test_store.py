@@ -10,7 +10,7 @@ import pytest
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder, write_atomic
-from lcd.pipelines.jobs.worker import do
+from lcd.pipelines.jobs.worker import do_under_lock
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import Device, run_id
@@ -174,7 +174,7 @@ def test_what_a_killed_process_left_half_written_is_deleted(tmp_path, monkeypatc
         assert [path.exists() for path in left] == [False, False, True, True]
         monkeypatch.setattr("lcd.pipelines.jobs.worker.resolve", lambda _: lambda *_: None)
         with pytest.raises(RuntimeError, match="before the run was done"):
-            do("x:y", run.config, str(run.path), {}, Device("cpu"))
+            do_under_lock("x:y", run.config, str(run.path), {}, Device("cpu"))
     assert not any(path.exists() for path in left)
     assert all(path.exists() for path in mine)
 
