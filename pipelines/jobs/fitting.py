@@ -10,6 +10,7 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch.utils.data import IterableDataset
 
+from lcd.agents.protocols import precision_of
 from lcd.agents.rollout import loader
 from lcd.pipelines.jobs.checkpoint import AtomicCheckpoints
 from lcd.pipelines.jobs.ranks import MeetingPlace, RankEnvironment, RankStrategy
@@ -56,7 +57,7 @@ def fit(
         enable_progress_bar=False,
         enable_model_summary=False,
         use_distributed_sampler=False,
-        precision=getattr(getattr(module, "config", None), "precision", "32-true"),
+        precision=precision_of(module),
         **where,
     )
     with signals.deferring_stops():

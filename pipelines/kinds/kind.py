@@ -12,16 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lcd.envs.registry import Registry
+from lcd.config.registries import kinds
 from lcd.pipelines.study.configs import JobConfig, RunConfig, inputs_of, run_id
 from lcd.pipelines.study.promise import Promise, broken_promise
 
 CURVE_FILE = "curve.csv"
 TRAIN, PRETRAIN = "train", "pretrain"
-
-kinds = Registry("kind of job", "lcd.jobs")
-kinds.add(TRAIN, "lcd.pipelines.kinds.train:TRAINING")
-kinds.add(PRETRAIN, "lcd.pipelines.kinds.pretrain:PRETRAINING")
 
 
 def _as_one_piece(config: Any) -> int:

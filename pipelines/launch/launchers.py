@@ -8,12 +8,14 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from lcd.envs.registry import Registry
+from lcd.config.registries import launchers
+from lcd.config.settings import settings_for
+from lcd.envs.protocols import offers
 from lcd.pipelines.launch.order import Call, Order, Outcome
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
@@ -21,8 +23,16 @@ M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 RUNS_AT_ONCE = "LCD_RUNS_AT_ONCE"
 """The environment variable that tells a worker how many runs share its machine's memory."""
 
-launchers = Registry("launcher", "lcd.launchers")
-launchers.add("local", "lcd.pipelines.launch.local:launch")
+
+class TakesGraphs(Protocol):
+    """A launcher that honours `Call.after` itself."""
+
+    takes_graphs: bool
+
+    def __call__(
+        self, function: str, calls: Sequence[Call], *, watch: Callable[[], None], **knobs: Any
+    ) -> list[Outcome]:
+        """Make the calls."""
 
 
 def launch(
@@ -30,21 +40,23 @@ def launch(
     function: str,
     calls: Sequence[Call],
     watch: Callable[[], None] = lambda: None,
+    settings: Mapping[str, Any] | None = None,
     **knobs: Any,
 ) -> list[Outcome]:
     """Make all calls; one that fails does not stop the others, but those that wait for it.
 
     A launcher is called as `launcher(function, calls, watch=watch, **knobs)` and returns the outcomes in the order of
-    the calls. One that has a true attribute `takes_graphs` honours `Call.after` itself; any other gets the calls in
+    the calls. One that has an attribute `takes_graphs` honours `Call.after` itself; any other gets the calls in
     turns, each of them free to start. `Call.needs` says what there must be room for; who does not look at it makes
     as many calls at once as `workers` says.
 
     Args:
-        name: a registered launcher.
+        name: a registered launcher, or `module:object`.
         function: `module:function`, imported where the calls are made.
         calls: those to be made.
         watch: called a few times a second by the launching process, to show progress.
-        knobs: the launcher's own settings (local: workers, threads, grace, deadlines).
+        settings: the launcher's own, as plain values; it gets them as `settings`, the dataclass that it declares.
+        knobs: what every launcher is told: workers, threads, grace, deadlines.
 
     Returns:
         The outcomes in the order of `calls`.
@@ -53,12 +65,13 @@ def launch(
         InputError: where calls wait for one another in a circle.
     """
     launcher, order = launchers.resolve(name), Order(calls)
-    if getattr(launcher, "takes_graphs", False):
-        return launcher(function, calls, watch=watch, **knobs)
+    own = settings_for(launcher, settings or {}, "launcher", f"launcher={name}")
+    if offers(launcher, TakesGraphs):
+        return launcher(function, calls, watch=watch, **knobs, **own)
     while not order.over:
         turn = order.ready()
         free = [replace(calls[index], after=()) for index in turn]
-        for index, outcome in zip(turn, launcher(function, free, watch=watch, **knobs), strict=True):
+        for index, outcome in zip(turn, launcher(function, free, watch=watch, **knobs, **own), strict=True):
             order.end(index, outcome)
     return order.results
 

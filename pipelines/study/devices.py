@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import offers
 from lcd.pipelines.study.configs import Device
 
 
@@ -17,12 +18,13 @@ def check_share(name: str, params: Mapping[str, Any], device: Device) -> None:
         device: says how many processes.
     """
     from lcd import agents
+    from lcd.agents.protocols import TrainedByRanks
 
     world = device.processes
     if world == 1:
         return
     how = f"devices={device.devices}" + (f" num_nodes={device.num_nodes}" if device.num_nodes > 1 else "")
-    if not hasattr(agents.agents.resolve(name), "ranks"):
+    if not offers(agents.agents.resolve(name), TrainedByRanks):
         raise InputError(f"{how}: agent={name} cannot be trained by several processes: give devices=1.")
     if device.accelerator == "mps":
         raise InputError(f"{how}: device=mps is a single one: give devices=1, or device=cpu.")

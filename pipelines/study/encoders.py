@@ -12,6 +12,7 @@ from lcd.config.compose import compose
 from lcd.config.schemas import DiagnoseConfig, PretrainConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import moving_tasks_of
 from lcd.files.reading import Unreadable, read_bytes
 from lcd.frontends.entry import USE, FrontendEntry, WeightsFile, entry_of
 from lcd.pipelines.kinds.kind import PRETRAIN
@@ -88,7 +89,7 @@ def pretraining_from(cfg: PretrainConfig) -> configs.PretrainConfig:
 def tasks_of(cfg: PretrainConfig, benchmark: Benchmark) -> list[str]:
     """The tasks that are filmed."""
     check_names("view", [cfg.view], benchmark.views, cfg.benchmark.name)
-    tasks = list(getattr(benchmark, "moving_tasks", benchmark.tasks)) if cfg.tasks is None else cfg.tasks
+    tasks = list(moving_tasks_of(benchmark)) if cfg.tasks is None else cfg.tasks
     check_names("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
     return tasks
 

@@ -10,7 +10,7 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -21,6 +21,7 @@ from lcd.pipelines.kinds.kind import TRAIN, Job, kind_of
 from lcd.pipelines.kinds.pretrain import before_pretraining
 from lcd.pipelines.launch.launchers import calls_at_once, launch
 from lcd.pipelines.launch.order import Call, Needs
+from lcd.pipelines.publish.track import to_try
 from lcd.pipelines.study.configs import Device, JobConfig, TrackerEntry, canonical, longest_first, run_id, task_name
 from lcd.pipelines.study.cost import units
 from lcd.process.children import resolve
@@ -162,7 +163,7 @@ def probe(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig) -> Paces:
 
 def quiet_tracker(cfg: DiagnoseConfig | TrainConfig) -> TrackerConfig:
     """The config's tracker, whose work takes time too, but which tells nobody of what is only tried."""
-    return replace(cfg.tracker, mode="disabled" if cfg.tracker.mode == "disabled" else "offline")
+    return TrackerConfig(**to_try(asdict(cfg.tracker)))
 
 
 def time_runs(

@@ -53,10 +53,11 @@ def expand(cfg: DiagnoseConfig) -> list[Job]:
 def run_config_from(cfg: TrainConfig) -> RunConfig:
     """The run config of `lcd train`."""
     from lcd.envs.benchmarks import check_view, get_benchmark, reward_range
+    from lcd.envs.protocols import shapings_of
 
     benchmark = get_benchmark(cfg.benchmark.name)
     check_names("view", [cfg.view], benchmark.views, cfg.benchmark.name)
-    check_names("shaping", [cfg.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
+    check_names("shaping", [cfg.shaping], shapings_of(benchmark), cfg.benchmark.name)
     seeds = seed_list("seeds", cfg.seeds)
     curriculum, stages = (None, None) if cfg.curriculum is None else curriculum_from(cfg.curriculum, benchmark)
     if stages is None:

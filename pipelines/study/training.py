@@ -89,6 +89,7 @@ def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], conso
             threads=cfg.launcher.threads,
             grace=cfg.launcher.grace,
             deadlines=cfg.deadlines,
+            settings=cfg.launcher.settings,
         )
     failed |= {run: outcome.error for run, outcome in zip(order, outcomes, strict=True) if outcome.error is not None}
     diverged = {run: run.status["error"] or "" for run in wanted if run.status["state"] == store.DIVERGED}
