@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from lcd.curves.table import evaluated_name
+from lcd.curves.names import evaluated_name
 from lcd.pipelines.kinds.kind import Kind, Scale
 from lcd.pipelines.study.configs import AgentEntry, RunConfig, condition, task_name
 from lcd.pipelines.study.evaluated import evaluated_by, stages_of

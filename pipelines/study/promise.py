@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lcd.curves.table import evaluated_name
+from lcd.curves.names import evaluated_name
 from lcd.files.reading import Unreadable, read_bytes
 
 MOST = 10**6

@@ -8,7 +8,7 @@ from typing import Any
 
 from lcd.config.compose import check_knob, seed_list, show
 from lcd.config.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
-from lcd.curves.table import varied_task
+from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import Unreadable, read_yaml
