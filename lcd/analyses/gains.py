@@ -1,6 +1,7 @@
 """What changing one thing alone gains: a front-end (figure 3, A.7), or reward for sub-goals (figure 13)."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,7 +46,8 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Ana
 
 
 def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
-    rows, samples = [], {}
+    rows: list[dict[str, Any]] = []
+    samples: dict[Any, Any] = {}
     other = "shaping" if factor == "frontend" else "frontend"
     scores = diagnosis.table
     scores = scores[(scores[factor] == BASE[factor]) & (scores[other] == BASE[other])]
