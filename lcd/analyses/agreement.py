@@ -52,7 +52,8 @@ def _correlated(first: pd.DataFrame, second: pd.DataFrame, score: str) -> dict[s
     found |= {"Spearman": ranked.statistic, "p (Spearman)": ranked.p, "Spearman_low": np.nan, "Spearman_high": np.nan}
     if len(x) >= 3:
         rng = np.random.default_rng(BOOTSTRAP_SEED)
-        drawn = np.array([spearman_fast(_drawn(first, score, rng), _drawn(second, score, rng)) for _ in range(DRAWS)])
+        noise = rng.normal(size=(DRAWS, 2, len(x)))
+        drawn = spearman_fast(*(_drawn(rows, score, noise[:, place]) for place, rows in enumerate((first, second))))
         if np.isfinite(drawn).all():
             # Noise lowers a correlation, so that quantiles of noisier scores would lie below the estimate.
             centre, *others = np.arctanh(np.clip([ranked.statistic, *drawn], -MOST, MOST))
@@ -61,13 +62,16 @@ def _correlated(first: pd.DataFrame, second: pd.DataFrame, score: str) -> dict[s
     return found
 
 
-def spearman_fast(x: np.ndarray, y: np.ndarray) -> float:
-    """Rank correlation of values without ties."""
-    first, second = (np.argsort(np.argsort(values)).astype(float) for values in (x, y))
-    return float(np.corrcoef(first, second)[0, 1])
+def spearman_fast(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Rank correlations over the last axis of values without ties."""
+    count = x.shape[-1]
+    ranks = [np.argsort(np.argsort(values, axis=-1), axis=-1) - (count - 1) / 2 for values in (x, y)]
+    # The sums are of whole numbers and quarters, so that no order of adding them matters.
+    variances = [np.square(rank).sum(-1) for rank in ranks]
+    return (ranks[0] * ranks[1]).sum(-1) / np.sqrt(variances[0]) / np.sqrt(variances[1])
 
 
-def _drawn(rows: pd.DataFrame, score: str, rng: np.random.Generator) -> np.ndarray:
+def _drawn(rows: pd.DataFrame, score: str, noise: np.ndarray) -> np.ndarray:
     """Scores as they might have come out with other seeds."""
     half = ((rows[f"{score}_high"] - rows[f"{score}_low"]) / 2).to_numpy(float)
-    return rows[score].to_numpy(float) + rng.normal(size=len(rows)) * half / 1.96
+    return rows[score].to_numpy(float) + noise * half / 1.96
