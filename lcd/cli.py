@@ -38,7 +38,7 @@ COMMANDS = {
         "train what differs in one thing alone (front-ends, or reward for sub-goals), and say what it changes",
     ),
     "train": Command(
-        "lcd.pipelines.jobs.train:run",
+        "lcd.pipelines.study.one_run:run",
         "task=toy/… [view=semantic] [reward_p=0.5] [budget=smoke] [--dry-run]",
         "train one task under one condition for several seeds",
     ),

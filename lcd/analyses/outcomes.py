@@ -13,7 +13,8 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Evidence, joined_names
 from lcd.analyses.areas import with_interval
-from lcd.curves.table import CONDITION, SETTING, area, as_trained, common_interval, evaluated_name, split_curves
+from lcd.curves.names import evaluated_name
+from lcd.curves.table import CONDITION, SETTING, area, as_trained, common_interval, split_curves
 
 KEYS = (*CONDITION, "split")
 """What tells the rows of the table apart."""

@@ -243,7 +243,7 @@ class WandbTracker(Tracker):
 
 def metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """What one step's rows are called in W&B: each seed's numbers, and their mean over seeds."""
-    from lcd.curves.table import evaluated_name
+    from lcd.curves.names import evaluated_name
 
     values: dict[str, list[float]] = {}
     logged: dict[str, float] = {}

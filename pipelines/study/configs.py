@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NotRequired, Required, TypedDict
 
-from lcd.curves.table import varied_task
+from lcd.curves.names import varied_task
 from lcd.frontends.entry import FrontendEntry
 
 ID_LENGTH = 12

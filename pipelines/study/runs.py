@@ -12,7 +12,7 @@ from typing import Any
 
 from lcd.config.compose import check_knob, seed_list, show
 from lcd.config.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
-from lcd.curves.table import varied_task
+from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import Diverged, InputError, nearest
 from lcd.files.atomic import disk_full_error, remove_unfinished, write_atomic
