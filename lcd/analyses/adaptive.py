@@ -5,12 +5,19 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Evidence
 from lcd.analyses.areas import seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 
 Choice = Mapping[str, str]
 """agent and frontend of a task."""
+
+
+def by_recommendation(evidence: Evidence) -> Analysis | None:
+    """Is it better to adapt agent and front-end to each task's diagnosis than to have one choice for all?"""
+    if evidence.curves.empty or not evidence.chosen:
+        return None
+    return adaptive(evidence.curves, evidence.chosen, evidence.shared_seeds)
 
 
 def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: bool = False) -> Analysis | None:
@@ -29,7 +36,7 @@ def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: b
     plain = curves[
         (curves["shaping"] == "none") & (curves["view"] == PERCEPTION.baseline) & np.isclose(curves["reward_p"], 1)
     ]
-    sizes = sorted(set(zip(plain["agent"], plain["frontend"], strict=True)))
+    sizes = sorted(plain[["agent", "frontend"]].drop_duplicates().itertuples(index=False, name=None))
     rows = []
     for benchmark, mine in plain.groupby("benchmark", sort=True):
         tasks = {key[1]: found for key, found in tasks_of(mine) if key[1] in chosen}

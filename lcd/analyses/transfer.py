@@ -157,7 +157,8 @@ def _transfer(key: dict[str, Any], rows: pd.DataFrame) -> Transfer:
     of_seeds = [gem_measures(of_seed, [tasks.index(task) for task in trained]) for of_seed in returns]
     measures = {name: _with_interval(np.array([found[name] for found in of_seeds])) for name in MEASURES}
     # As `evaluated_name` writes it, for all rows at once.
-    labels = rows["task"].where(rows["context"] == "", rows["task"] + "@" + rows["context"])
+    task, context = (rows[name].astype(object) for name in ("task", "context"))
+    labels = task.where(context == "", task + "@" + context)
     return Transfer(key, stages, tasks, ends, returns, measures, rows.assign(evaluated=labels))
 
 

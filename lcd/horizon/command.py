@@ -18,8 +18,8 @@ from lcd.files import outputs
 from lcd.files.atomic import write_atomic
 from lcd.horizon import tables
 from lcd.horizon.analysis import Settings, analyse, plain
+from lcd.horizon.named_mdps import SUFFIX, find
 from lcd.horizon.simulated import Simulated, Simulator, estimate
-from lcd.horizon.sources import SUFFIX, find
 
 
 def run(cfg: HorizonConfig) -> int:

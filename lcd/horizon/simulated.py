@@ -16,7 +16,8 @@ from gymnasium.spaces import Discrete
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.errors import InputError
-from lcd.envs.state import State, keeps_state
+from lcd.envs.protocols import KeepsState, offers
+from lcd.envs.state import State
 from lcd.horizon.search import evidence
 
 _CHECKS, _CHECKED_STEPS = 5, 100
@@ -90,7 +91,7 @@ class Simulator:
         Raises:
             InputError: where it cannot be restored, is not deterministic, or has not one action of several at a time.
         """
-        if not keeps_state([env]):
+        if not offers(env, KeepsState):
             raise InputError(
                 f"mdp={name} can neither be tabulated nor save and restore its state: there is no H to tell."
             )
@@ -102,8 +103,7 @@ class Simulator:
         self.actions = int(env.single_action_space.n)
         self.simulated, self.best_return, self.worst_return = 0, -math.inf, math.inf
         env.reset()
-        restorable: Any = env
-        self._start: State = restorable.get_state()
+        self._start = env.get_state()
         self._check()
 
     def _check(self) -> None:

@@ -115,7 +115,8 @@ class _Session:
                 split: Evaluator(spaces_for(kind, env), seeds, evaluation["episodes"])
                 for split, env in held_out.items()
             }
-            self.last, self.rows, self.seeds = 0, [], len(seeds)
+            self.last, self.seeds = 0, len(seeds)
+            self.rows: list[dict[str, Any]] = []
             learner.learn(
                 self.run_config["steps"], evaluation["every"], lambda step: self._record(learner, evaluators, step)
             )

@@ -19,6 +19,7 @@ from rich.text import Text
 from lcd.agents import agents, validate
 from lcd.agents.evaluate import Evaluator, EveryTask
 from lcd.agents.learner import Learner, spaces_for
+from lcd.agents.protocols import precision_of
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts, loader
 from lcd.config.schemas import TrainConfig
@@ -246,7 +247,7 @@ def _train(
     """Train what the checkpoint leaves to be trained; who is told to stop does so at the end of an iteration."""
     if reached is not None and reached >= rollouts.steps:
         return
-    precision = getattr(agent.config, "precision", "32-true")
+    precision = precision_of(agent)
     trainer = _trainer(tracked, recorder, accelerator, place, precision)
     resumed = None if reached is None else recorder.checkpoint
     with signals.deferring_stops():

@@ -12,6 +12,7 @@ from lcd.config.own_code import OWN_CODE
 from lcd.envs.benchmarks import BENCHMARKS, check_task, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
+from lcd.envs.protocols import Benchmark, Tabular, offers, views_of
 from lcd.envs.registry import Registry
 from lcd.envs.tabular.files import load
 from lcd.envs.tabular.mdp import TabularMDP
@@ -53,8 +54,9 @@ def find(
         found = made
     else:
         benchmark = _benchmark(name)
-        if not hasattr(benchmark, "tabular"):
-            view = _view(benchmark, name)
+        if not offers(benchmark, Tabular):
+            # What a task shows does not matter here.
+            view = views_of(benchmark, name)[0]
             return make_population(benchmark, name, seeds=[seed], copies=copies, view=view, split="train", **knobs)
         found = [benchmark.tabular(name, seed, **knobs)]
         if horizon is not None and horizon > found[0].horizon:
@@ -88,7 +90,7 @@ def _made(name: str) -> list[TabularMDP] | VectorEnv:
     return several
 
 
-def _benchmark(name: str) -> Any:
+def _benchmark(name: str) -> Benchmark:
     """The benchmark of a task."""
     head = name.partition("/")[0]
     if "/" not in name or head not in BENCHMARKS.names():
@@ -100,8 +102,3 @@ def _benchmark(name: str) -> Any:
     benchmark = get_benchmark(head)
     check_task(benchmark, name)
     return benchmark
-
-
-def _view(benchmark: Any, task: str) -> str:
-    """Any view: what a task shows does not matter here."""
-    return (benchmark.views_of(task) if hasattr(benchmark, "views_of") else benchmark.views)[0]
