@@ -14,7 +14,7 @@ from scipy import stats
 from lcd.analyses.analysis import Analysis, Drawing, Evidence
 from lcd.curves.table import area, as_trained
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.names import PREFIX
+from lcd.envs.hardness.task_names import PREFIX
 from lcd.report.grid_figures import METRICS, drawings
 from lcd.statistics.confidence import ALPHA
 from lcd.statistics.intervals import bootstrap

@@ -138,7 +138,7 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def schema_fields(schema: type, prefix: str = "") -> Iterator[tuple[str, Field]]:
+def schema_fields(schema: Any, prefix: str = "") -> Iterator[tuple[str, Field]]:
     """Every key of a schema with dots for nesting, and its field, without the settings of a choice's own."""
     for entry in fields(schema):
         if is_dataclass(entry.type):
@@ -346,7 +346,7 @@ def _gather_settings(plain: dict[str, Any]) -> None:
             plain[group] = {key: value for key, value in plain[group].items() if key in common} | {SETTINGS: own}
 
 
-def _open(key: str, schema: type) -> bool:
+def _open(key: str, schema: Any) -> bool:
     """Whether a key lies in a part of the schema that takes any key."""
     head, _, rest = key.partition(".")
     if head in WITH_SETTINGS and rest:

@@ -16,6 +16,7 @@ from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
 from lcd.files.slugs import slug
+from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.publish.report import FILES, PRODUCT, ReportOptions, parts_of, publish
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.publish.view_pictures import take_pictures
@@ -28,26 +29,26 @@ def run(cfg: DiagnoseConfig) -> int:
     """Make or continue the study that the config asks for; returns the exit code."""
     console = Console()
     chosen = adaptive.recommend(cfg)
-    run_configs = runs.expand(cfg, chosen)
-    check_trainable(cfg, run_configs)
+    jobs = runs.expand(cfg, chosen)
+    check_trainable(cfg, jobs)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
-    report = partial(finish, run_configs=run_configs, chosen=chosen)
+    report = partial(finish, run_configs=trainings(jobs), chosen=chosen)
     if cfg.dry_run:
-        return dry_run.print_estimate(run_configs, cfg, default_out(cfg), console, report)
-    determinism.refuse_chance(store.missing(default_out(cfg), run_configs), console)
+        return dry_run.print_estimate(jobs, cfg, default_out(cfg), console, report)
+    determinism.refuse_chance(store.missing(default_out(cfg), jobs), console)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
         if cfg.stopping.name == "auto":
-            tasks = list(dict.fromkeys(config["task"] for config in run_configs))
+            tasks = list(dict.fromkeys(config["task"] for config in trainings(jobs)))
 
             def train(part: DiagnoseConfig) -> bool:
                 return _trained(runs.expand(part, chosen), cfg, study, console)
 
             trained = stopping.rounds(cfg, study, tasks, train, console)
         else:
-            trained = _trained(run_configs, cfg, study, console)
+            trained = _trained(jobs, cfg, study, console)
         whole = report(cfg, study, console, whole=trained)
     return 0 if trained and whole else 1
 
@@ -81,14 +82,14 @@ def finish(
         raise Unfinished(f"What is trained of {study.path} cannot be diagnosed: {impossible}") from None
 
 
-def _trained(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
-    """Train what a study still lacks of some runs; whether all of it went well.
+def _trained(jobs: Sequence[Job], cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
+    """Train what a study still lacks of some jobs; whether all of it went well.
 
     Args:
-        run_configs: those that are now wanted.
+        jobs: those that are now wanted.
         cfg: the config that the study was asked for.
     """
-    wanted = study.ask(request(cfg), run_configs)
+    wanted = study.ask(request(cfg), jobs)
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
     dynamics.compare(study, wanted, console)
     return train_missing(cfg, study, wanted, console)

@@ -3,12 +3,13 @@
 import shutil
 from pathlib import Path
 
+import fake_training
 import pandas as pd
 import pytest
 
 from lcd import cli
 from lcd.config.compose import compose
-from lcd.pipelines.study import training
+from lcd.pipelines.kinds.kind import trainings
 from lcd.pipelines.study.runs import expand
 
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward]", "study.views=[semantic]", "study.reward_p=[1]"]
@@ -32,7 +33,7 @@ OWN = "noise_of_ours:NOISE"
 @pytest.fixture(autouse=True)
 def made_up(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
-    monkeypatch.setattr(training, "TRAIN", "fake_training:train")
+    fake_training.instead(monkeypatch)
     site = tmp_path / "site"
     site.mkdir()
     (site / "noise_of_ours.py").write_text(MODULE)
@@ -99,7 +100,7 @@ def test_a_benchmark_of_states_alone_has_a_psi_with_an_interval(tmp_path):
 
 def test_ready_made_contrasts_train_what_they_compare():
     words = ["study.tasks=[toy/easy-sight-easy-reward]", "study.views=[semantic]", "study.reward_p=[1]"]
-    found = expand(compose("diagnose", [*words, "study.contrasts=[memory_gain,delay_loss]"]))
+    found = trainings(expand(compose("diagnose", [*words, "study.contrasts=[memory_gain,delay_loss]"])))
     assert [(run["agent"]["name"], run["knobs"]) for run in found] == [
         ("ppo", {}),
         ("recurrent_ppo", {}),

@@ -10,7 +10,8 @@ import yaml
 from lcd import cli
 from lcd.config.compose import choices, compose
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.names import parse_task, task_name
+from lcd.envs.hardness.task_names import parse_task, task_name
+from lcd.pipelines.kinds.kind import trainings
 from lcd.pipelines.study import diagnose
 from lcd.pipelines.study.runs import expand
 
@@ -123,7 +124,7 @@ def test_every_figure_has_a_config(known):
 def test_grids_are_the_papers(known, figure):
     name, base, grid, agents, seeds = PAPER[figure]
     assert figure in known[name].study.figures
-    runs = [run for run in expand(known[name]) if parse_task(run["task"])[0] == base]
+    runs = [run for run in trainings(expand(known[name])) if parse_task(run["task"])[0] == base]
     points = {tuple(map(str, (parse_task(run["task"])[1].get(k) for k in grid))) for run in runs}
     axes = [list(amounts) for amounts in grid.values()]
     expected = {tuple(map(str, point)) for point in _products(axes)}
@@ -156,7 +157,7 @@ def _number(text):
 def test_every_sweep_has_a_small_variant_or_is_one(known):
     for name in known:
         if not name.startswith("claims-"):
-            small = expand(compose("sweep", [f"experiment={name}", "budget=smoke"]))
+            small = trainings(expand(compose("sweep", [f"experiment={name}", "budget=smoke"])))
             assert sum(run["steps"] * len(run["seeds"]) for run in small) < 8_000_000
 
 
@@ -220,7 +221,7 @@ def test_anybodys_study_file_has_a_grid_of_knobs(tmp_path):
         "benchmark: toy\ntasks: [toy/easy-sight-easy-reward]\nviews: [semantic]\nreward_p: [1]\n"
         "grid: {knobs.delay: [0, 2], knobs.length: [3, 4]}\n"
     )
-    runs = expand(compose("diagnose", [f"study={file}", "budget=smoke"]))
+    runs = trainings(expand(compose("diagnose", [f"study={file}", "budget=smoke"])))
     points = [(run["knobs"]["delay"], run["knobs"]["length"]) for run in runs]
     assert points == [(0, 3), (0, 4), (2, 3), (2, 4)]
     assert {run["benchmark"] for run in runs} == {"toy"}
