@@ -123,6 +123,11 @@ class Layers:
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(one, places))
 
+    def rows(self, t: int) -> Rows:
+        """The states of layer t, as an index into arrays by state."""
+        layer = self.states[t]
+        return slice(None) if layer is None else layer
+
     def successors(self, action: int, rows: Rows) -> np.ndarray:
         """Where an action leads from these states."""
         after = self.after[action]
