@@ -71,7 +71,7 @@ def quickened(experiment: ExperimentConfig) -> ExperimentConfig:
 def expand(experiment: ExperimentConfig) -> list[RunConfig]:
     """The run configs of an experiment, in the order base, agent, point of the grid, part of the seeds."""
     from lcd.envs.hardness.benchmark import HARDNESS, check_base, knob_order
-    from lcd.envs.hardness.names import task_name
+    from lcd.envs.hardness.task_names import task_name
 
     runs = []
     for base, agent in product(experiment.bases, experiment.agents):

@@ -10,7 +10,7 @@ import yaml
 from lcd import cli
 from lcd.config.compose import choices, compose
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.names import parse_task, task_name
+from lcd.envs.hardness.task_names import parse_task, task_name
 from lcd.pipelines.study.sweep import expand, quickened
 
 DISCRETE = ("sb3/dqn", "sb3/qrdqn", "sb3/a2c")
