@@ -45,13 +45,15 @@ SAME_IDEA = {
     "networks": {"lcd.agents", "lcd.frontends.flow"},
     "objectness": {"lcd.frontends", "lcd.pipelines.jobs"},
     "population": {"lcd.agents", "lcd.envs"},
+    "pretrain": {"lcd.pipelines.jobs", "lcd.pipelines.kinds"},
     "power": {"lcd.pipelines.publish", "lcd.statistics"},
     "protocols": {"lcd.agents", "lcd.envs", "lcd.frontends"},
     "ranks": {"lcd.agents", "lcd.pipelines.jobs"},
-    "tables": {"lcd.horizon", "lcd.report"},
     "reading": {"lcd.curves", "lcd.files"},
+    "tables": {"lcd.horizon", "lcd.report"},
     "settings": {"lcd.agents", "lcd.config"},
     "tabular": {"lcd.agents", "lcd.envs.ctgraph", "lcd.envs.hardness"},
+    "train": {"lcd.pipelines.jobs", "lcd.pipelines.kinds"},
     "vector": {"lcd.envs.procgen", "lcd.envs.tabular"},
 }
 

@@ -21,10 +21,10 @@ from lcd.envs.hardness.images import ImageKnobs
 from lcd.envs.hardness.injection import InjectionKnobs
 from lcd.envs.hardness.knobs import HardnessKnobs
 from lcd.envs.hardness.mdp import build_mdp
-from lcd.envs.hardness.names import PREFIX, parse_task, task_name
 from lcd.envs.hardness.point import PointKnobs
 from lcd.envs.hardness.solve import exact_range
 from lcd.envs.hardness.tabular import as_tabular
+from lcd.envs.hardness.task_names import PREFIX, parse_task, task_name
 from lcd.envs.hardness.wrappers import HardnessVectorWrapper, HardnessWrapper
 from lcd.envs.mujoco import MujocoHardness
 from lcd.envs.population import SeedStack

@@ -6,6 +6,7 @@ trains more slowly than a loop over seeds.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,7 +42,7 @@ class Population(nn.Module):
         if execution == "auto":
             execution = "loop" if len(seeds) == 1 or _has_convolutions(networks[0]) else "vmap"
         self.execution = execution
-        self._compiled = torch.compile(self._call_one) if compiled else None
+        self._compiled: Any = torch.compile(self._call_one) if compiled else None
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """Apply each seed's network to its own batch: (seeds, batch, …) → outputs of (seeds, batch, …)."""

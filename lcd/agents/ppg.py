@@ -40,7 +40,7 @@ class PhasicActorCritic(ActorCritic):
             twin = ActorCritic(shape, 1, encoder, width, scheme=scheme)
             self.value_encoder, self.apart = twin.encoder, twin.value
 
-    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, observations: Tensor) -> tuple[Tensor, ...]:
         """The policy's outputs (batch, …), the values (batch,), and those with which the policy's encoder learns."""
         features = self.encoder(observations)
         auxiliary = self.value(features).squeeze(-1)

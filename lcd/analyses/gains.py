@@ -66,7 +66,8 @@ def _draw(table: pd.DataFrame, factor: str, narrow: bool) -> Any:
 
 
 def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
-    rows, samples = [], {}
+    rows: list[dict[str, Any]] = []
+    samples: dict[Any, Any] = {}
     if set(diagnosis.curves[factor].unique()) <= {BASE[factor]}:
         return rows, samples
     other = "shaping" if factor == "frontend" else "frontend"

@@ -12,7 +12,7 @@ from scipy import stats
 
 from lcd.curves.table import area
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.names import parse_task
+from lcd.envs.hardness.task_names import parse_task
 from lcd.statistics.intervals import bootstrap
 
 LEVEL = 0.05

@@ -134,7 +134,7 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def schema_fields(schema: type, prefix: str = "") -> Iterator[tuple[str, Field]]:
+def schema_fields(schema: Any, prefix: str = "") -> Iterator[tuple[str, Field]]:
     """Every key of a schema with dots for nesting, and its field, without the settings of a choice's own."""
     for entry in fields(schema):
         if is_dataclass(entry.type):
@@ -351,7 +351,7 @@ def _study_in(name: str) -> list[str]:
     for key in found:
         if key not in keys:
             raise InputError(f"study={file}: '{key}' is no key of a study: {nearest(key, keys)}")
-    named = _by_last_keys({"name": file.stem} | found, f"study={file}")
+    named = _by_last_keys({"name": file.stem, **found}, f"study={file}")
     lines = [f"++study.{key}={_written(value, f'study={file}: {key}')}" for key, value in named.items()]
     if sum(map(len, lines)) > LONGEST_STUDY:
         raise InputError(f"study={file} holds more than {LONGEST_STUDY:,} letters: a study is said in some lines.")
@@ -361,7 +361,7 @@ def _study_in(name: str) -> list[str]:
 def _by_last_keys(study: Mapping[str, Any], where: str) -> dict[str, Any]:
     """What a study's file says, with dots for the keys of its sections."""
     known = [key for key, _ in schema_fields(StudyConfig)]
-    found = {}
+    found: dict[str, Any] = {}
     for key, value in study.items():
         inside = [name.removeprefix(f"{key}.") for name in known if name.startswith(f"{key}.")]
         if inside and not isinstance(value, Mapping):
@@ -400,7 +400,7 @@ def _gather_settings(plain: dict[str, Any]) -> None:
             plain[group] = {key: value for key, value in plain[group].items() if key in common} | {SETTINGS: own}
 
 
-def _open(key: str, schema: type) -> bool:
+def _open(key: str, schema: Any) -> bool:
     """Whether a key lies in a part of the schema that takes any key."""
     head, _, rest = key.partition(".")
     if head in WITH_SETTINGS and rest:
@@ -449,7 +449,7 @@ def _composed(command: str, overrides: Sequence[str]) -> dict[str, Any]:
     try:
         with initialize_config_module("lcd.configs", version_base=HYDRA_VERSION):
             config = hydra_compose(command, overrides=list(overrides))
-            plain = OmegaConf.to_container(config, resolve=True)
+            plain: Any = OmegaConf.to_container(config, resolve=True)
     except (HydraException, OmegaConfBaseException, ValueError, TypeError, AttributeError, RecursionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"{' '.join(overrides)} cannot be composed: {reason}") from None

@@ -310,6 +310,12 @@ class HorizonConfig:
         default=1e7, metadata=_doc("most timesteps of a run of GORP, T² · A^k · m; 0: what is exact alone")
     )
     runs: int = field(default=400, metadata=_doc("most runs of GORP for each k and m", least=1))
+    simulated: int = field(
+        default=2_000_000, metadata=_doc("of a task without tables: steps of its environment in all", least=1)
+    )
+    copies: int = field(
+        default=64, metadata=_doc("of a task without tables: copies that are stepped together", least=1)
+    )
     confidence: float = field(default=0.95, metadata=_doc("of the bounds on m"))
     most_k: int | None = field(default=None, metadata=_doc("greatest k that is tried; null: the horizon"))
     seed: int = field(default=0, metadata=_doc("of a task's tables, and of GORP's random actions", least=0))

@@ -117,8 +117,8 @@ class Result:
 
     def plain(self) -> dict[str, Any]:
         """Everything as plain data, for JSON: what is no finite number is None."""
-        found = {**asdict(self), "random_timesteps": self.random_timesteps, "gorp_timesteps": self.gorp_timesteps}
-        return _finite(found)
+        timesteps_of = {"random_timesteps": self.random_timesteps, "gorp_timesteps": self.gorp_timesteps}
+        return {**plain(self), **_finite(timesteps_of)}
 
 
 def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progress | None = None) -> Result:
@@ -169,6 +169,11 @@ def _require_memory(layers: Layers) -> None:
     bits = -(-mdp.num_actions // 8)
     needed = layers.entries * (8 + 2 * bits) + mdp.num_states * mdp.num_actions * 20
     require_memory(f"{mdp.num_states:,} states, {mdp.num_actions} actions and horizon={mdp.horizon}", needed)
+
+
+def plain(found: Any) -> dict[str, Any]:
+    """A dataclass as plain data, for JSON: what is no finite number is None."""
+    return _finite(asdict(found))
 
 
 def _finite(value: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -123,12 +124,12 @@ class Layers:
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(one, places))
 
-    def successors(self, action: int, rows: Rows) -> np.ndarray:
+    def successors(self, action: int, rows: Any) -> np.ndarray:
         """Where an action leads from these states."""
         after = self.after[action]
         return after[rows] if isinstance(rows, slice) else after.take(rows)
 
-    def rewards(self, action: int, rows: Rows) -> np.ndarray:
+    def rewards(self, action: int, rows: Any) -> np.ndarray:
         """What an action pays in these states."""
         paid = self.paid[action]
         return paid[rows] if isinstance(rows, slice) else paid.take(rows)

@@ -1,4 +1,4 @@
-"""The tabular MDPs that a command names: in a file, made by somebody's code, or exported by a benchmark's task."""
+"""What a command names: tabular MDPs in a file, made by somebody's code, or of a benchmark's task; or a simulator."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gymnasium.vector import VectorEnv
+
 from lcd.config.own_code import OWN_CODE
 from lcd.envs.benchmarks import BENCHMARKS, check_task, get_benchmark
 from lcd.envs.errors import InputError
-from lcd.envs.protocols import Tabular, offers
+from lcd.envs.population import make_population
+from lcd.envs.protocols import Benchmark, Tabular, offers, views_of
 from lcd.envs.registry import Registry
 from lcd.envs.tabular.files import load
 from lcd.envs.tabular.mdp import TabularMDP
@@ -20,9 +23,14 @@ SUFFIX = ".npz"
 
 
 def find(
-    name: str, knobs: Mapping[str, Any], seed: int, horizon: int | None = None, sticky: float | None = None
-) -> list[TabularMDP]:
-    """The MDPs that a name stands for.
+    name: str,
+    knobs: Mapping[str, Any],
+    seed: int,
+    horizon: int | None = None,
+    sticky: float | None = None,
+    copies: int = 64,
+) -> list[TabularMDP] | VectorEnv:
+    """The MDPs that a name stands for, or, of a task that cannot be tabulated, its environment.
 
     Args:
         name: the path of an `.npz` file, a registered name or module:object, or a task of a benchmark.
@@ -30,6 +38,7 @@ def find(
         seed: of a task's tables.
         horizon: another horizon; needed where a file does not say.
         sticky: another probability of repeating an action.
+        copies: of the environment of a task that cannot be tabulated.
 
     Raises:
         InputError: where there is no such MDP, in one sentence.
@@ -39,9 +48,17 @@ def find(
         return [load(name, horizon, sticky)]
     if name in MDPS.names() or OWN_CODE.fullmatch(name):
         _refuse_knobs(name, knobs)
-        found = _made(name)
+        made = _made(name)
+        if isinstance(made, VectorEnv):
+            return made
+        found = made
     else:
-        found = [_exported(name, knobs, seed)]
+        benchmark = _benchmark(name)
+        if not offers(benchmark, Tabular):
+            # What a task shows does not matter here.
+            view = views_of(benchmark, name)[0]
+            return make_population(benchmark, name, seeds=[seed], copies=copies, view=view, split="train", **knobs)
+        found = [benchmark.tabular(name, seed, **knobs)]
         if horizon is not None and horizon > found[0].horizon:
             raise InputError(
                 f"horizon is {horizon}, but the tables of {name} are for {found[0].horizon} steps: give at most that, "
@@ -56,10 +73,12 @@ def _refuse_knobs(name: str, knobs: Mapping[str, Any]) -> None:
         raise InputError(f"knobs has '{next(iter(knobs))}', but {name} is no task of a benchmark: leave knobs out.")
 
 
-def _made(name: str) -> list[TabularMDP]:
+def _made(name: str) -> list[TabularMDP] | VectorEnv:
     found = MDPS.resolve(name)
     if callable(found):
         found = found()
+    if isinstance(found, VectorEnv):
+        return found
     several = list(found) if isinstance(found, list | tuple) else [found]
     if not several:
         raise InputError(f"mdp={name} gives no MDP at all: give at least one TabularMDP.")
@@ -71,7 +90,8 @@ def _made(name: str) -> list[TabularMDP]:
     return several
 
 
-def _exported(name: str, knobs: Mapping[str, Any], seed: int) -> TabularMDP:
+def _benchmark(name: str) -> Benchmark:
+    """The benchmark of a task."""
     head = name.partition("/")[0]
     if "/" not in name or head not in BENCHMARKS.names():
         what = "a file that does not end in .npz" if Path(name).expanduser().exists() else "nothing that is known"
@@ -81,8 +101,4 @@ def _exported(name: str, knobs: Mapping[str, Any], seed: int) -> TabularMDP:
         )
     benchmark = get_benchmark(head)
     check_task(benchmark, name)
-    if not offers(benchmark, Tabular):
-        raise InputError(
-            f"mdp={name}: the benchmark '{head}' makes no tables of its tasks; toy, hardness and ctgraph do."
-        )
-    return benchmark.tabular(name, seed, **knobs)
+    return benchmark

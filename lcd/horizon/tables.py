@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lcd.horizon.analysis import Result, Settings
+from lcd.horizon.simulated import Simulated
 from lcd.process.limits import readable_size
 
 NONE = "–"
@@ -59,6 +60,27 @@ def several(results: list[Result]) -> Table:
             number(found.p_opt), f"{found.seconds:.1f}",
         )  # fmt: skip
     return table
+
+
+def simulated(found: Simulated) -> Table:
+    """GORP's tries on a simulator."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for head in ("k", "m", "k + log_A m", "runs", "reach the best return"):
+        table.add_column(head, justify="right")
+    for each in found.tries:
+        table.add_row(str(each.k), f"{each.m:,}", f"{each.h:.2f}", str(each.runs), f"{each.won / each.runs:.0%}")
+    return table
+
+
+def simulated_summary(found: Simulated) -> str:
+    """What follows of GORP's tries on a simulator."""
+    about = f"{found.name}: {found.actions} actions, T = {found.steps}, {found.simulated:,} steps; "
+    if not found.tries:
+        return f"{about}all episodes had the return {number(found.best_return)}, which says nothing of H."
+    high = "?" if found.high is None else f"{found.high:.2f}"
+    h = f"> {found.low:.2f}" if found.h is None else f"{found.h:.2f}"
+    best = number(found.best_return)
+    return f"{about}H = {h}, between {found.low:.2f} and {high}, for the best return that was seen, {best}."
 
 
 def number(value: float | None) -> str:

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from lcd.analyses.grids import METRICS, value_text
-from lcd.envs.hardness.names import parse_task
+from lcd.envs.hardness.task_names import parse_task
 from lcd.report.figures import save_figure
 
 TITLES = {

@@ -141,14 +141,14 @@ class Diagnosis:
         names = list(table_columns(contrasts, solved.values()))
         table = pd.DataFrame(content["tasks"], columns=names)
         table = table.astype(dict.fromkeys(numeric(names), float) | {"seeds": int})
-        told = {key: content.get(key, {}) for key in ("calibration", "cost")}
+        told: dict[str, Any] = {key: content.get(key, {}) for key in ("calibration", "cost")}
         told["findings"] = tuple(
             Finding(**found | {key: tuple(found[key]) for key in ("tasks", "group")}) for found in content["findings"]
         )
         told["left_out"] = tuple(LeftOut(**each) for each in content["left_out"])
         thresholds, notes = Thresholds(**content["thresholds"]), tuple(content["notes"])
-        asked = {"contrasts": contrasts, "solved": solved}
-        return cls(table, pd.DataFrame(), thresholds, notes, content["definition"], **told, **asked)
+        told |= {"contrasts": contrasts, "solved": solved}
+        return cls(table, pd.DataFrame(), thresholds, notes, content["definition"], **told)
 
     def save(self, folder: str | Path) -> dict[str, Path]:
         """Write `diagnosis.json` and `challenge.csv` into a folder, each whole or not at all."""
@@ -208,7 +208,8 @@ def diagnose_curves(
     tasks = _tasks(index, contrasts)
     if not tasks:
         return Diagnosis.empty(others)
-    rows, samples = [], {contrast.name: {} for contrast in contrasts}
+    rows: list[dict[str, Any]] = []
+    samples: dict[str, dict[tuple[str, ...], TaskSamples]] = {contrast.name: {} for contrast in contrasts}
     for key in tasks:
         row, level = dict(zip(KEYS, key, strict=True)), (levels or {}).get(key[-1], LEVEL)
         numbers = TaskNumbers(index, row, solved[row["benchmark"]], thresholds, level)
@@ -225,11 +226,21 @@ def diagnose_curves(
     reason = table["phi_status"].where(scaled["phi_status"], table["psi_status"])
     table["status"] = table["status"].mask((table["status"] == "ok") & scaled.any(axis=1), reason)
     calibration = calibrate(table, samples[PERCEPTION.name], GROUP, thresholds.no_signal)
-    notes = (*notes, *_unused_views(held_out, contrasts, solved))
     findings = check_validity(table, held_out, GROUP, dynamics)
     table["validity"] = validity_column(table, findings, GROUP)
-    asked = {"findings": findings, "index": index, "contrasts": contrasts, "solved": solved, "others": others}
-    return Diagnosis(table, curves, thresholds, notes, definition, calibration, **asked)
+    return Diagnosis(
+        table,
+        curves,
+        thresholds,
+        (*notes, *_unused_views(held_out, contrasts, solved)),
+        definition,
+        calibration,
+        findings=findings,
+        index=index,
+        contrasts=contrasts,
+        solved=solved,
+        others=others,
+    )
 
 
 def solved_views(curves: pd.DataFrame) -> dict[str, str]:
@@ -239,7 +250,7 @@ def solved_views(curves: pd.DataFrame) -> dict[str, str]:
     """
     curves = curves[["benchmark", "view", "reward_p"]].drop_duplicates()
     thinned = curves[curves["reward_p"] < 1]
-    found = {}
+    found: dict[str, Any] = {}
     for benchmark, rows in curves.groupby("benchmark", sort=True):
         where = set(thinned.loc[thinned["benchmark"] == benchmark, "view"].unique()) or set(rows["view"].unique())
         own = _own_solved_view(str(benchmark))

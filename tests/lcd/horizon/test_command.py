@@ -86,7 +86,7 @@ def test_one_mdp_by_name(capsys):
         ([f"{WORLDS}:NONE"], "gives no MDP at all"),
         ([f"{WORLDS}:EASE"], "did you mean 'EASY'"),
         (["no_such_module_here:mdp"], "cannot be imported"),
-        (["procgen/heist"], "makes no tables of its tasks"),
+        (["procgen/heist", "simulated=0"], "simulated=0 must be a whole number of at least 1"),
         (["ctgraph/ct-fo-b9"], "has no task 'ctgraph/ct-fo-b9'"),
         (["toy/easy-sight-easy-reward"], "transition_noise is 0.3"),
         (["ctgraph/ct-fo-b1", "knobs.nothing=1"], "'nothing' is no knob of a CT-graph"),
