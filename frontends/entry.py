@@ -1,7 +1,7 @@
 """What a run's config says of its front-end: every knob, and of a file of weights its content.
 
 `entry_of` makes it of what a user asked for; `build` makes the front-end of it. A file of weights is recorded as
-`{"file": …, "sha256": …}`: a run is name apart from others by the content, wherever the file lies.
+`{"file": …, "sha256": …}`: a run is told apart from others by the content, wherever the file lies.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FrontendEntry(TypedDict, total=False):
     """A front-end by its name, with every knob that it has and how policy learning uses it; most knobs are its own."""
 
     name: Required[str]
-    weights: str | WeightsFile | None
+    weights: str | Mapping[str, str] | None
     label: str
     sha256: str
     preprocessing: str
@@ -54,7 +54,7 @@ _PLAIN = (str, int, float, bool, list, dict, type(None))
 
 
 def entry_of(name: str, **knobs: Any) -> dict[str, Any]:
-    """What a run's config keeps; the front-end is made once, so that a mistake is name before anything is written.
+    """What a run's config keeps; the front-end is made once, so that a mistake is told before anything is written.
 
     Args:
         name: a registered front-end or `module:object`.

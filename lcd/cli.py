@@ -8,10 +8,9 @@ import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lcd import __version__
 from lcd.process import exits, signals
@@ -160,6 +159,7 @@ def _run(name: str, overrides: list[str]) -> int:
         from lcd.config.own_code import names_code
         from lcd.config.settings import check_choices
         from lcd.envs.registry import code_names, naming
+        from lcd.process.children import resolve
 
         config = compose(name, overrides)
         # A user's own module:object is looked for where the command is given, as `python` does.
@@ -168,16 +168,11 @@ def _run(name: str, overrides: list[str]) -> int:
         # What else is read, of a study say, is data: nothing in it may be imported.
         with naming(code_names(asdict(config))):
             check_choices(config)
-            return int(_resolve(COMMANDS[name].target)(config) or OK)
+            return int(resolve(COMMANDS[name].target)(config) or OK)
     except InputError as mistake:
         return print_error(str(mistake), MISTAKE)
     except Unfinished as lack:
         return print_error(str(lack), FAILED)
-
-
-def _resolve(target: str) -> Callable[[Any], int]:
-    module, _, function = target.partition(":")
-    return getattr(import_module(module), function)
 
 
 def _overview() -> str:

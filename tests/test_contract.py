@@ -45,6 +45,7 @@ SAME_IDEA = {
     "networks": {"lcd.agents", "lcd.frontends.flow"},
     "objectness": {"lcd.frontends", "lcd.pipelines.jobs"},
     "population": {"lcd.agents", "lcd.envs"},
+    "pretrain": {"lcd.pipelines.jobs", "lcd.pipelines.kinds"},
     "power": {"lcd.pipelines.publish", "lcd.statistics"},
     "protocols": {"lcd.agents", "lcd.envs", "lcd.frontends"},
     "ranks": {"lcd.agents", "lcd.pipelines.jobs"},
@@ -52,6 +53,7 @@ SAME_IDEA = {
     "tables": {"lcd.horizon", "lcd.report"},
     "settings": {"lcd.agents", "lcd.config"},
     "tabular": {"lcd.agents", "lcd.envs.ctgraph", "lcd.envs.hardness"},
+    "train": {"lcd.pipelines.jobs", "lcd.pipelines.kinds"},
     "vector": {"lcd.envs.procgen", "lcd.envs.tabular"},
 }
 

@@ -12,6 +12,10 @@ from lcd.envs.registry import Registry
 launchers = Registry("launcher", "lcd.launchers")
 launchers.add("local", "lcd.pipelines.launch.local:launch")
 
+kinds = Registry("kind of job", "lcd.jobs")
+kinds.add("train", "lcd.pipelines.kinds.train:TRAINING")
+kinds.add("pretrain", "lcd.pipelines.kinds.pretrain:PRETRAINING")
+
 trackers = Registry("tracker", "lcd.trackers")
 trackers.add("none", "lcd.pipelines.publish.track:Tracker")
 trackers.add("wandb", "lcd.pipelines.publish.track:WandbTracker")
@@ -41,6 +45,7 @@ _HOMES = {
     "frontend": "lcd.frontends:frontends",
     "agent": "lcd.agents:agents",
     "contrast": "lcd.scores.contrasts:contrasts",
+    "job": f"{__name__}:kinds",
     "launcher": f"{__name__}:launchers",
     "tracker": f"{__name__}:trackers",
     "analysis": f"{__name__}:analyses",

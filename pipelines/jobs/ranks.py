@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import torch
@@ -32,8 +32,7 @@ from lcd.agents.ranks import ALONE, Ranks
 from lcd.envs.errors import Diverged, InputError
 from lcd.envs.registry import named, naming
 from lcd.pipelines.study.configs import Device
-from lcd.pipelines.study.runs import describe, resolve
-from lcd.process import signals
+from lcd.process import children, signals
 
 PATIENCE = timedelta(days=2)
 """How long ranks wait for each other: an evaluation is made by the first of them, however long it takes."""
@@ -141,15 +140,9 @@ class _Other:
     """The first rank's side of another rank of this machine."""
 
     def __init__(self, train: str, arguments: tuple[Any, ...], first: MeetingPlace, local: int) -> None:
-        self.pipe, far_end = Pipe()
         self.rank, self.world = first.rank + local, first.world
         self.failure: str | Diverged | None = None
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from lcd.pipelines.jobs.ranks import serve; serve({far_end.fileno()})"],
-            pass_fds=[far_end.fileno()],
-            stdin=subprocess.DEVNULL,
-        )
-        far_end.close()
+        self.process, self.pipe = children.start("lcd.pipelines.jobs.ranks:serve")
         own = MeetingPlace(self.rank, local, first.node, first.world, first.nodes, first.cuda, first.address)
         with contextlib.suppress(BrokenPipeError):
             self.pipe.send((sys.path, named(), train, arguments, own))
@@ -225,7 +218,7 @@ def serve(descriptor: int) -> None:
     try:
         sys.path[:], names, train, arguments, place = pipe.recv()
         keep_freed_memory()
-        function = resolve(train)
+        function = children.resolve(train)
         threading.Thread(target=_watch, args=(pipe,), daemon=True).start()
         pipe.send("ready")
         store = dist.TCPStore(*place.address, place.world, is_master=False, timeout=TO_MEET, wait_for_workers=False)
@@ -239,7 +232,7 @@ def serve(descriptor: int) -> None:
     except Exception as error:
         traceback.print_exc()
         with contextlib.suppress(OSError):
-            pipe.send(error if isinstance(error, Diverged) else describe(error))
+            pipe.send(error if isinstance(error, Diverged) else children.describe(error))
         code = 1
     else:
         code = 0

@@ -1,4 +1,7 @@
-"""Launchers: each takes a list of calls and a function, and says how every call ended."""
+"""Launchers: each takes a function and calls of it, and says how every call ended.
+
+Calls are a graph: `Call.after` names those that must have ended well before (`lcd.pipelines.launch.order`).
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from lcd.config.registries import launchers
 from lcd.config.settings import settings_for
+from lcd.envs.protocols import offers
+from lcd.pipelines.launch.order import Call, Order, Outcome
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 
@@ -19,26 +24,15 @@ RUNS_AT_ONCE = "LCD_RUNS_AT_ONCE"
 """The environment variable that tells a worker how many runs share its machine's memory."""
 
 
-@dataclass(frozen=True)
-class Call:
-    """One call of the launched function.
+class TakesGraphs(Protocol):
+    """A launcher that honours `Call.after` itself."""
 
-    Attributes:
-        arguments: what it is called with; everything is pickled.
-        log: the file that takes what the call prints; None drops it.
-    """
+    takes_graphs: bool
 
-    arguments: tuple[Any, ...]
-    log: Path | None = None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a call ended: `error` is None when it ended well, else one line; `stopped` says that it may be continued."""
-
-    call: Call
-    error: str | None = None
-    stopped: bool = False
+    def __call__(
+        self, function: str, calls: Sequence[Call], *, watch: Callable[[], None], **knobs: Any
+    ) -> list[Outcome]:
+        """Make the calls."""
 
 
 def launch(
@@ -49,21 +43,37 @@ def launch(
     settings: Mapping[str, Any] | None = None,
     **knobs: Any,
 ) -> list[Outcome]:
-    """Make all calls; one that fails does not stop the others.
+    """Make all calls; one that fails does not stop the others, but those that wait for it.
+
+    A launcher is called as `launcher(function, calls, watch=watch, **knobs)` and returns the outcomes in the order of
+    the calls. One that has an attribute `takes_graphs` honours `Call.after` itself; any other gets the calls in
+    turns, each of them free to start. `Call.needs` says what there must be room for; who does not look at it makes
+    as many calls at once as `workers` says.
 
     Args:
         name: a registered launcher, or `module:object`.
         function: `module:function`, imported where the calls are made.
+        calls: those to be made.
         watch: called a few times a second by the launching process, to show progress.
         settings: the launcher's own, as plain values; it gets them as `settings`, the dataclass that it declares.
-        knobs: what every launcher is told: workers, threads, grace, processes, deadlines.
+        knobs: what every launcher is told: workers, threads, grace, deadlines.
 
     Returns:
         The outcomes in the order of `calls`.
+
+    Raises:
+        InputError: where calls wait for one another in a circle.
     """
-    launcher = launchers.resolve(name)
+    launcher, order = launchers.resolve(name), Order(calls)
     own = settings_for(launcher, settings or {}, "launcher", f"launcher={name}")
-    return launcher(function, calls, watch=watch, **knobs, **own)
+    if offers(launcher, TakesGraphs):
+        return launcher(function, calls, watch=watch, **knobs, **own)
+    while not order.over:
+        turn = order.ready()
+        free = [replace(calls[index], after=()) for index in turn]
+        for index, outcome in zip(turn, launcher(function, free, watch=watch, **knobs, **own), strict=True):
+            order.end(index, outcome)
+    return order.results
 
 
 def usable_cores() -> int:

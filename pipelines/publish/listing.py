@@ -92,6 +92,7 @@ LISTS: dict[str, tuple[tuple[str, ...], Callable[[], Rows]]] = {
     "studies": (("study",), _studies),
     "contrasts": (("contrast", "sign", "asks", "axis", "values"), _contrasts),
     "budgets": (("budget", "own budget of"), _budgets),
+    "jobs": (("kind of job", "is"), _explained("job")),
     "launchers": (("launcher", "is"), _explained("launcher")),
     "trackers": (("tracker", "is"), _explained("tracker")),
     "analyses": (("analysis", "is"), _explained("analysis")),

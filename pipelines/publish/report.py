@@ -11,6 +11,7 @@ from rich.console import Console
 from lcd.config.schemas import DiagnoseConfig, ReportConfig
 from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.files import outputs
+from lcd.pipelines.kinds.kind import PRETRAIN
 from lcd.pipelines.publish import track
 from lcd.pipelines.publish.view_pictures import read_pictures
 from lcd.pipelines.study import cost, dynamics, stopping, store
@@ -265,7 +266,7 @@ def _show_pretraining(study: store.Study, console: Console) -> bool:
     """Tell of the front-ends that a study pretrained; whether there is nothing else to report."""
     from lcd.pipelines.publish.pretrained import publish as publish_pretraining
 
-    pretrained = [run for run in study.runs() if "videos" in run.config]
+    pretrained = study.runs(PRETRAIN)
     done = [run for run in pretrained if run.done]
     for run in done:
         publish_pretraining(run, console)

@@ -20,8 +20,9 @@ from typing import Any
 from lcd.config.registries import trackers
 from lcd.config.settings import checked, settings_for
 from lcd.envs.errors import InputError, nearest
+from lcd.pipelines.kinds.kind import kind_of
 from lcd.pipelines.study import store
-from lcd.pipelines.study.configs import RunConfig, Status, TrackerEntry
+from lcd.pipelines.study.configs import JobConfig, Status, TrackerEntry
 
 STEP = "env_step"
 STATISTICS = ("return_mean", "return_std", "length_mean", "episodes", "loss", "static_loss", "speed", "outside")
@@ -67,7 +68,7 @@ class WandbSettings:
             raise InputError(f"tracker.mode={self.mode} is unknown: {nearest(self.mode, MODES)}")
 
 
-def open_tracker(tracker: TrackerEntry, run_dir: str | Path, run_config: RunConfig, status: Status) -> Tracker:
+def open_tracker(tracker: TrackerEntry, run_dir: str | Path, run_config: JobConfig, status: Status) -> Tracker:
     """The tracker of one run.
 
     Args:
@@ -129,7 +130,7 @@ class Tracker:
     logger: Any = False
     """A Lightning logger, or False for none."""
 
-    def __init__(self, run_dir: Path, run_config: RunConfig, status: Status):
+    def __init__(self, run_dir: Path, run_config: JobConfig, status: Status):
         self.run_dir, self.run_config, self.status = run_dir, run_config, status
 
     def log_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -171,7 +172,7 @@ class WandbTracker(Tracker):
     `mirrored_step` says what not to log again.
     """
 
-    def __init__(self, run_dir: Path, run_config: RunConfig, status: Status, settings: WandbSettings):
+    def __init__(self, run_dir: Path, run_config: JobConfig, status: Status, settings: WandbSettings):
         super().__init__(run_dir, run_config, status)
         self.settings = settings
         self.broken = settings.mode == "disabled"
@@ -189,8 +190,8 @@ class WandbTracker(Tracker):
         config = self.run_config
         fields = {
             "group": self.run_dir.resolve().parent.parent.name,
-            "name": f"{config['task']} {config['view']} p={config['reward_p']:g}",
-            "job_type": "train",
+            "name": kind_of(config).label(config),
+            "job_type": config["kind"],
             "config": config,
         }
         try:

@@ -4,29 +4,16 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from lcd.pipelines.study.configs import RunConfig
+from lcd.pipelines.kinds.kind import TRAIN, kind_of
+from lcd.pipelines.study.configs import JobConfig
 from lcd.pipelines.study.store import Run
 
 HOUR = 3600.0
-UNIT = 512
-"""Steps between updates of agents that have no rollouts."""
 
 
-def unit_steps(run_config: RunConfig) -> int:
-    """Steps of one seed between two updates."""
-    agent = run_config["agent"]
-    return int(agent.get("copies", 1)) * int(agent["rollout"]) if "rollout" in agent else UNIT
-
-
-def units(run_config: RunConfig) -> int:
-    """Rollouts of a run."""
-    return math.ceil(run_config["steps"] / unit_steps(run_config))
-
-
-def evaluations(run_config: RunConfig) -> int:
-    """Evaluations of a run, those at both ends included; there is at most one a rollout."""
-    periods = math.ceil(run_config["steps"] / run_config["evaluation"]["every"])
-    return 1 + (min(periods, units(run_config)) if "rollout" in run_config["agent"] else periods)
+def units(config: JobConfig) -> int:
+    """Rollouts of a training, batches of a pretraining."""
+    return math.ceil(config["steps"] / kind_of(config).unit_steps(config))
 
 
 def cost_so_far(runs: Iterable[Run]) -> dict[str, Any]:
@@ -42,8 +29,9 @@ def cost_so_far(runs: Iterable[Run]) -> dict[str, Any]:
         status = run.status
         hours = status["wall_s"] / HOUR
         total["runs"] += 1
-        total["seeds"] += len(run.config["seeds"])
-        total["steps"] += int(status["step"]) * len(run.config["seeds"])
+        if run.config["kind"] == TRAIN:
+            total["seeds"] += len(run.config["seeds"])
+            total["steps"] += int(status["step"]) * len(run.config["seeds"])
         total["wall_hours"] += hours
         total["core_hours"] += hours * status["threads"]
         total["gpu_hours"] += hours * (status["device"] == "cuda")

@@ -14,6 +14,7 @@ from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
 from lcd.files.slugs import slug
+from lcd.pipelines.kinds.kind import trainings
 from lcd.pipelines.publish.report import FILES, PRODUCT, ReportOptions, parts_of, publish
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.publish.view_pictures import take_pictures
@@ -35,18 +36,18 @@ def ablate(cfg: DiagnoseConfig) -> int:
 
 def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
-    run_configs = runs.expand(cfg)
-    check_trainable(cfg, run_configs)
+    jobs = runs.expand(cfg)
+    check_trainable(cfg, jobs)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
     if cfg.dry_run:
-        return dry_run.print_estimate(run_configs, cfg, default_out(cfg), console, finish)
-    determinism.refuse_chance(store.missing(default_out(cfg), run_configs), console)
+        return dry_run.print_estimate(jobs, cfg, default_out(cfg), console, finish)
+    determinism.refuse_chance(store.missing(default_out(cfg), jobs), console)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
         if cfg.stopping.name == "auto":
-            tasks = list(dict.fromkeys(config["task"] for config in run_configs))
+            tasks = list(dict.fromkeys(config["task"] for config in trainings(jobs)))
             trained = stopping.rounds(cfg, study, tasks, lambda part: _trained(part, cfg, study, console), console)
         else:
             trained = _trained(cfg, cfg, study, console)
@@ -63,7 +64,7 @@ def finish(
         first: the key of the analysis that is told before all else.
         whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
     """
-    take_pictures(study, runs.expand(cfg))
+    take_pictures(study, trainings(runs.expand(cfg)))
     if (chosen := adaptive.recommend(cfg)) is not None:
         study.note(recommended=chosen)
     how = ReportOptions(definition=cfg.definition, threshold=cfg.study.threshold, first=first, **parts_of(cfg))

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from rich.console import Console
 
+from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study.configs import task_name
 from lcd.pipelines.study.store import Run, Study
 
@@ -20,6 +21,8 @@ def compare(study: Study, runs: Iterable[Run], console: Console) -> None:
 
     wanted: dict[str, list[Run]] = {}
     for run in runs:
+        if run.config["kind"] != TRAIN:
+            continue
         wanted.setdefault(task_name(run.config), []).append(run)
     known = recorded_differences(study)
     found = {}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from lcd.envs.errors import InputError, Unfinished
+from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import condition
 from lcd.scores.left_out import LeftOut
@@ -59,7 +60,7 @@ def read_finished(source: Path, study: store.Study | None) -> Finished:
 
     if study is None:
         return Finished(read_curves(source))
-    return sort_out((run for run in study.runs() if "videos" not in run.config), str(study.path))
+    return sort_out(study.runs(TRAIN), str(study.path))
 
 
 def sort_out(runs: Iterable[store.Run], name: str) -> Finished:
@@ -106,7 +107,7 @@ def _judged(run: store.Run) -> pd.DataFrame | tuple[str, str] | None:
     if fault := store.fault_of(run):
         return "invalid", fault
     if wrong := run.broken_promise():
-        return "invalid", f"its curve {wrong}"
+        return "invalid", f"its {wrong}"
     try:
         return read_curves(run.path / "curve.csv")
     except InputError as mistake:

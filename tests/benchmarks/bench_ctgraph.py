@@ -132,6 +132,7 @@ def run_config(task: str, agent: str, seeds: int, steps: int) -> dict[str, Any]:
     """A run on the one-hot observations."""
     params = {"copies": 16, "rollout": 32, "gamma": 0.99, "gae_lambda": 0.95, "learning_rate": 0.002}
     return {
+        "kind": "train",
         "benchmark": "ctgraph",
         "task": task,
         "knobs": {"goal": [1, 2]},
