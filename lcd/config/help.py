@@ -23,10 +23,7 @@ def page_of(name: str, usage: str) -> str:
     lines = [f"lcd {name} {usage}".rstrip(), "", f"  {SCHEMAS[name].__doc__}"]
     if taken := groups(name):
         lines += ["", "Groups (group=choice):"]
-        lines += [
-            f"  {group:<10} {_choices(group, registered(group) if group == 'task' else choices(group))}"
-            for group in taken
-        ]
+        lines += [f"  {group:<10} {_choices(group)}" for group in taken]
     if keys := key_table(name):
         width = max(len(f"{key}={value}") for key, value, _ in keys)
         lines += ["", "Keys and their defaults (key=value):"]

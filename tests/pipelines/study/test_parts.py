@@ -95,7 +95,7 @@ def test_agents_and_frontends_of_parts_take_their_own_knobs():
 )
 def test_an_agent_is_trained_for_the_steps_that_are_said_or_else_for_its_own(words, steps):
     asked = ["benchmark=procgen", "study.tasks=[procgen/heist]", "study.agents=[ppo,ppg]"]
-    found = runs.expand(compose("diagnose", [*asked, *words]))
+    found = trainings(runs.expand(compose("diagnose", [*asked, *words])))
     assert {(config["agent"]["name"], config["steps"]) for config in found} == set(steps.items())
 
 
