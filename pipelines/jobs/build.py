@@ -86,7 +86,7 @@ def build_environments(
 def _without_noise(name: str, evaluated: Evaluated) -> Evaluated:
     benchmark = get_benchmark(name)
     if not offers(benchmark, WithoutNoise):
-        raise InputError(f"benchmark={name} has no tasks without noise: give experiment.noise_free=false.")
+        raise InputError(f"benchmark={name} has no tasks without noise: give study.noise_free=false.")
     made, knobs = benchmark.without_noise(evaluated.made, evaluated.knobs)
     return replace(evaluated, made=made, knobs=knobs)
 

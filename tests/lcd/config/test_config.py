@@ -19,8 +19,8 @@ def test_defaults_are_the_papers_study():
     assert cfg.benchmark.name == "toy"
     assert cfg.agent["name"] == "ppo"
     assert cfg.frontend == {"name": "identity"}
-    assert cfg.study.views == ["pixels", "figure_ground", "semantic"]
-    assert cfg.study.reward_p == [1.0, 0.75, 0.5, 0.25]
+    # Those of φ and ψ.
+    assert (cfg.study.views, cfg.study.reward_p) == (None, None)
     assert cfg.study.tasks is None
     assert cfg.study.seeds >= 5
     assert cfg.study.steps is None
@@ -279,8 +279,9 @@ def test_every_choice_composes(group):
             cfg = compose(command, [*task, f"{group}={choice}"])
             part = getattr(cfg, group)
             name = part["name"] if isinstance(part, dict) else getattr(part, "name", part)
-            # Several files may have settings of one agent.
-            assert name == (choice.partition("_")[0] if choice in SETTINGS else choice)
+            # Several files may have settings of one agent; sweeps lie in a folder.
+            plain = choice.rpartition("/")[2] if group == "study" else choice
+            assert name == (choice.partition("_")[0] if choice in SETTINGS else plain)
 
 
 OPEN = ("study.grid", "study.steps")
