@@ -42,7 +42,8 @@ def curves(evaluations: int) -> Iterator[pd.DataFrame]:
         for seed in range(SEEDS):
             share = (1 - np.exp(-speed * step / step[-1])) * rng.uniform(0.6, 0.9)
             returns = low + (high - low) * share + rng.normal(0, 0.03 * (high - low), evaluations)
-            text = {"benchmark": "procgen", "task": task, "view": view, "frontend": "identity"}
+            text = {"benchmark": "procgen", "trained_on": task, "stage": "", "task": task, "context": ""}
+            text |= {"view": view, "frontend": "identity"}
             text |= {"reward_p": reward_p, "shaping": "none", "agent": agent, "seed": seed, "split": "eval"}
             numbers = {"step": step.astype(np.int64), "episodes": 100, "return_mean": np.round(returns, 2)}
             numbers |= {
