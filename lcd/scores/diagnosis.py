@@ -332,7 +332,8 @@ def samples_by_task(held_out: pd.DataFrame, overlap: float = Thresholds.overlap)
         row = dict(zip(KEYS, key, strict=True))
         view = solved[row["benchmark"]]
         curves = curves_by_condition(index, row, view)
-        found[key] = samples_between(curves, *span(curves, f"task '{row['task']}'", overlap), view)
+        spans = dict.fromkeys(curves, span(curves, f"task '{row['task']}'", overlap))
+        found[key] = samples_between(curves, spans, view)
     return found
 
 

@@ -71,14 +71,18 @@ class TaskNumbers(dict[str, Any]):
         if not curves:
             return TaskSamples((), (), (), tuple(asked), self.solved)
         names, least = list(curves), self.thresholds.no_signal
-        low, high = span(curves, f"task '{self.row['task']}'", self.thresholds.overlap)
-        samples = samples_between(curves, low, high, self.solved, asked)
-        finals = [np.array([np.interp(high, *curve) for curve in curves[name].values()]) for name in names]
+        where, overlap = f"task '{self.row['task']}'", self.thresholds.overlap
+        if any(contrast.follows_stages for contrast in asked):
+            spans = {name: span({name: curves[name]}, where, overlap) for name in names}
+        else:
+            spans = dict.fromkeys(names, span(curves, where, overlap))
+        samples = samples_between(curves, spans, self.solved, asked)
+        finals = [np.array([np.interp(spans[name][1], *curve) for curve in curves[name].values()]) for name in names]
         estimate, interval = samples.intervals(least, self.level)
         found = bounded([*(f"auc_{name}" for name in names), *score_columns(asked)], estimate, *interval)
         spread = bootstrap(finals, lambda averages: averages, paired=samples.paired, aggregate=iqm, level=self.level)
         found |= bounded([f"final_{name}" for name in names], [iqm(final) for final in finals], *spread)
-        first = {"seeds": samples.count, "steps": high} if not self["seeds"] else {}
+        first = {"seeds": samples.count, "steps": max(high for _, high in spans.values())} if not self["seeds"] else {}
         # A further contrast may span fewer steps: the areas shown are those of φ and ψ.
         self.update({name: value for name, value in found.items() if name not in self} | first)
         return samples

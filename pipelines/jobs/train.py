@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lcd.agents import agents, validate
-from lcd.agents.evaluate import Evaluator, EveryTask
+from lcd.agents.evaluate import EveryTask
 from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts, loader
@@ -25,7 +25,13 @@ from lcd.config.schemas import TrainConfig
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
 from lcd.files.slugs import slug
-from lcd.pipelines.jobs.build import build_agent, build_environments, build_rollouts, shared_columns
+from lcd.pipelines.jobs.build import (
+    build_agent,
+    build_environments,
+    build_evaluators,
+    build_rollouts,
+    shared_columns,
+)
 from lcd.pipelines.jobs.checkpoint import AtomicCheckpoints, drop_without_curve, kept_curve, reached_step
 from lcd.pipelines.jobs.learn import learn_run
 from lcd.pipelines.jobs.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, node_rank, together
@@ -154,11 +160,7 @@ def train_rank(
     try:
         agent = build_agent(run_config, training[0], ranks)
         rollouts = build_rollouts(run_config, training, agent)
-        episodes = run_config["evaluation"]["episodes"]
-        evaluators = {
-            split: EveryTask([Evaluator(env, rollouts.seeds, episodes) for env in envs])
-            for split, envs in held_out.items()
-        }
+        evaluators = build_evaluators(run_config, held_out, rollouts.seeds)
         _fit(run_config, Path(run_dir), agent, rollouts, evaluators, tracker, device.accelerator, place)
     finally:
         for env in (*training, *chain.from_iterable(held_out.values())):
@@ -171,9 +173,9 @@ def _learn(run_config: RunConfig, folder: Path, kind: type, config: Any, tracker
         name = run_config["agent"]["name"]
         raise InputError(f"agent={name} learns one task: a curriculum needs agent=ppo or agent=recurrent_ppo.")
 
-    def environments(seeds: list[int]) -> tuple[VectorEnv, dict[str, VectorEnv]]:
+    def environments(seeds: list[int]) -> tuple[VectorEnv, dict[str, list[VectorEnv]]]:
         training, held_out = build_environments(run_config | {"seeds": seeds}, config.copies)
-        return training[0], {split: envs[0] for split, envs in held_out.items()}
+        return training[0], held_out
 
     learn_run(run_config, folder, kind, config, environments, shared_columns(run_config), tracker)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lcd.config.schemas import VideosConfig, ViewConfig
 from lcd.pipelines.study.configs import RunConfig
 from lcd.pipelines.study.cost import evaluations
+from lcd.pipelines.study.evaluated import evaluated_by
 from lcd.process.limits import require_memory, require_time
 
 SAMPLE_BYTES = 40
@@ -35,7 +36,8 @@ def check_run(run_config: RunConfig) -> None:
     require_time(f"{many} of steps={run_config['steps']}", seeds * run_config["steps"])
     every, episodes = evaluation["every"], evaluation["episodes"]
     what = f"{many} of evaluation.copies={evaluation['copies']} and evaluation.episodes={episodes}"
-    require_time(f"{what}, every evaluation.every={every} steps,", held_out * episodes * evaluations(run_config))
+    each = len(evaluated_by(run_config))
+    require_time(f"{what}, every evaluation.every={every} steps,", held_out * episodes * evaluations(run_config) * each)
 
 
 def check_videos(asked: VideosConfig, tasks: int, batch: int, iterations: int) -> None:

@@ -11,9 +11,12 @@ from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
 from lcd.scores.contrasts import (
+    CONTEXT,
     HEADLINE,
     KNOB,
     PERCEPTION,
+    STAGE,
+    TRAINED_ON,
     USUAL,
     Condition,
     Contrast,
@@ -180,6 +183,7 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
             check_view(benchmark, task, each.view)
         for knob in each.knobs:
             check_knob(f"study.contrasts: {KNOB}{knob}", knob)
+        _check_evaluated(contrast, each, cfg)
         where, changed = dict(each.where), {}
         for key in ("agent", "frontend"):
             chosen = [_named(cfg, key, where[key])] if key in where else getattr(base, f"{key}s")[:1]
@@ -188,6 +192,23 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
         offered = getattr(benchmark, "shapings", (NONE,))
         known("study.contrasts: shaping", changed["shapings"], offered, benchmark.name)
         yield replace(base, conditions=[each], **changed)
+
+
+def _check_evaluated(contrast: Contrast, each: Condition, cfg: DiagnoseConfig) -> None:
+    """Refuse what the study's runs are not evaluated under; a context trains nothing of its own."""
+    where = dict(each.where)
+    for key in (STAGE, TRAINED_ON):
+        if key in where:
+            raise InputError(
+                f"study.contrasts: {contrast.name} compares by {key}={where[key]}, but a study trains each task by "
+                "itself: train curricula with 'lcd train', and give the contrast to diagnose_curves."
+            )
+    contexts = cfg.study.evaluation.contexts
+    if CONTEXT in where and where[CONTEXT] not in contexts:
+        raise InputError(
+            f"study.contrasts: {contrast.name} asks for the context '{where[CONTEXT]}', which "
+            f"study.evaluation.contexts does not have: {nearest(where[CONTEXT], contexts) if contexts else 'add it.'}"
+        )
 
 
 def _tasks_shaped(benchmark: Benchmark, asked: _Asked, where: str) -> list[str]:

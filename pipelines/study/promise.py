@@ -96,9 +96,9 @@ def _missing(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str,
         found.setdefault((name, int(row["seed"]), row["split"]), set()).add(int(float(row["step"])))
     *inner, end = promised_steps(run_config)
     splits = ("eval", "noise_free") if run_config["evaluation"].get("noise_free") else ("eval",)
-    for task in _evaluated(run_config):
+    for task, trained in _evaluated(run_config).items():
         for seed in run_config["seeds"]:
-            for split in splits:
+            for split in splits if trained else splits[:1]:
                 steps = found.get((task, seed, split), set())
                 lacking = [step for step in inner if step <= upto and step not in steps]
                 lacking += [end] if end <= upto and max(steps, default=-1) < end else []
@@ -123,8 +123,8 @@ def _may_have(run_config: RunConfig) -> dict[str, list[str]]:
     }
 
 
-def _evaluated(run_config: RunConfig) -> list[str]:
-    """What is evaluated."""
+def _evaluated(run_config: RunConfig) -> dict[str, bool]:
+    """What is evaluated, and whether it is trained, too."""
     if "videos" in run_config:
-        return list(run_config["videos"]["tasks"])
-    return [evaluated_name(each.task, each.context) for each in evaluated_by(run_config)]
+        return dict.fromkeys(run_config["videos"]["tasks"], True)
+    return {evaluated_name(each.task, each.context): each.trained for each in evaluated_by(run_config)}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lcd.config.compose import check_knob, seed_list, show
-from lcd.config.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
+from lcd.config.schemas import DiagnoseConfig, TrainConfig
 from lcd.curves.table import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import Diverged, InputError, nearest
@@ -21,6 +21,7 @@ from lcd.pipelines.study import adaptive, needs, sources, store
 from lcd.pipelines.study.configs import (
     AgentEntry,
     Device,
+    EvaluationEntry,
     FrontendEntry,
     RunConfig,
     StageEntry,
@@ -28,6 +29,7 @@ from lcd.pipelines.study.configs import (
     canonical,
     run_id,
 )
+from lcd.pipelines.study.evaluation import evaluation_entry
 from lcd.pipelines.study.parts import known, parts_of, steps_for
 from lcd.process.signals import Stopped
 
@@ -47,7 +49,7 @@ def expand(cfg: DiagnoseConfig) -> list[RunConfig]:
     parts = parts_of(cfg, benchmark) if chosen is None else adaptive.parts_of(cfg, chosen)
     shared = {
         "seeds": seed_list("study.seeds", study.seeds),
-        "evaluation": study.evaluation,
+        "evaluation": evaluation_entry(study.evaluation, benchmark, "study.evaluation"),
     }
     found: dict[str, RunConfig] = {}
     for part in parts:
@@ -88,7 +90,7 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
         shaping=cfg.shaping,
         seeds=seeds,
         steps=cfg.steps if stages is None else sum(stage["steps"] for stage in stages),
-        evaluation=cfg.evaluation,
+        evaluation=evaluation_entry(cfg.evaluation, benchmark, "evaluation"),
     )
     return run_config if stages is None else {**run_config, "curriculum": stages}
 
@@ -185,7 +187,7 @@ def _frontend(given: Mapping[str, Any]) -> FrontendEntry:
     return entry_of(str(knobs.pop("name")), **knobs)
 
 
-def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> RunConfig:
+def _run_config(benchmark: str, evaluation: EvaluationEntry, **fields: Any) -> RunConfig:
     made: RunConfig = {
         "benchmark": benchmark,
         "task": fields["task"],
@@ -197,7 +199,7 @@ def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> 
         "agent": fields["agent"],
         "seeds": list(fields["seeds"]),
         "steps": fields["steps"],
-        "evaluation": {"every": evaluation.every, "copies": evaluation.copies, "episodes": evaluation.episodes},
+        "evaluation": evaluation,
     }
     needs.check_run(made)
     return sources.with_source(made)

@@ -21,6 +21,7 @@ from lcd.files.atomic import write_atomic
 from lcd.files.spreadsheets import csv_text
 from lcd.pipelines.study import needs, store
 from lcd.pipelines.study.configs import AgentEntry, RunConfig, canonical
+from lcd.pipelines.study.evaluation import evaluation_entry
 from lcd.pipelines.study.quarantine import Finished, sort_out
 from lcd.pipelines.study.sources import with_source
 
@@ -81,7 +82,9 @@ def expand(experiment: ExperimentConfig) -> list[RunConfig]:
         _check_grid(own["grid"], own["knobs"], order, base)
         params = _agent(agent, own["agent_params"].get(agent, {}))
         views = HARDNESS.views_of(task_name(base, {}, order))
-        evaluation = asdict(experiment.evaluation) | ({"noise_free": True} if experiment.noise_free else {})
+        evaluation = evaluation_entry(experiment.evaluation, HARDNESS, "experiment.evaluation")
+        if experiment.noise_free:
+            evaluation["noise_free"] = True
         for point in points(own["grid"]):
             for seeds in _parts(own["seeds"], experiment.seeds_per_run if agent.startswith("sb3/") else 0):
                 runs.append(

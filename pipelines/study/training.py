@@ -14,6 +14,7 @@ from lcd.pipelines.launch.launchers import Call, at_once, launch, launchers
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.study import runs, sources, store
 from lcd.pipelines.study.configs import Device, RunConfig, agent_of, longest_first
+from lcd.pipelines.study.evaluation import check_spaces
 from lcd.pipelines.study.progress import Progress, label
 from lcd.process.signals import Stopped
 
@@ -29,6 +30,8 @@ def check_trainable(
     # Another launcher's workers may be on machines that have other devices.
     if cfg.launcher.name == "local":
         runs.check_device(device_of(cfg))
+    run_configs = list(run_configs)
+    check_spaces(config for config in run_configs if "agent" in config)
     for config in run_configs:
         if not BENCHMARKS.is_built_in(config["benchmark"]):
             _check_ranges(config)
