@@ -11,6 +11,7 @@ from lcd.analyses.gains import gains
 from lcd.analyses.levels import final_performance, generalisation
 from lcd.analyses.outcomes import elsewhere
 from lcd.analyses.published import compare
+from lcd.analyses.raw_returns import raw_returns
 from lcd.analyses.synergy import synergy
 from lcd.analyses.taxonomy import taxonomy
 from lcd.envs.errors import InputError
@@ -48,6 +49,9 @@ def analyse(
         The analyses, and sentences on those that the curves do not allow though they could.
     """
     curves = diagnosis.curves
+    unranged = len(curves) > 0 and bool(curves["normalised"].isna().any())
+    if unranged:
+        curves = curves[curves["normalised"].notna()]
     made: list[Analysis] = [taxonomy(diagnosis, threshold)] if len(diagnosis.table) else []
     made += [of_known_hardness(diagnosis)] if diagnosis.calibration else []
     notes: list[str] = []
@@ -61,9 +65,12 @@ def analyse(
         lambda: [generalisation(curves)],
     ]
     everything: list[Callable[[], list[Analysis | None]]] = [
-        lambda: [elsewhere(pd.concat([each for each in (curves, diagnosis.others) if len(each)]))],
+        lambda: [elsewhere(pd.concat([each for each in (diagnosis.curves, diagnosis.others) if len(each)]))],
     ]
-    for step in [*(of_trained if len(curves) else ()), *(everything if len(diagnosis.others) else ())]:
+    if unranged:
+        of_trained = [lambda: list(raw_returns(diagnosis.curves)), *(of_trained if len(curves) else ())]
+    wanted = of_trained if len(diagnosis.curves) else []
+    for step in [*wanted, *(everything if len(diagnosis.others) else ())]:
         try:
             made += [analysis for analysis in step() if analysis is not None]
         except InputError as impossible:

@@ -87,12 +87,21 @@ def elsewhere(curves: pd.DataFrame) -> Analysis | None:
     if not len(curves) or as_trained(curves).all():
         return None
     # Of what was evaluated nowhere else the other tables tell.
+    unranged = curves["normalised"].isna()
+    curves = curves.assign(normalised=curves["normalised"].fillna(curves["return_mean"]))
     wider = (~as_trained(curves)).groupby([curves[name] for name in (*SETTING, "trained_on")], observed=True)
     table = outcome_table(curves[wider.transform("any")])
+    if unranged.any():
+        pairs = ["benchmark", "task", "context"]
+        raw = set(curves.loc[unranged, pairs].drop_duplicates().itertuples(index=False, name=None))
+        table["scale"] = [
+            "return" if tuple(row) in raw else "normalised" for row in table[pairs].itertuples(index=False)
+        ]
     trained = list(dict.fromkeys(table["trained_on"]))
     says = [f"Trained on {listed(trained)}; evaluated on {listed(list(dict.fromkeys(table['task'])))}."]
     note = (
         "Normalised returns by what was trained (a task, or a curriculum and its stage), by the task and context that "
-        "were evaluated, and by split: at the first and the last evaluation, and the mean height in between."
+        "were evaluated, and by split: at the first and the last evaluation, and the mean height in between. Where no "
+        "range is known, returns are as they are (scale)."
     )
     return Analysis("outcomes", "What was trained, and what was evaluated", table, says, note)

@@ -47,11 +47,13 @@ class Transfer:
     ends
         The step at which each stage ended.
     returns
-        (seeds, stages + 1, tasks): normalised return before training (b) and after each stage (R).
+        (seeds, stages + 1, tasks): return before training (b) and after each stage (R), on the scale `scale`.
     measures
         Each of `MEASURES`: (mean over seeds, low, high), with a 95 % interval.
     curves
         The held-out rows behind it, with the columns `normalised` and `evaluated`, one of `tasks`.
+    scale
+        "normalised"; "return" where a task's range is not known, so that there are returns as they are and no measures.
     """
 
     key: dict[str, Any]
@@ -61,6 +63,7 @@ class Transfer:
     returns: np.ndarray
     measures: dict[str, tuple[float, float, float]]
     curves: pd.DataFrame
+    scale: str = "normalised"
 
     @property
     def matrix(self) -> np.ndarray:
@@ -71,6 +74,7 @@ class Transfer:
         """Everything but the curves as plain values; what is not a number is None."""
         return {
             **self.key,
+            "scale": self.scale,
             "stages": list(self.stages),
             "tasks": list(self.tasks),
             "ends": [float(end) for end in self.ends],
@@ -145,6 +149,9 @@ def save_transfers(path: Path, found: list[Transfer]) -> None:
 
 
 def _transfer(key: dict[str, Any], rows: pd.DataFrame) -> Transfer:
+    unranged = bool(rows["normalised"].isna().any())
+    if unranged:
+        rows = rows.assign(normalised=rows["return_mean"])
     of_stages: dict[str, list[Outcome]] = {}
     for outcome in outcomes(rows):
         of_stages.setdefault(outcome.where["stage"], []).append(outcome)
@@ -170,9 +177,20 @@ def _transfer(key: dict[str, Any], rows: pd.DataFrame) -> Transfer:
         )
     of_seeds = [gem_measures(of_seed, [tasks.index(task) for task in trained]) for of_seed in returns]
     measures = {name: _with_interval(np.array([found[name] for found in of_seeds])) for name in MEASURES}
+    if unranged:
+        measures = dict.fromkeys(MEASURES, (math.nan,) * 3)
     # As `evaluated_name` writes it, for all rows at once.
     labels = rows["task"].where(rows["context"] == "", rows["task"] + "@" + rows["context"])
-    return Transfer(key, stages, tasks, ends, returns, measures, rows.assign(evaluated=labels))
+    return Transfer(
+        key,
+        stages,
+        tasks,
+        ends,
+        returns,
+        measures,
+        rows.assign(evaluated=labels),
+        "return" if unranged else "normalised",
+    )
 
 
 def _spans(key: dict[str, Any], of_stages: dict[str, list[Outcome]]) -> dict[str, tuple[float, float]]:

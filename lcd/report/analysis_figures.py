@@ -40,6 +40,8 @@ def analysis_figures(
         elif analysis.key == "agreement":
             yield analysis.key, scatter(diagnosis, analysis, narrow)
     curves = diagnosis.curves
+    # Tasks without a range have no place beside others.
+    curves = curves[curves["normalised"].notna()] if len(curves) else curves
     if not curves.empty and curves["task"].nunique() > 1:
         yield "final", profiles(curves, narrow)
     if curves.empty or not (curves["split"] == "train").any():

@@ -84,7 +84,7 @@ def transfer_table(transfer: Transfer) -> Table:
     for name, returns in zip(("before training", *transfer.stages), transfer.matrix, strict=True):
         table.add_row(Text(name), *(two(value) for value in returns))
     found = (f"{name} {two(values[0])}" for name, values in transfer.measures.items() if math.isfinite(values[0]))
-    table.caption = Text(f"{', '.join(found)}; means over {len(transfer.returns)} seeds", style="dim")
+    table.caption = Text(f"{', '.join(found) or 'no_range'}; means over {len(transfer.returns)} seeds", style="dim")
     return table
 
 

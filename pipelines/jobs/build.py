@@ -138,5 +138,7 @@ def shared_columns(run_config: RunConfig) -> dict[str, list[dict[str, Any]]]:
             r_min, r_max = reward_range(benchmark, each.made, seed, each.knobs)
             named = {"task": each.task, "context": each.context, "seed": seed}
             for split in rows if each.trained else ("eval",):
-                rows[split].append({**shared, **named, "r_min": r_min, "r_max": r_max})
+                # What is not known stays empty in the file.
+                ranged = {name: None if math.isnan(x) else x for name, x in (("r_min", r_min), ("r_max", r_max))}
+                rows[split].append({**shared, **named, **ranged})
     return rows

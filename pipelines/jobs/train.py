@@ -22,6 +22,7 @@ from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts, loader
 from lcd.config.schemas import TrainConfig
+from lcd.curves.table import evaluated_name
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
 from lcd.files.slugs import slug
@@ -108,13 +109,16 @@ def _summary(run_config: RunConfig, folder: Path) -> Table:
         title_justify="left",
         box=None,
     )
-    for task, of_task in held_out.groupby("task", sort=False):
+    groups = held_out.fillna({"context": ""}).groupby(["task", "context"], sort=False)
+    for key, of_task in groups:
         seeds = of_task.groupby("seed", sort=False)
         ends = np.stack([seeds.return_mean.first(), seeds.return_mean.last(), seeds.r_min.first(), seeds.r_max.first()])
         names = [*map(str, seeds.groups), "IQM"]
         for name, numbers in zip(names, [*ends.T, iqm(ends)], strict=True):
-            whose = f"{task}, {name}" if "curriculum" in run_config else name
-            table.add_row(whose, *(f"{x:.3g}" for x in numbers), style="bold" if name == "IQM" else None)
+            whose = f"{evaluated_name(*key)}, {name}" if len(groups) > 1 else name
+            table.add_row(
+                whose, *("–" if np.isnan(x) else f"{x:.3g}" for x in numbers), style="bold" if name == "IQM" else None
+            )
     return table
 
 

@@ -16,6 +16,8 @@ from lcd.pipelines.study.evaluated import evaluated_by, stages_of
 
 NUMBERS, LOSSES = ("return_mean", "r_min", "r_max"), ("loss",)
 """Columns that hold finite numbers in every row: of a run's curve, and of a pretraining's."""
+MAY_LACK = ("r_min", "r_max")
+"""Those that are empty where the benchmark does not know its range."""
 MOST = 10**6
 """Evaluations that a config is believed to ask for."""
 
@@ -77,7 +79,7 @@ def _wrong_value(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[
         if int(row["seed"]) not in run_config["seeds"]:
             return f"has rows {where}, which is none of the run's"
         for name in LOSSES if pretrained else NUMBERS:
-            if not math.isfinite(float(row[name])):
+            if not (name in MAY_LACK and row[name] == "") and not math.isfinite(float(row[name])):
                 return f"has {name}={row[name]} {where}"
         for name, values in varying.items():
             if row[name] not in values:

@@ -42,10 +42,10 @@ def _check_ranges(run_config: RunConfig) -> None:
     """Refuse a stranger's range of returns that nothing can be divided by, before anything is trained."""
     for stage in run_config.get("curriculum") or [run_config]:
         low, high = reward_range(run_config["benchmark"], stage["task"], run_config["seeds"][0], stage["knobs"])
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        if any(map(math.isinf, (low, high))) or low >= high:
             raise InputError(
                 f"benchmark={run_config['benchmark']} says that returns of '{stage['task']}' lie between r_min={low:g} "
-                f"and r_max={high:g}: both must be finite, and r_max above r_min."
+                f"and r_max={high:g}: both must be finite (None where it is not known), and r_max above r_min."
             )
 
 
