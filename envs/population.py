@@ -59,8 +59,8 @@ def make_population(
 
 
 def _checked_seeds(seeds: Sequence[int]) -> list[int]:
-    seeds = [seeds] if isinstance(seeds, int | np.integer) else list(seeds)
-    for seed in seeds:
+    checked = [int(seeds)] if isinstance(seeds, int | np.integer) else list(seeds)
+    for seed in checked:
         require_whole_number("seeds", seed, 0)
     if not seeds or len(set(seeds)) < len(seeds):
         raise InputError(f"seeds is {seeds}, but it must name at least one seed and none twice.")

@@ -33,8 +33,8 @@ class KeepRewards(VectorWrapper):
         super().__init__(env)
         if isinstance(p, bool) or not isinstance(p, Real) or not 0 < p <= 1:
             raise InputError(f"reward_p is {p!r}, but it must be a probability above 0 and at most 1.")
-        self.p = float(p)
-        self._seeds = [seed] if isinstance(seed, int | np.integer) else list(seed)
+        self.p: float = float(p)
+        self._seeds: list[int] = [seed] if isinstance(seed, int | np.integer) else list(seed)
         if env.num_envs % len(self._seeds):
             raise InputError(f"seed names {len(self._seeds)} seeds, but {env.num_envs} copies cannot be shared out.")
         self._start_streams()

@@ -87,8 +87,11 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line.
 
-    argv: the arguments without the program's name; None takes the process's own.
-    Returns the exit code, one of `lcd.process.exits.EXITS`.
+    Args:
+        argv: the arguments without the program's name; None takes the process's own.
+
+    Returns:
+        The exit code, one of `lcd.process.exits.EXITS`.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     line = shlex.join(["lcd", *arguments])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -130,7 +129,7 @@ class HardnessContinuousVectorEnv(ToyVectorEnv):
             return None
         return self.knobs.action_loss_weight * np.linalg.norm(actions, axis=1)
 
-    def _noise_arguments(self, actions: np.ndarray) -> tuple[Sequence[Any], Sequence[Any]]:
+    def _noise_arguments(self, actions: np.ndarray) -> tuple[Any, Any]:
         return self._trail[:, -2], actions
 
     def _start(self, rows: slice | np.ndarray, index: np.ndarray | None) -> None:

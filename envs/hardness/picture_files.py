@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lcd.envs.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 
@@ -62,7 +66,7 @@ def _pictures(folder: str, states: int) -> list:
         raise InputError(f"image_folder is {folder!r}, but an image in it cannot be read: {error}.") from None
 
 
-def _placed(picture, size: int, radius: float, rotation: float, flip: int) -> np.ndarray:
+def _placed(picture: Image.Image, size: int, radius: float, rotation: float, flip: int) -> np.ndarray:
     """A picture in the middle of a transparent frame, so that its corners touch the circle."""
     from PIL import Image
 

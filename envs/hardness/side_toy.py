@@ -38,7 +38,7 @@ class SideToy:
             seed: one seed, or one for each group of copies.
         """
         self._observations, self._actions = observations, actions
-        own = {} if knobs is True else dict(knobs)
+        own = dict(knobs) if isinstance(knobs, Mapping) else {}
         discrete = isinstance(actions, spaces.Discrete | spaces.MultiDiscrete)
         if not discrete and not (isinstance(actions, spaces.Box) and len(actions.shape) == 1):
             raise InputError(f"irrelevant_features cannot be added to the actions {actions}: a vector is needed.")

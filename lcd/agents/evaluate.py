@@ -1,5 +1,7 @@
 """Held-out evaluation: sampled actions, the original reward, a fixed number of episodes for each copy."""
 
+from typing import Any
+
 import numpy as np
 from gymnasium.vector import VectorEnv
 
@@ -35,7 +37,7 @@ class Evaluator:
         self.stepper, self.seeds, self.episodes = Stepper(env), list(seeds), episodes
         self.copies = env.num_envs // len(seeds)
 
-    def __call__(self, agent, step: int) -> list[dict[str, float]]:
+    def __call__(self, agent: Any, step: int) -> list[dict[str, float]]:
         """Each seed's curve columns (`episodes`, `return_mean`, …) at a training step."""
         remembered = recall(agent)
         forget(agent, self.copies)
@@ -44,7 +46,7 @@ class Evaluator:
         finally:
             restore(agent, remembered)
 
-    def _play(self, agent, step: int) -> list[dict[str, float]]:
+    def _play(self, agent: Any, step: int) -> list[dict[str, float]]:
         streams = [seed_sequence(seed, *self.branch, step, 0).generate_state(1)[0] for seed in self.seeds]
         observations = self.stepper.reset(seed=[int(stream) for stream in streams])
         log = EpisodeLog(len(self.seeds), self.copies)
@@ -88,6 +90,6 @@ class EveryTask:
     def __init__(self, evaluators: list[Evaluator]):
         self.evaluators = evaluators
 
-    def __call__(self, agent, step: int) -> list[dict[str, float]]:
+    def __call__(self, agent: Any, step: int) -> list[dict[str, float]]:
         """Each task's and each seed's curve columns."""
         return [columns for evaluator in self.evaluators for columns in evaluator(agent, step)]

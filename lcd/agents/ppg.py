@@ -102,11 +102,12 @@ class PPG(PPO):
     """PPO's iterations, and after each phase of them the auxiliary phase."""
 
     Config = PPGConfig
+    config: PPGConfig
 
     def __init__(self, *arguments, **named):
         super().__init__(*arguments, **named)
         self.store = RolloutStore()
-        self._learning = ("policy", "value")
+        self._learning: tuple[str, ...] = ("policy", "value")
 
     def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's network."""
@@ -156,7 +157,7 @@ class PPG(PPO):
         config = self.config
         if config.epochs == config.value_epochs:
             return self.learn(samples, config.epochs, "shuffle", index)
-        losses = {}
+        losses: dict[str, Tensor] = {}
         for part, epochs, branch in (("value", config.value_epochs, 1), ("policy", config.epochs, 0)):
             self._learning = (part,)
             losses |= self.learn(samples, epochs, "shuffle", index, branch)

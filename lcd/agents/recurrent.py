@@ -88,6 +88,7 @@ class RecurrentPPO(PPO):
     """PPO whose networks remember what they saw earlier in the episode."""
 
     Config = RecurrentPPOConfig
+    config: RecurrentPPOConfig
 
     def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's network."""

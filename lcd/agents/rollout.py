@@ -1,6 +1,7 @@
 """Collecting rollouts: one item of the dataset is one rollout of all seeds."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +33,7 @@ def uniforms(seeds: list[int], *stream: str | int, shape: tuple[int, ...]) -> Te
     return torch.from_numpy(np.stack(draws))
 
 
-def commands(agent, actions: Tensor) -> np.ndarray:
+def commands(agent: Any, actions: Tensor) -> np.ndarray:
     """What the environment is told: an agent of discrete actions need not say."""
     return agent.commands(actions) if hasattr(agent, "commands") else actions.flatten().cpu().numpy()
 
@@ -55,7 +56,9 @@ class Rollouts(IterableDataset):
         normalise: divide rewards by the standard deviation of their discounted sums.
     """
 
-    def __init__(self, env: VectorEnv, seeds: list[int], agent, length: int, total: int, gamma: float, normalise: bool):
+    def __init__(
+        self, env: VectorEnv, seeds: list[int], agent: Any, length: int, total: int, gamma: float, normalise: bool
+    ):
         self.env, self.seeds, self.agent = env, list(seeds), agent
         self.length, self.total, self.gamma = length, total, gamma
         self.copies = env.num_envs // len(seeds)
@@ -64,8 +67,8 @@ class Rollouts(IterableDataset):
         self.episodes = EpisodeLog(len(seeds), self.copies)
         self.normaliser = RewardNormaliser(len(seeds), self.copies, gamma, ranks=self.ranks) if normalise else None
         self.iteration = 0
-        self.observations: np.ndarray | None = None
-        self._seen: tuple[np.ndarray, tuple[Tensor, Tensor]] | None = None
+        self.observations: Any = None
+        self._seen: Any = None
 
     stage = ""
     """The stage of a curriculum that is being trained."""
@@ -162,8 +165,8 @@ class Rollouts(IterableDataset):
 
     def state_dict(self) -> dict:
         """Everything that the next rollout depends on, as tensors and numbers; of all ranks, on the first of them."""
-        states = self.ranks.gather_first(self._state())
-        return states[0] if self.ranks.world == 1 else {RANKS: states or []}
+        states = self.ranks.gather_first(self._state()) or []
+        return states[0] if self.ranks.world == 1 else {RANKS: states}
 
     def _state(self) -> dict:
         state = {

@@ -153,7 +153,7 @@ class Tabular(Learner):
 class QLearning(Tabular):
     """Watkins' Q-learning: towards the best action of the state that was reached."""
 
-    def _update(self, rows, actions, rewards, reached, intended, going_on, valid) -> None:
+    def _update(self, rows, actions, rewards, reached, intended, going_on, valid):
         targets = rewards + self.config.gamma * going_on * self.values[0][reached].max(1)
         self._towards(self.values[0], (rows, actions), targets, valid)
 
@@ -161,7 +161,7 @@ class QLearning(Tabular):
 class Sarsa(Tabular):
     """Towards the action that is going to be taken."""
 
-    def _update(self, rows, actions, rewards, reached, intended, going_on, valid) -> None:
+    def _update(self, rows, actions, rewards, reached, intended, going_on, valid):
         targets = rewards + self.config.gamma * going_on * self.values[0][reached, intended]
         self._towards(self.values[0], (rows, actions), targets, valid)
 
@@ -171,7 +171,7 @@ class DoubleQLearning(Tabular):
 
     tables = 2
 
-    def _update(self, rows, actions, rewards, reached, intended, going_on, valid) -> None:
+    def _update(self, rows, actions, rewards, reached, intended, going_on, valid):
         first = (self._streams.bits() >> np.uint64(63)).astype(bool)
         flat = self.values.reshape(-1, self.actions)
         size = self.values.shape[1]

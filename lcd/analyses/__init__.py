@@ -30,22 +30,14 @@ def analyse(
 ) -> tuple[list[Analysis], list[str]]:
     """All analyses that a study's curves allow.
 
-    Parameters
-    ----------
-    diagnosis
-        Of the study, with its curves.
-    threshold
-        From where on a scaled score counts as hard.
-    first
-        The key of the analysis that comes first: an ablation's.
-    chosen
-        Task to agent and front-end that an earlier diagnosis recommends; see `lcd.analyses.adaptive`.
-    shared_seeds
-        Whether that diagnosis was made from the same seeds.
+    Args:
+        diagnosis: of the study, with its curves.
+        threshold: from where on a scaled score counts as hard.
+        first: the key of the analysis that comes first: an ablation's.
+        chosen: task to agent and front-end that an earlier diagnosis recommends; see `lcd.analyses.adaptive`.
+        shared_seeds: whether that diagnosis was made from the same seeds.
 
-    Returns
-    -------
-    (list of Analysis, list of str)
+    Returns:
         The analyses, and sentences on those that the curves do not allow though they could.
     """
     curves = diagnosis.curves

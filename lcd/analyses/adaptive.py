@@ -16,18 +16,12 @@ Choice = Mapping[str, str]
 def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: bool = False) -> Analysis | None:
     """The mean AUC of the recommended choices less that of each choice made for all tasks.
 
-    Parameters
-    ----------
-    curves
-        Curves with the column `normalised`, on pixels at p = 1.
-    chosen
-        Task to what is recommended for it.
-    shared_seeds
-        Whether the diagnosis was made from the same seeds, which favours what it recommends.
+    Args:
+        curves: curves with the column `normalised`, on pixels at p = 1.
+        chosen: task to what is recommended for it.
+        shared_seeds: whether the diagnosis was made from the same seeds, which favours what it recommends.
 
-    Returns
-    -------
-    Analysis or None
+    Returns:
         None where not all of what is recommended was trained.
     """
     # A front-end's name in curves may go on with which of its kind it is; what is recommended is the kind.

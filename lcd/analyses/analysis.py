@@ -13,18 +13,12 @@ ENDS = ("_low", "_high")
 class Analysis:
     """One analysis of a study.
 
-    Parameters
-    ----------
-    key
-        Names its table's files and its figure.
-    title
-        What a reader calls it.
-    table
-        One row an outcome; a column with `_low` and `_high` beside it has an interval.
-    says
-        Its outcome in sentences.
-    note
-        How it was computed.
+    Attributes:
+        key: names its table's files and its figure.
+        title: what a reader calls it.
+        table: one row an outcome; a column with `_low` and `_high` beside it has an interval.
+        says: its outcome in sentences.
+        note: how it was computed.
     """
 
     key: str
@@ -44,7 +38,7 @@ def shown_columns(table: pd.DataFrame) -> list[str]:
     return [name for name in table.columns if name not in bounds]
 
 
-def told(row: pd.Series, name: str, digits: int = 2) -> str:
+def cell_text(row: pd.Series, name: str, digits: int = 2) -> str:
     """A cell as a reader reads it: a text, a number, or a number with its interval."""
     value = row[name]
     if isinstance(value, str) or value is None:
@@ -70,7 +64,7 @@ def _number(name: str, value: float, digits: int) -> str:
     return f"{round(float(value), digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
-def listed(names: Sequence[str]) -> str:
+def joined_names(names: Sequence[str]) -> str:
     """Names as they are listed in a sentence."""
     names = list(names)
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"

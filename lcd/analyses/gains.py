@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis
-from lcd.analyses.areas import final_returns, pick, seed_areas, tasks_of, with_interval
+from lcd.analyses.areas import final_returns, rows_where, seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 from lcd.scores.diagnosis import Diagnosis
 from lcd.statistics.hypotheses import adjust, correlation, t_test
@@ -21,16 +21,11 @@ LEAST = 0.01
 def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Analysis]:
     """What each value of a factor gains over none: by task, and over easy, hard and all tasks.
 
-    Parameters
-    ----------
-    factor
-        frontend (on pixels) or shaping (on the semantic view), all else equal and p = 1.
-    threshold
-        From where on a scaled score counts as hard.
+    Args:
+        factor: frontend (on pixels) or shaping (on the semantic view), all else equal and p = 1.
+        threshold: from where on a scaled score counts as hard.
 
-    Returns
-    -------
-    list of Analysis
+    Returns:
         The gain of each task, and that of groups of tasks with tests; empty where the factor was not varied.
     """
     rows, samples = _by_task(diagnosis, factor)
@@ -71,7 +66,7 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
                 samples.setdefault(key, {})[task] = areas
                 rows.append(
                     {"benchmark": benchmark, "task": task, "agent": agent, factor: value}
-                    | _row(list(areas.values()), [pick(mine, **wanted) for wanted in conditions.values()])
+                    | _row(list(areas.values()), [rows_where(mine, **wanted) for wanted in conditions.values()])
                     | {SIGN[SCORE[factor]]: placed[SCORE[factor]]}
                 )
     return rows, samples

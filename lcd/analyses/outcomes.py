@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis, listed
+from lcd.analyses.analysis import Analysis, joined_names
 from lcd.analyses.areas import with_interval
 from lcd.curves.table import CONDITION, SETTING, area, as_trained, common_interval, evaluated_name, split_curves
 
@@ -98,7 +98,7 @@ def elsewhere(curves: pd.DataFrame) -> Analysis | None:
             "return" if tuple(row) in raw else "normalised" for row in table[pairs].itertuples(index=False)
         ]
     trained = list(dict.fromkeys(table["trained_on"]))
-    says = [f"Trained on {listed(trained)}; evaluated on {listed(list(dict.fromkeys(table['task'])))}."]
+    says = [f"Trained on {joined_names(trained)}; evaluated on {joined_names(list(dict.fromkeys(table['task'])))}."]
     note = (
         "Normalised returns by what was trained (a task, or a curriculum and its stage), by the task and context that "
         "were evaluated, and by split: at the first and the last evaluation, and the mean height in between. Where no "

@@ -1,7 +1,8 @@
-"""What the paper ("Diagnosing and exploiting the computational demands of video games for deep reinforcement learning",
-anonymous, under review; here: the LCD paper) reports on Procgen, to compare with; and where it cannot be right.
+"""What the LCD paper reports on Procgen, to compare with; and where it cannot be right.
 
-Every number has its place in the paper beside it. Nothing is computed from them but the comparison.
+The paper is "Diagnosing and exploiting the computational demands of video games for deep reinforcement learning",
+anonymous, under review. Every number has its place in the paper beside it. Nothing is computed from them but the
+comparison.
 """
 
 import pandas as pd
@@ -50,10 +51,8 @@ PROCGEN = "procgen"
 def compare(analyses: list[Analysis]) -> Analysis | None:
     """What this study found beside what the paper reports, game by game; None where no game was diagnosed.
 
-    Parameters
-    ----------
-    analyses
-        The study's, of which taxonomy, synergy and frontend are compared.
+    Args:
+        analyses: the study's, of which taxonomy, synergy and frontend are compared.
     """
     found = {analysis.key: analysis.table for analysis in analyses}
     rows = []

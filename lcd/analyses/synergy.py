@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis, listed
+from lcd.analyses.analysis import Analysis, joined_names
 from lcd.analyses.areas import seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 
@@ -18,14 +18,10 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
 
     The baseline is the simpler agent on pixels; the improvements are the better agent, and the semantic view.
 
-    Parameters
-    ----------
-    curves
-        Curves with the column `normalised`, of front-end identity and no shaping where they have others, too.
+    Args:
+        curves: curves with the column `normalised`, of front-end identity and no shaping where they have others, too.
 
-    Returns
-    -------
-    Analysis or None
+    Returns:
         None with one agent alone.
     """
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]
@@ -53,7 +49,7 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
         more = rows_of.loc[rows_of["synergy"] > 0, "task"]
         says.append(
             f"{agents}: learning to see and to act together is more than the sum of its parts on {len(more)} of "
-            f"{len(rows_of)} tasks ({listed(more.tolist())}); "
+            f"{len(rows_of)} tasks ({joined_names(more.tolist())}); "
             f"{(rows_of['sure'] == 'yes').sum()} of the outcomes are sure."
         )
     note = (

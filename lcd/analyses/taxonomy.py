@@ -37,12 +37,9 @@ def taxonomy(diagnosis: Diagnosis, threshold: float = 0.5) -> Analysis:
 
     Tasks whose class is withheld (see `lcd.scores.validity`) are left out.
 
-    Parameters
-    ----------
-    diagnosis
-        Its scaled scores are compared with the threshold.
-    threshold
-        A scaled score of at least this is hard.
+    Args:
+        diagnosis: its scaled scores are compared with the threshold.
+        threshold: a scaled score of at least this is hard.
     """
     rows = []
     for _, group in diagnosis.table.groupby(list(GROUP), sort=False):
@@ -102,10 +99,8 @@ def recommendations(
 ) -> pd.DataFrame:
     """What each task of a diagnosis is good for, and what to learn it with: from its class.
 
-    Parameters
-    ----------
-    frontend, agent
-        What is recommended where perception, or learning from reward, is hard.
+    Args:
+        frontend, agent: what is recommended where perception, or learning from reward, is hard.
     """
     found = {(*(row[name] for name in GROUP), row["task"]): row["class"] for _, row in classes.table.iterrows()}
     rows = []

@@ -93,9 +93,15 @@ def registered(group: str) -> list[str]:
 def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     """The config of a command.
 
-    command: a key of `SCHEMAS`.
-    overrides: `key=value`; `group=name` takes a file of the group, a registered name or module:object.
-    Returns an instance of the command's dataclass. Every mistake is an `InputError`.
+    Args:
+        command: a key of `SCHEMAS`.
+        overrides: `key=value`; `group=name` takes a file of the group, a registered name or module:object.
+
+    Returns:
+        An instance of the command's dataclass.
+
+    Raises:
+        InputError: for every mistake.
     """
     from omegaconf import OmegaConf
 
@@ -143,7 +149,8 @@ def schema_fields(schema: type, prefix: str = "") -> Iterator[tuple[str, Field]]
 def seed_list(key: str, value: Any) -> list[int]:
     """Seeds from a number of them or from a list.
 
-    key: the config key, for the error's sentence.
+    Args:
+        key: the config key, for the error's sentence.
     """
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         require_memory(f"{key}={value}", value * SEED_BYTES)
@@ -161,8 +168,10 @@ def show(value: Any) -> str:
 
 
 def _with_any_names(command: str, overrides: Sequence[str]) -> tuple[list[str], dict[str, dict[str, Any]]]:
-    """The overrides that Hydra can read, and by their key those whose names hold signs that it takes for its own: tasks
-    (ranges.TASK=[lo,hi]), and module:object (study.frontend_params={my:Encoder: {width: 8}})."""
+    """The overrides that Hydra can read, and by their key those whose names hold signs that it takes for its own.
+
+    These names are tasks (ranges.TASK=[lo,hi]), and module:object (study.frontend_params={my:Encoder: {width: 8}}).
+    """
     known = {name for name, _ in schema_fields(SCHEMAS[command])}
     others: list[str] = []
     found: dict[str, dict[str, Any]] = {}
@@ -256,7 +265,7 @@ def _budgeted(command: str, lines: Sequence[str]) -> list[str]:
         return list(lines)
     plain = _composed(command, lines)
     benchmark, given = plain["benchmark"]["name"], _last_choice(budgets.GROUP, lines)
-    budget = given or budgets.own(benchmark, choices(budgets.GROUP))
+    budget = given or budgets.default_budget(benchmark, choices(budgets.GROUP))
     agent = _last_choice("agent", lines) or plain["agent"]["name"]
     chosen, name = [f"budget={budget}", f"agent={agent}"], plain["agent"]["name"]
     if agent != "custom":
@@ -466,7 +475,8 @@ def _refuse_odd(plain: Mapping[str, Any]) -> None:
 def check_knob(key: str, name: str) -> None:
     """Refuse as a knob what every environment is made with anyway.
 
-    key: the config key, for the error's sentence.
+    Args:
+        key: the config key, for the error's sentence.
     """
     if name in NO_KNOBS:
         raise InputError(f"{key}: '{name}' is no knob of an environment; commands have keys of their own for it.")

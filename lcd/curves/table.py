@@ -46,14 +46,10 @@ Range = tuple[float, float]
 def read_curves(path: str | Path) -> pd.DataFrame:
     """Read learning curves and check them.
 
-    Parameters
-    ----------
-    path
-        A CSV file, a Parquet file, or a study's folder, whose runs' curves are put together.
+    Args:
+        path: a CSV file, a Parquet file, or a study's folder, whose runs' curves are put together.
 
-    Returns
-    -------
-    DataFrame
+    Returns:
         One row an evaluation, with all of `COLUMNS` (absent ones get their defaults) and then any others.
     """
     path = Path(path)
@@ -72,10 +68,8 @@ def read_curves(path: str | Path) -> pd.DataFrame:
 def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a clean copy of a table of curves, defaults filled in; a mistake is an `InputError`.
 
-    Parameters
-    ----------
-    frame
-        At least the columns `NEEDED`, one row an evaluation.
+    Args:
+        frame: at least the columns `NEEDED`, one row an evaluation.
     """
     _refuse_missing(frame)
     if frame.empty:
@@ -163,14 +157,10 @@ def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.n
 def common_interval(grids: list[np.ndarray], where: str, overlap: float = 0.9) -> tuple[float, float]:
     """The steps that all curves span.
 
-    Parameters
-    ----------
-    grids
-        Each curve's steps, in order.
-    where
-        What these are the curves of, for an error's sentence.
-    overlap
-        The least share of the steps spanned by any that all must span.
+    Args:
+        grids: each curve's steps, in order.
+        where: what these are the curves of, for an error's sentence.
+        overlap: the least share of the steps spanned by any that all must span.
     """
     if min(len(grid) for grid in grids) < 2:
         raise InputError(
@@ -198,17 +188,12 @@ def area(steps: np.ndarray, values: np.ndarray, low: float, high: float) -> floa
 def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = None) -> tuple[pd.DataFrame, list[str]]:
     """Set the columns r_min and r_max to the ranges that normalise each row.
 
-    Parameters
-    ----------
-    curves
-        Checked curves.
-    ranges
-        Task, or `task@context`, to (R_min, R_max). It comes first, then the columns r_min and r_max, then the
-        registered benchmark's own.
+    Args:
+        curves: checked curves.
+        ranges: task, or `task@context`, to (R_min, R_max). It comes first, then the columns r_min and r_max, then the
+            registered benchmark's own.
 
-    Returns
-    -------
-    (DataFrame, list of str)
+    Returns:
         The curves, and sentences on ranges that disagree. Where nothing tells R_min or R_max, that stays NaN.
     """
     ranges = {str(task): _checked(pair, f"ranges['{task}']") for task, pair in (ranges or {}).items()}
@@ -239,10 +224,8 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
 def normalised(curves: pd.DataFrame) -> pd.Series:
     """Each row's return on the scale of its range, which `attach_ranges` has set; NaN where there is none.
 
-    Parameters
-    ----------
-    curves
-        Checked curves with the ranges that normalise them.
+    Args:
+        curves: checked curves with the ranges that normalise them.
     """
     scaled = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
     wrong = scaled.abs() > LARGEST

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -119,7 +120,7 @@ def _all_within(layers: Layers, chosen: list[np.ndarray], allowed: list[np.ndarr
     return greedy_within(layers, marked, allowed)
 
 
-def greedy_within(layers: Layers, chosen, allowed: list[np.ndarray]) -> bool:
+def greedy_within(layers: Layers, chosen: Any, allowed: list[np.ndarray]) -> bool:
     """Is every policy optimal that takes only chosen actions?
 
     In a deterministic MDP a policy is optimal when every action on its one path is; so what a policy does in states

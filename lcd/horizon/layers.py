@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class Layers:
             mark[:] = False
             for after in self.after:
                 mark[after if layer is None else after.take(layer)] = True
-            following = np.flatnonzero(mark[:everything])
+            following: Any = np.flatnonzero(mark[:everything])
             if len(following) > _NEARLY_ALL * everything:
                 if layer is None:
                     # From all states again nearly all: it stays so.

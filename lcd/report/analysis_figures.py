@@ -12,7 +12,7 @@ from lcd.analyses.analysis import Analysis
 from lcd.analyses.levels import SETTING, final_scores
 from lcd.curves.index import CurveIndex
 from lcd.files.slugs import slug
-from lcd.report.figures import INK, MUTED, mean_curve, new_figure, short, styled_figure, styles
+from lcd.report.figures import INK, MUTED, mean_curve, new_figure, short_name, styled_figure, styles
 from lcd.scores.contrasts import HEADLINE, PERCEPTION, Contrast
 from lcd.scores.diagnosis import KEYS, Diagnosis, solved_views
 from lcd.statistics.aggregates import performance_profile, with_interval
@@ -70,7 +70,7 @@ def outcomes(analysis: Analysis, narrow: bool = False) -> Figure:
         style = {"color": COLOURS[place % 4], "linewidth": 1.6}
         axes.hlines(at, rows[f"{name}_low"], rows[f"{name}_high"], alpha=0.6, **style)
         axes.plot(rows[name], at, MARKERS[place % 4], color=COLOURS[place % 4], markersize=5.5, label=label)
-    axes.set_yticks(range(len(tasks)), [short(task, 26 if narrow else 40) for task in tasks], fontsize=8.5)
+    axes.set_yticks(range(len(tasks)), [short_name(task, 26 if narrow else 40) for task in tasks], fontsize=8.5)
     axes.set_ylim(len(tasks) - 0.5, -0.5)
     axes.set_xlabel(words, loc="right")
     axes.tick_params(axis="y", length=0, labelcolor=INK)
@@ -102,7 +102,7 @@ def differences(analysis: Analysis, narrow: bool = False) -> Figure:
         axes.plot(rows["difference"], at, MARKERS[place], color=COLOURS[place], markersize=5.5)
         axes.set_title(measure, loc="left", fontsize=9)
         axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.set_yticks(range(len(tasks)), [short(task, 26) for task in tasks], fontsize=8.5)
+        axes.set_yticks(range(len(tasks)), [short_name(task, 26) for task in tasks], fontsize=8.5)
         axes.set_ylim(len(tasks) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0, labelcolor=INK)
     return figure
@@ -127,9 +127,9 @@ def profiles(curves: pd.DataFrame, narrow: bool = False) -> Figure:
             )
             label = str(of["view"]).replace("_", " ") if plain else str(of["frontend"])
             share, low, high = with_interval(partial(performance_profile, thresholds=LEVELS), scores, resamples=200)
-            axes.plot(LEVELS, share, color=colour, linestyle=dashes, label=short(label, 24), linewidth=1.7)
+            axes.plot(LEVELS, share, color=colour, linestyle=dashes, label=short_name(label, 24), linewidth=1.7)
             axes.fill_between(LEVELS, low, high, color=colour, alpha=0.13, linewidth=0)
-        axes.set_title(short(agent, 24), loc="left", fontsize=9)
+        axes.set_title(short_name(agent, 24), loc="left", fontsize=9)
         axes.set_ylim(0, 1.02)
         axes.legend(fontsize=8)
     for axes in panels[len(agents) :]:
@@ -153,8 +153,8 @@ def scatter(diagnosis: Diagnosis, analysis: Analysis, narrow: bool = False) -> F
         if len(both):
             ends = [both.min(), both.max()]
             axes.plot(ends, ends, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-        axes.set_xlabel(f"raw {sign}, {short(first, 24)}")
-        axes.set_ylabel(f"raw {sign}, {short(second, 24)}")
+        axes.set_xlabel(f"raw {sign}, {short_name(first, 24)}")
+        axes.set_ylabel(f"raw {sign}, {short_name(second, 24)}")
     return figure
 
 
@@ -176,7 +176,7 @@ def curve_grid(curves: pd.DataFrame, contrast: Contrast, narrow: bool = False) -
         conditions = contrast.conditions(solved[row["benchmark"]])
         for condition, value, style in zip(conditions, contrast.values, styles(contrast), strict=True):
             mean_curve(axes, index.under(row, condition), contrast.label(value), style)
-        axes.set_title(short(row["task"].rpartition("/")[2], 20), loc="left", fontsize=8.5)
+        axes.set_title(short_name(row["task"].rpartition("/")[2], 20), loc="left", fontsize=8.5)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.tick_params(labelsize=7.5)
     for axes in panels[len(tasks) :]:

@@ -80,12 +80,9 @@ def styled_figure(draw: Callable) -> Callable:
 def all_figures(diagnosis: Diagnosis, narrow: bool = False, threshold: float = 0.5) -> Iterator[tuple[str, Figure]]:
     """Every figure of a diagnosis by a name fit for a file.
 
-    Parameters
-    ----------
-    diagnosis
-        What to draw; learning curves are drawn if it has its curves.
-    narrow
-        Draw for a phone's width.
+    Args:
+        diagnosis: what to draw; learning curves are drawn if it has its curves.
+        narrow: draw for a phone's width.
     """
     for place, (_, group) in enumerate(diagnosis.table.groupby(list(GROUP), sort=False)):
         # Groups of one condition alone (a front-end on pixels) are parts of comparisons, and have no plane.
@@ -109,14 +106,10 @@ def styles(contrast: Contrast) -> list[tuple]:
 def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: float = 0.5) -> Figure:
     """Tasks by φ (perception) and ψ (reward), with intervals; tasks without both are listed under it.
 
-    Parameters
-    ----------
-    table
-        Rows of a diagnosis' table, of one (benchmark, agent, front-end, shaping) group.
-    narrow
-        Draw for a phone's width.
-    threshold
-        From where on a score counts as hard.
+    Args:
+        table: rows of a diagnosis' table, of one (benchmark, agent, front-end, shaping) group.
+        narrow: draw for a phone's width.
+        threshold: from where on a score counts as hard.
     """
     placed = table[table["phi"].notna() & table["psi"].notna()]
     listed = [_unplaced(row) for _, row in table.drop(placed.index).iterrows()]
@@ -160,7 +153,7 @@ def learning_curves(diagnosis: Diagnosis, row: pd.Series, narrow: bool = False) 
     count = max(len(asked), 2)
     figure = new_figure(*((4.4, 2.8 * count) if narrow else (4.8 * count, 3.5)))
     panels = figure.subplots(*((count, 1) if narrow else (1, count)), sharex=True, sharey=True)
-    figure.suptitle(short(str(row["task"])), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    figure.suptitle(short_name(str(row["task"])), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     for axes, contrast in zip(panels, [*asked, *[None] * (count - len(asked))], strict=True):
         _panel_of(axes, diagnosis, row, contrast)
     if row["status"] != NO_RANGE:
@@ -230,7 +223,7 @@ def data_uri(svg: bytes) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()
 
 
-def short(name: object, length: int = 44) -> str:
+def short_name(name: object, length: int = 44) -> str:
     """A name that fits into a figure: a task's without its benchmark, if that helps, and cut at its end."""
     name = str(name)
     if len(name) > length and "/" in name and "[" not in name:
@@ -256,7 +249,7 @@ def _unplaced(row: pd.Series) -> str:
     reason = row["status"] if row["status"] != "ok" else next(
         row[name] for name in ("phi_status", "psi_status") if row[name] != "ok"
     )  # fmt: skip
-    return f"not placed: {short(row['task'])} ({', '.join([reason.replace('_', ' '), *told])})"
+    return f"not placed: {short_name(row['task'])} ({', '.join([reason.replace('_', ' '), *told])})"
 
 
 def _limits(placed: pd.DataFrame, score: str) -> tuple[float, float]:
@@ -311,7 +304,7 @@ def _label_points(figure: Figure, axes: Axes, placed: pd.DataFrame) -> None:
     for (_, row), point in zip(placed.iterrows(), hard[: len(placed)], strict=True):
         line = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.7, "shrinkB": 5}
         halo = [withStroke(linewidth=2.5, foreground="white")]
-        name = short(row["task"].removeprefix(f"{row['benchmark']}/"), 32)
+        name = short_name(row["task"].removeprefix(f"{row['benchmark']}/"), 32)
         text = axes.annotate(name, (row["phi"], row["psi"]), (0, 0), textcoords="offset points",
                              fontsize=8.5, zorder=5, path_effects=halo, arrowprops=line)  # fmt: skip
         text.set_in_layout(False)

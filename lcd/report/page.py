@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses import Analysis, analyse
-from lcd.analyses.analysis import listed
+from lcd.analyses.analysis import joined_names
 from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
 from lcd.analyses.transfer import MEASURES, Transfer
 from lcd.curves.index import CurveIndex
@@ -23,10 +23,10 @@ from lcd.report import html as pages
 from lcd.report.analysis_figures import analysis_figures
 from lcd.report.calibration_figures import calibration_figures
 from lcd.report.figures import all_figures, data_uri, draw_svg, save_figure, styles
-from lcd.report.html import duration, score
+from lcd.report.html import duration_text, score_text
 from lcd.report.transfer_figures import transfer_figures
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION
-from lcd.scores.diagnosis import GROUP, Diagnosis, statuses_told
+from lcd.scores.diagnosis import GROUP, Diagnosis, status_sentences
 from lcd.scores.judging import STATUSES
 from lcd.scores.left_out import STATES, LeftOut
 from lcd.scores.validity import distrusted, withheld
@@ -51,30 +51,20 @@ def write_report(
 ) -> Path:
     """Write `report.html`, which needs no other file, and the figures (PNG and SVG) into `figures/` beside it.
 
-    Parameters
-    ----------
-    folder
-        Where to write; a study's is `<study>/diagnosis`.
-    diagnosis
-        What to tell.
-    curves
-        The curves behind it, with the column `normalised`; needed only if the diagnosis was read back from JSON.
-    provenance
-        How it was run, shown as it is: values may be text, numbers, lists or mappings. See `lcd.report.provenance`.
-    transfers
-        The outcomes of curricula; with them the diagnosis may be empty.
-    analyses
-        What else is told; None makes those that the curves allow.
-    pictures
-        What each task looks like under its views.
-    threshold
-        From where on a scaled score counts as hard.
-    first
-        The key of the analysis that comes before all else: an ablation's.
+    Args:
+        folder: where to write; a study's is `<study>/diagnosis`.
+        diagnosis: what to tell.
+        curves: the curves behind it, with the column `normalised`; needed only if the diagnosis was read back from
+            JSON.
+        provenance: how it was run, shown as it is: values may be text, numbers, lists or mappings. See
+            `lcd.report.provenance`.
+        transfers: the outcomes of curricula; with them the diagnosis may be empty.
+        analyses: what else is told; None makes those that the curves allow.
+        pictures: what each task looks like under its views.
+        threshold: from where on a scaled score counts as hard.
+        first: the key of the analysis that comes before all else: an ablation's.
 
-    Returns
-    -------
-    Path
+    Returns:
         The page's.
     """
     folder = Path(folder)
@@ -82,8 +72,8 @@ def write_report(
         diagnosis = replace(diagnosis, curves=curves, index=CurveIndex(curves[curves["split"] == "eval"]))
     analyses = analyse(diagnosis, threshold)[0] if analyses is None else analyses
     wide, narrow = _drawn(folder, diagnosis, transfers, analyses, threshold)
-    groups = _told_groups(diagnosis, pictures or {}, threshold)
-    script = pages.source("sort.js")
+    groups = _group_sections(diagnosis, pictures or {}, threshold)
+    script = pages.template_file("sort.js")
     page = pages.render(
         "report.html.j2",
         groups=groups,
@@ -105,7 +95,7 @@ def write_report(
         narrow=narrow,
         calibrated=[name for name in wide if name.startswith("calibration-")],
         grids=[name for name in wide if name.startswith("training-")],
-        effort=_effort(diagnosis.curves),
+        effort=_training_amount(diagnosis.curves),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         provenance={key.replace("_", " "): _shown(value) for key, value in (provenance or {}).items()},
@@ -134,13 +124,11 @@ def _drawn(
     return wide, {name: data_uri(draw_svg(figure)) for name, figure in figures(True)}
 
 
-def reading(rows: pd.DataFrame) -> list[str]:
+def group_sentences(rows: pd.DataFrame) -> list[str]:
     """What one group's scores say, in plain sentences.
 
-    Parameters
-    ----------
-    rows
-        Rows of a diagnosis' table, of one group.
+    Args:
+        rows: rows of a diagnosis' table, of one group.
     """
     scored = rows[rows["phi"].notna() & rows["psi"].notna()]
     count = f"{len(scored)} of {len(rows)} tasks" if len(rows) > 1 else "One task"
@@ -156,17 +144,19 @@ def reading(rows: pd.DataFrame) -> list[str]:
         sure = "their intervals are apart" if apart else "their intervals overlap, so more seeds are needed to be sure"
         sure = sure if known else "one seed cannot tell how sure this is"
         sentences.append(
-            f"Hardest to {words} is {hardest['task']} (raw {sign} {score(hardest[f'{name}_raw'])}), easiest "
-            f"{easiest['task']} ({score(easiest[f'{name}_raw'])}); {sure}."
+            f"Hardest to {words} is {hardest['task']} (raw {sign} {score_text(hardest[f'{name}_raw'])}), easiest "
+            f"{easiest['task']} ({score_text(easiest[f'{name}_raw'])}); {sure}."
         )
     unsolved = rows.loc[rows["status"] == "floor", "task"].tolist()
     if unsolved:
-        sentences.append(f"Nothing was learned under any condition on {listed(unsolved)}: train longer to tell why.")
+        sentences.append(
+            f"Nothing was learned under any condition on {joined_names(unsolved)}: train longer to tell why."
+        )
     blind = rows.loc[rows["status"] == "no_pixels_signal", "task"].tolist()
     if blind:
         sentences.append(
-            f"On {listed(blind)} nothing was learned from pixels, though it was from other views: perception is in the "
-            "way, by more than a ratio can say."
+            f"On {joined_names(blind)} nothing was learned from pixels, though it was from other views: perception is "
+            "in the way, by more than a ratio can say."
         )
     return sentences
 
@@ -174,14 +164,10 @@ def reading(rows: pd.DataFrame) -> list[str]:
 def verdict(classes: pd.DataFrame, tasks: int, untold: int = 0) -> str:
     """The one sentence for who reads no other.
 
-    Parameters
-    ----------
-    classes
-        The taxonomy's rows of one group.
-    tasks
-        How many tasks were trained.
-    untold
-        How many tasks have both scores and a class that is withheld.
+    Args:
+        classes: the taxonomy's rows of one group.
+        tasks: how many tasks were trained.
+        untold: how many tasks have both scores and a class that is withheld.
     """
     count = classes["class"].value_counts()
     told_of = [
@@ -198,7 +184,7 @@ def verdict(classes: pd.DataFrame, tasks: int, untold: int = 0) -> str:
     left = tasks - len(classes) - untold
     rest = [f"the class of {untold} is withheld"] if untold else []
     rest += [f"{left} could not be placed"] if left else []
-    return f"Of {tasks} tasks, {'; '.join([listed(told_of), *rest])}."
+    return f"Of {tasks} tasks, {'; '.join([joined_names(told_of), *rest])}."
 
 
 _IN_WORDS = {
@@ -209,7 +195,7 @@ _IN_WORDS = {
 }
 
 
-def _told_groups(diagnosis: Diagnosis, pictures: Pictures, threshold: float) -> list[dict[str, Any]]:
+def _group_sections(diagnosis: Diagnosis, pictures: Pictures, threshold: float) -> list[dict[str, Any]]:
     """The groups that were trained under more than one condition, or all of them where none was."""
     found = taxonomy(diagnosis, threshold)
     advice = recommendations(diagnosis, found) if len(diagnosis.table) else pd.DataFrame()
@@ -246,7 +232,7 @@ def _group(
         "name": dict(zip(GROUP, key, strict=True)),
         "verdict": verdict(mine, len(rows), len(untold)),
         "certainty": _certainty(mine),
-        "reading": reading(rows),
+        "reading": group_sentences(rows),
         "tiles": [
             {"class": name, "tasks": [(task, row["sure"]) for task, row in kinds.items() if row["class"] == name]}
             | {"means": MEANINGS[name], "suits": SUITS[name]}
@@ -257,7 +243,7 @@ def _group(
             {"figure": f"curves-{index}", "class": kinds[row["task"]]["class"] if row["task"] in kinds else ""}
             | {"sure": kinds[row["task"]]["sure"] if row["task"] in kinds else np.nan}
             | {"advice": advice.loc[index].to_dict(), "pictures": _pictures(pictures.get(row["task"], {}))}
-            | {"place": f"task-{index}", "withheld": withheld(row["validity"]), "statuses": statuses_told(row)}
+            | {"place": f"task-{index}", "withheld": withheld(row["validity"]), "statuses": status_sentences(row)}
             | {"left_out": [each for each in lost if each.task == row["task"]]}
             | row
             for index, row in rows.to_dict("index").items()
@@ -274,7 +260,7 @@ def _certainty(classes: pd.DataFrame) -> str:
     sure = int((classes["sure"] >= SURE).sum())
     unsure = classes.loc[~(classes["sure"] >= SURE), "task"].tolist()
     words = f"{sure} of {len(classes)} classes would hold in at least {SURE:.0%} of repetitions with other seeds"
-    return f"{words}; more seeds would help with {listed(unsure)}." if unsure else f"{words}."
+    return f"{words}; more seeds would help with {joined_names(unsure)}." if unsure else f"{words}."
 
 
 def _pictures(by_view: Mapping[str, bytes]) -> list[tuple[str, str]]:
@@ -326,7 +312,7 @@ def _of_curriculum(place: int, transfer: Transfer) -> dict[str, Any]:
     }
 
 
-def _effort(curves: pd.DataFrame) -> dict[str, Any]:
+def _training_amount(curves: pd.DataFrame) -> dict[str, Any]:
     """How much was trained, as far as the curves tell."""
     if curves.empty:
         return {}
@@ -335,12 +321,15 @@ def _effort(curves: pd.DataFrame) -> dict[str, Any]:
     # Seeds of a run train together, so that a condition's time is the longest of its seeds'.
     wall = ends.groupby(list(CURVE[:-2]))["wall_s"].max().sum(min_count=1)
     seeds = sorted(ends["seed"].unique().tolist())
-    effort = {"conditions": len(ends.drop_duplicates(list(CURVE[:-2]))), "seeds": f"{len(seeds)} ({_spans(seeds)})"}
+    effort = {
+        "conditions": len(ends.drop_duplicates(list(CURVE[:-2]))),
+        "seeds": f"{len(seeds)} ({_seed_range(seeds)})",
+    }
     effort |= {"steps a seed": _steps(ends["step"].max()), "steps in all": _steps(ends["step"].sum())}
-    return effort | ({"training time, conditions added up": duration(wall)} if wall > 0 else {})
+    return effort | ({"training time, conditions added up": duration_text(wall)} if wall > 0 else {})
 
 
-def _spans(seeds: list[int]) -> str:
+def _seed_range(seeds: list[int]) -> str:
     if len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1:
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds[:20])) + (", …" if len(seeds) > 20 else "")

@@ -45,23 +45,17 @@ def calibrate(
 ) -> dict[str, Any]:
     """Spearman correlations of every definition's scores with the tasks' true hardness.
 
-    Parameters
-    ----------
-    table
-        Rows in the order of `samples`, with perception_level and reward_level and the scores of every definition.
-    samples
-        (group…, task) → its per-seed areas.
-    group
-        The columns that tell groups apart.
-    least
-        The least AUC that scores divide by.
+    Args:
+        table: rows in the order of `samples`, with perception_level and reward_level and the scores of every
+            definition.
+        samples: (group…, task) → its per-seed areas.
+        group: the columns that tell groups apart.
+        least: the least AUC that scores divide by.
 
-    Returns
-    -------
-    dict
+    Returns:
         Definition → measure of `MEASURES` → value, low, high and tasks (how many had the score). Empty without known
-        hardness. Of several groups (agents, say) the first one's; then "groups" lists those of all, each with its
-        key. Intervals are the correlation ± t times its standard error over resampled seeds, cut at ±1.
+        hardness. Of several groups (agents, say) the first one's; then "groups" lists those of all, each with its key.
+        Intervals are the correlation ± t times its standard error over resampled seeds, cut at ±1.
     """
     keys = list(samples)
     found = []

@@ -10,7 +10,7 @@ import numpy as np
 from lcd.curves.index import Curve, CurveIndex
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD, Contrast, all_conditions
 from lcd.scores.left_out import STATES
-from lcd.scores.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, span
+from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
 from lcd.statistics.intervals import bootstrap, iqm
 
 ENDS = ("", "_low", "_high")
@@ -40,16 +40,11 @@ STATUSES = {
 class Thresholds:
     """Where a task stops being diagnosable, in normalised return.
 
-    Parameters
-    ----------
-    floor
-        A task whose every condition has a mean AUC of at most this is unsolved.
-    ceiling
-        A task whose every condition has a mean AUC of at least this is solved at once.
-    no_signal
-        An AUC on pixels of at most this (the ε of the definitions) cannot be divided by.
-    overlap
-        Least share of the steps that the curves of a task must have in common.
+    Attributes:
+        floor: a task whose every condition has a mean AUC of at most this is unsolved.
+        ceiling: a task whose every condition has a mean AUC of at least this is solved at once.
+        no_signal: an AUC on pixels of at most this (the ε of the definitions) cannot be divided by.
+        overlap: least share of the steps that the curves of a task must have in common.
     """
 
     floor: float = 0.05
@@ -79,16 +74,16 @@ class TaskNumbers(dict[str, Any]):
         names, least = list(curves), self.thresholds.no_signal
         where, overlap = f"task '{self.row['task']}'", self.thresholds.overlap
         if any(contrast.follows_stages for contrast in asked):
-            spans = {name: span({name: curves[name]}, where, overlap) for name in names}
+            steps = {name: common_steps({name: curves[name]}, where, overlap) for name in names}
         else:
-            spans = dict.fromkeys(names, span(curves, where, overlap))
-        samples = samples_between(curves, spans, self.solved, asked)
-        finals = [np.array([np.interp(spans[name][1], *curve) for curve in curves[name].values()]) for name in names]
+            steps = dict.fromkeys(names, common_steps(curves, where, overlap))
+        samples = samples_between(curves, steps, self.solved, asked)
+        finals = [np.array([np.interp(steps[name][1], *curve) for curve in curves[name].values()]) for name in names]
         estimate, interval = samples.intervals(least, self.level)
         found = bounded([*(f"auc_{name}" for name in names), *score_columns(asked)], estimate, *interval)
         spread = bootstrap(finals, lambda averages: averages, paired=samples.paired, aggregate=iqm, level=self.level)
         found |= bounded([f"final_{name}" for name in names], [iqm(final) for final in finals], *spread)
-        first = {"seeds": samples.count, "steps": max(high for _, high in spans.values())} if not self["seeds"] else {}
+        first = {"seeds": samples.count, "steps": max(high for _, high in steps.values())} if not self["seeds"] else {}
         # A further contrast may span fewer steps: the areas shown are those of φ and ψ.
         self.update({name: value for name, value in found.items() if name not in self} | first)
         return samples

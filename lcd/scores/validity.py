@@ -44,18 +44,12 @@ Concern = tuple[pd.DataFrame, str]
 class Finding:
     """One thing that keeps scores from being trusted.
 
-    Parameters
-    ----------
-    key
-        The check that found it, a name in `CHECKS`.
-    severity
-        "error": no class is told of these tasks. "warning": it is, with the sentence beside it.
-    tasks
-        The tasks that it concerns.
-    says
-        What is wrong and what to do, in one sentence.
-    group
-        The (benchmark, agent, front-end, shaping) group in which it was found.
+    Attributes:
+        key: the check that found it, a name in `CHECKS`.
+        severity: "error": no class is told of these tasks. "warning": it is, with the sentence beside it.
+        tasks: the tasks that it concerns.
+        says: what is wrong and what to do, in one sentence.
+        group: the (benchmark, agent, front-end, shaping) group in which it was found.
     """
 
     key: str
@@ -69,14 +63,10 @@ class Finding:
 class Evidence:
     """What is known of one group.
 
-    Parameters
-    ----------
-    rows
-        Its rows of a diagnosis' table.
-    curves
-        Its held-out curves with the column `normalised`.
-    dynamics
-        Task to what tells its views apart as environments; see `lcd.envs.lockstep`.
+    Attributes:
+        rows: its rows of a diagnosis' table.
+        curves: its held-out curves with the column `normalised`.
+        dynamics: task to what tells its views apart as environments; see `lcd.envs.lockstep`.
     """
 
     rows: pd.DataFrame
@@ -239,16 +229,11 @@ def check_validity(
 ) -> tuple[Finding, ...]:
     """All findings of all groups.
 
-    Parameters
-    ----------
-    table
-        A diagnosis' table.
-    held_out
-        The curves behind it, with the column `normalised`.
-    group
-        The columns that tell groups apart.
-    dynamics
-        Task to what tells its views apart as environments.
+    Args:
+        table: a diagnosis' table.
+        held_out: the curves behind it, with the column `normalised`.
+        group: the columns that tell groups apart.
+        dynamics: task to what tells its views apart as environments.
     """
     findings = []
     for key, rows in table.groupby(list(group), sort=False):
@@ -281,7 +266,7 @@ def distrusted(validity: str) -> bool:
     return any(CHECKS[key][0] == ERROR and key not in UNSURE for key in validity.split() if key in CHECKS)
 
 
-def in_words(findings: Sequence[Finding], groups: int) -> list[tuple[str, str]]:
+def sentences_of(findings: Sequence[Finding], groups: int) -> list[tuple[str, str]]:
     """(severity, sentence) of each finding, errors first.
 
     What was found in several groups is said once; what was not found in all of so many groups names those it was.

@@ -51,7 +51,8 @@ def save(content: dict[str, Any], path: str | Path) -> None:
 def reached_step(checkpoint: Path, world: int) -> int | None:
     """The step of a run's checkpoint, None without one that can be read.
 
-    world: the processes that train the run; those that began it must have been as many.
+    Args:
+        world: the processes that train the run; those that began it must have been as many.
     """
     try:
         if not stat.S_ISREG(checkpoint.stat().st_mode):

@@ -16,7 +16,7 @@ from lcd.files import outputs
 from lcd.files.atomic import write_atomic
 from lcd.files.spreadsheets import csv_text
 from lcd.pipelines.study import needs
-from lcd.pipelines.study.parts import known
+from lcd.pipelines.study.parts import check_names
 from lcd.process.deadlines import Countdown
 
 PRODUCT = "objectness"
@@ -27,7 +27,7 @@ def run(cfg: MeasureConfig, console: Console | None = None) -> int:
     benchmark = get_benchmark(cfg.benchmark.name)
     tasks = list(benchmark.tasks) if cfg.tasks is None else cfg.tasks
     needs.check_measurement(cfg.episodes)
-    known("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
+    check_names("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
     console = console or Console()
     if cfg.frontend["name"] != "identity":
         return measure_frontend(benchmark, tasks if cfg.tasks else moving(benchmark), cfg, console)
@@ -65,7 +65,7 @@ def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig,
         measured = objectness.Objectness(benchmark, tasks, cfg.seed, cfg.videos)
         ways = {seeing.OWN: lambda _: maps, **objectness.baselines(frontend)}
         table = measured.measure(ways, tell=status.update)
-    console.print(objectness.shown(table))
+    console.print(objectness.summary_table(table))
     for line in seeing.verdict(table):
         console.print(line, highlight=False)
     if folder is not None:

@@ -87,7 +87,8 @@ class TrainedPolicy:
 def trained_runs(folder: str, tasks: Sequence[str], view: str) -> dict[str, store.Run]:
     """The run whose agent plays each task.
 
-    folder: a run's, which plays its own task, or a study's.
+    Args:
+        folder: a run's, which plays its own task, or a study's.
     """
     path = Path(folder).expanduser()
     if (path / "study.yaml").is_file():

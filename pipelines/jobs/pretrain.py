@@ -24,7 +24,7 @@ from lcd.pipelines.jobs.pretraining import WEIGHTS_FILE
 from lcd.pipelines.publish.pretrained import publish
 from lcd.pipelines.study import needs
 from lcd.pipelines.study.configs import RunConfig, canonical, run_id
-from lcd.pipelines.study.parts import known
+from lcd.pipelines.study.parts import check_names
 from lcd.pipelines.study.sources import with_source
 from lcd.pipelines.study.store import QUEUED, Run, Study
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
@@ -51,7 +51,7 @@ def run(cfg: PretrainConfig) -> int:
         if made.done and not (made.path / WEIGHTS_FILE).is_file():
             made.update(state=QUEUED)
         if not made.done:
-            film(study, benchmark, run_config, trained, console)
+            record_missing_videos(study, benchmark, run_config, trained, console)
             if not train_missing(cfg, study, [made], console, train=PRETRAIN):
                 return 1
         remove_unfinished(made.path)
@@ -61,9 +61,9 @@ def run(cfg: PretrainConfig) -> int:
 
 def tasks_of(cfg: PretrainConfig, benchmark: Benchmark) -> list[str]:
     """The tasks that are filmed."""
-    known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
+    check_names("view", [cfg.view], benchmark.views, cfg.benchmark.name)
     tasks = list(getattr(benchmark, "moving_tasks", benchmark.tasks)) if cfg.tasks is None else cfg.tasks
-    known("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
+    check_names("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
     return tasks
 
 
@@ -125,7 +125,7 @@ def _player(run: Run) -> str:
     return f"{run.path.name}-{hashlib.sha256(content).hexdigest()[:ID_LENGTH]}"
 
 
-def film(
+def record_missing_videos(
     study: Study, benchmark: Benchmark, run_config: RunConfig, trained: Mapping[str, Run], console: Console
 ) -> None:
     """Record the videos that are not on the disk yet, with progress."""
@@ -146,7 +146,7 @@ def film(
             progress.update(bars[what], completed=done)
 
         place = study.path / "videos" / asked["folder"]
-        found = videos.film(place, benchmark, asked["tasks"], asked, policy_for, watch)
+        found = videos.record_videos(place, benchmark, asked["tasks"], asked, policy_for, watch)
     count = sum(len(file) for files in found.values() for file in files.values())
     size = sum(file.index.bytes for files in found.values() for file in files.values())
     frames = sum(sum(file.index.lengths) for files in found.values() for file in files.values())

@@ -68,7 +68,8 @@ class CurveFile:
     def cut(self, step: int, digest: str | None = None) -> list[dict[str, str]]:
         """Drop whatever lies beyond `step`, a half-written last line too; returns the rows that stay.
 
-        digest: of the rows that must be there. If they are not, the file is left alone and an `InputError` says so.
+        Args:
+            digest: of the rows that must be there. If they are not, the file is left alone and an `InputError` says so.
         """
         try:
             rows = self._read(step)

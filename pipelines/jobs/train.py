@@ -35,7 +35,7 @@ from lcd.pipelines.jobs.build import (
 )
 from lcd.pipelines.jobs.checkpoint import AtomicCheckpoints, drop_without_curve, kept_curve, reached_step
 from lcd.pipelines.jobs.learn import learn_run
-from lcd.pipelines.jobs.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, node_rank, together
+from lcd.pipelines.jobs.ranks import PATIENCE, MeetingPlace, RankEnvironment, RankStrategy, join_ranks, node_rank
 from lcd.pipelines.jobs.record import CurveFile, Recorder
 from lcd.pipelines.launch.launchers import Call, launch
 from lcd.pipelines.publish.track import open_tracker
@@ -57,7 +57,7 @@ def run(cfg: TrainConfig) -> int:
     if cfg.num_nodes > 1 and node_rank() > 0:
         return _join_in(cfg, run_config, console)
     if cfg.dry_run:
-        return dry_run.tell([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
+        return dry_run.print_estimate([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
     determinism.refuse_chance(missing(cfg.out or default_out(run_config), [run_config]), console)
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
@@ -140,7 +140,7 @@ def train_run(run_config: RunConfig, run_dir: str | Path, tracker: TrackerEntry,
     run = Run(run_dir, run_config)
     drop_without_curve(run.path / "checkpoints" / "last.ckpt", run, device.processes)
     arguments = (run_config, run_dir, tracker, device)
-    with together(f"{__name__}:train_rank", arguments, device) as (ranks, place):
+    with join_ranks(f"{__name__}:train_rank", arguments, device) as (ranks, place):
         train_rank(*arguments, ranks, place)
 
 
@@ -150,7 +150,7 @@ def train_rank(
     tracker: TrackerEntry,
     device: Device,
     ranks: Ranks = ALONE,
-    place: Place | None = None,
+    place: MeetingPlace | None = None,
 ) -> None:
     """What each of the processes that train a run does: it collects with its share of the copies, and learns from all.
 
@@ -192,7 +192,7 @@ def _fit(
     evaluators: dict[str, EveryTask],
     tracker: TrackerEntry,
     accelerator: str,
-    place: Place | None,
+    place: MeetingPlace | None,
 ) -> None:
     """Train from where the checkpoint stands, recording as it goes."""
     from lcd.pipelines.jobs import phases
@@ -232,7 +232,7 @@ def _follow(
     checkpoint: Path,
     reached: int | None,
     accelerator: str,
-    place: Place | None,
+    place: MeetingPlace | None,
 ) -> None:
     """Train beside the first rank, which writes everything."""
     every = run_config["evaluation"]["every"]
@@ -247,7 +247,7 @@ def _train(
     tracked: Any,
     reached: int | None,
     accelerator: str,
-    place: Place | None,
+    place: MeetingPlace | None,
 ) -> None:
     """Train what the checkpoint leaves to be trained; who is told to stop does so at the end of an iteration."""
     if reached is not None and reached >= rollouts.steps:
@@ -259,7 +259,7 @@ def _train(
         trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)
 
 
-def _trainer(logger: Any, recorder: Recorder, accelerator: str, place: Place | None, precision: str) -> Trainer:
+def _trainer(logger: Any, recorder: Recorder, accelerator: str, place: MeetingPlace | None, precision: str) -> Trainer:
     # Lightning's advice is for users of Lightning: about workers, eval mode and its own services.
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning.pytorch")

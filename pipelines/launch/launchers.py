@@ -25,8 +25,9 @@ launchers.add("local", "lcd.pipelines.launch.local:launch")
 class Call:
     """One call of the launched function.
 
-    arguments: what it is called with; everything is pickled.
-    log: the file that takes what the call prints; None drops it.
+    Attributes:
+        arguments: what it is called with; everything is pickled.
+        log: the file that takes what the call prints; None drops it.
     """
 
     arguments: tuple[Any, ...]
@@ -51,11 +52,14 @@ def launch(
 ) -> list[Outcome]:
     """Make all calls; one that fails does not stop the others.
 
-    name: a registered launcher.
-    function: `module:function`, imported where the calls are made.
-    watch: called a few times a second by the launching process, to show progress.
-    knobs: the launcher's own settings (local: workers, threads, grace, processes, deadlines).
-    Returns the outcomes in the order of `calls`.
+    Args:
+        name: a registered launcher.
+        function: `module:function`, imported where the calls are made.
+        watch: called a few times a second by the launching process, to show progress.
+        knobs: the launcher's own settings (local: workers, threads, grace, processes, deadlines).
+
+    Returns:
+        The outcomes in the order of `calls`.
     """
     return launchers.resolve(name)(function, calls, watch=watch, **knobs)
 
@@ -70,7 +74,7 @@ def usable_cores() -> int:
         return cores
 
 
-def at_once(workers: int | str, threads: int, calls: int) -> int:
+def calls_at_once(workers: int | str, threads: int, calls: int) -> int:
     """How many of so many calls a machine makes at the same time; `auto` is one a usable core."""
     if workers == "auto":
         workers = max(1, usable_cores() // threads)

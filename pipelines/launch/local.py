@@ -31,7 +31,7 @@ from queue import SimpleQueue
 
 from lcd.config.schemas import DeadlinesConfig
 from lcd.envs.registry import named, naming
-from lcd.pipelines.launch.launchers import RUNS_AT_ONCE, Call, Outcome, at_once, keep_freed_memory
+from lcd.pipelines.launch.launchers import RUNS_AT_ONCE, Call, Outcome, calls_at_once, keep_freed_memory
 from lcd.pipelines.study.runs import describe, resolve
 from lcd.process import signals
 from lcd.process.deadlines import Countdown, count_beats, set_deadlines
@@ -64,12 +64,14 @@ def launch(
 ) -> list[Outcome]:
     """Make the calls on this machine, in their order, as many at a time as there are workers.
 
-    grace: seconds that workers have to finish an iteration and keep it when this process is told to stop by a signal.
-    processes: those that one call starts, this one included; each has its threads.
-    deadlines: how long calls may go without progress; None: as long as usual.
+    Args:
+        grace: seconds that workers have to finish an iteration and keep it when this process is told to stop by a
+            signal.
+        processes: those that one call starts, this one included; each has its threads.
+        deadlines: how long calls may go without progress; None: as long as usual.
     """
     deadlines = deadlines or DeadlinesConfig()
-    workers = at_once(workers, threads * processes, len(calls))
+    workers = calls_at_once(workers, threads * processes, len(calls))
     queue = deque(enumerate(calls))
     outcomes: dict[int, Outcome] = {}
     crew: list[_Worker] = []
@@ -81,7 +83,7 @@ def launch(
             for worker in crew:
                 if worker.index is None and queue:
                     worker.give(*queue.popleft())
-            for worker in _heard(crew):
+            for worker in _workers_to_attend(crew):
                 index, call = worker.index, worker.call
                 error = worker.take()
                 if worker.index is None:
@@ -95,7 +97,7 @@ def launch(
     return [outcomes[index] for index in range(len(calls))]
 
 
-def _heard(crew: list[_Worker]) -> list[_Worker]:
+def _workers_to_attend(crew: list[_Worker]) -> list[_Worker]:
     """The workers that say something, and those of which nothing was heard for too long."""
     busy = {worker.pipe: worker for worker in crew if worker.index is not None}
     speaking = wait(list(busy), timeout=POLL_S)
@@ -201,7 +203,7 @@ def work(descriptor: int) -> None:
     calls: SimpleQueue[Call | None] = SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, calls, busy), daemon=True).start()
     speaking = threading.Lock()
-    threading.Thread(target=_tell_beats, args=(pipe, speaking, busy), daemon=True).start()
+    threading.Thread(target=_report_beats, args=(pipe, speaking, busy), daemon=True).start()
     try:
         with naming(names):
             while (call := calls.get()) is not None:
@@ -214,7 +216,7 @@ def work(descriptor: int) -> None:
         sys.exit(CONTINUE_ME)
 
 
-def _tell_beats(pipe: Connection, speaking: threading.Lock, busy: threading.Event) -> None:
+def _report_beats(pipe: Connection, speaking: threading.Lock, busy: threading.Event) -> None:
     """Tell the launching process of progress, now and then and only where there is some."""
     told = 0
     while busy.wait():

@@ -23,7 +23,7 @@ def publish(made: Run, console: Console) -> None:
     measured = pd.read_csv(path) if path.is_file() else pd.DataFrame()
     if len(measured):
         last = measured[measured.step == measured.step.max()]
-        console.print(objectness.shown(last))
+        console.print(objectness.summary_table(last))
         console.print(*seeing.verdict(last), sep="\n", highlight=False)
     sheets = sorted(path for path in (made.path / "pictures").glob("step-*.png") if path.is_file())[-1:]
     pictures = {f"Frame, next frame, flow, warped frame and maps: {sheet.stem}": sheet.read_bytes() for sheet in sheets}

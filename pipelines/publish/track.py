@@ -51,8 +51,9 @@ trackers.add("wandb", "lcd.pipelines.publish.track:WandbTracker")
 def open_tracker(tracker: TrackerEntry, run_dir: str | Path, run_config: RunConfig, status: Status) -> Tracker:
     """The tracker of one run.
 
-    tracker: the tracker's config; only `name` is needed.
-    status: the run's status: its W&B id and how far it was mirrored.
+    Args:
+        tracker: the tracker's config; only `name` is needed.
+        status: the run's status: its W&B id and how far it was mirrored.
     """
     settings = dict(tracker)
     name = str(settings.pop("name"))

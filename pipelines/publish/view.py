@@ -16,7 +16,7 @@ from lcd.envs.streams import seed_sequence
 from lcd.files import outputs
 from lcd.pipelines.publish.graph_pictures import draw_graph
 from lcd.pipelines.study import needs
-from lcd.pipelines.study.parts import known
+from lcd.pipelines.study.parts import check_names
 
 TILE_INCHES = 1.1
 
@@ -26,9 +26,9 @@ def run(cfg: ViewConfig) -> int:
     benchmark = get_benchmark(cfg.benchmark.name)
     whole = cfg.task.name == cfg.benchmark.name
     if not whole:
-        known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
+        check_names("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     views = [cfg.view] if cfg.view is not None else [view for view in benchmark.views if view in VIEWS]
-    known("view", views, benchmark.views, cfg.benchmark.name)
+    check_names("view", views, benchmark.views, cfg.benchmark.name)
     needs.check_sheets(cfg, len(views))
     place = Path(cfg.out or ("." if whole else f"{_file(cfg.task.name)}.png")).expanduser()
     if not whole and place.suffix.lower() != ".png":

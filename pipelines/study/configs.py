@@ -174,7 +174,7 @@ def without_places(value: Any) -> Any:
 
 
 def condition(config: RunConfig) -> Condition:
-    """Everything that tells two runs of one seed apart: what is trained (here `task`), view, front-end, p, …"""
+    """Everything that tells two runs of one seed apart: what is trained (here `task`), view, front-end, p and so on."""
     return {
         "task": task_name(config),
         "benchmark": config["benchmark"],

@@ -29,15 +29,13 @@ def evaluations(run_config: RunConfig) -> int:
     return 1 + (min(periods, units(run_config)) if "rollout" in run_config["agent"] else periods)
 
 
-def spent(runs: Iterable[Run]) -> dict[str, Any]:
+def cost_so_far(runs: Iterable[Run]) -> dict[str, Any]:
     """What runs have taken so far, unfinished ones included.
 
-    Returns
-    -------
-    dict
+    Returns:
         runs, seeds (seeds of all runs together), steps (environment steps of all seeds), wall_hours (of all workers
-        together), core_hours (times each worker's threads) and gpu_hours. Hours are of training and evaluation,
-        resumed parts included; what a worker takes to start is not in them.
+        together), core_hours (times each worker's threads) and gpu_hours. Hours are of training and evaluation, resumed
+        parts included; what a worker takes to start is not in them.
     """
     total = {"runs": 0, "seeds": 0, "steps": 0, "wall_hours": 0.0, "core_hours": 0.0, "gpu_hours": 0.0}
     for run in runs:
@@ -52,13 +50,13 @@ def spent(runs: Iterable[Run]) -> dict[str, Any]:
     return total
 
 
-def told(cost: dict[str, Any]) -> str:
+def cost_sentence(cost: dict[str, Any]) -> str:
     """The cost in one line."""
-    gpu = f", {duration(cost['gpu_hours'])} of a GPU" if cost["gpu_hours"] else ""
-    return f"{cost['runs']} runs, {cost['steps']:,} environment steps, {duration(cost['core_hours'])} of a core{gpu}"
+    gpu = f", {hours_text(cost['gpu_hours'])} of a GPU" if cost["gpu_hours"] else ""
+    return f"{cost['runs']} runs, {cost['steps']:,} environment steps, {hours_text(cost['core_hours'])} of a core{gpu}"
 
 
-def duration(hours: float) -> str:
+def hours_text(hours: float) -> str:
     """Hours as people say them."""
     if hours < 1 / 60:
         return f"{hours * HOUR:.0f} s"

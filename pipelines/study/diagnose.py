@@ -14,12 +14,12 @@ from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
 from lcd.files.slugs import slug
-from lcd.pipelines.publish.report import FILES, PRODUCT, Telling, publish
+from lcd.pipelines.publish.report import FILES, PRODUCT, ReportOptions, publish
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.publish.view_pictures import take_pictures
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
 from lcd.pipelines.study.configs import canonical
-from lcd.pipelines.study.parts import asked_for
+from lcd.pipelines.study.parts import recorded_request
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
 
@@ -40,7 +40,7 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
     if cfg.dry_run:
-        return dry_run.tell(run_configs, cfg, default_out(cfg), console, finish)
+        return dry_run.print_estimate(run_configs, cfg, default_out(cfg), console, finish)
     determinism.refuse_chance(store.missing(default_out(cfg), run_configs), console)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
@@ -59,13 +59,14 @@ def finish(
 ) -> bool:
     """What comes after training: pictures of the tasks, diagnosis and report; whether no run is left out of it.
 
-    first: the key of the analysis that is told before all else.
-    whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
+    Args:
+        first: the key of the analysis that is told before all else.
+        whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
     """
     take_pictures(study, runs.expand(cfg))
     if (chosen := adaptive.recommend(cfg)) is not None:
         study.note(recommended=chosen)
-    how = Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first)
+    how = ReportOptions(definition=cfg.definition, threshold=cfg.study.threshold, first=first)
     tracker = usable(asdict(cfg.tracker))[0]
     try:
         return publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)
@@ -78,8 +79,9 @@ def finish(
 def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
     """Train what a part of the study still lacks; whether all of it went well.
 
-    part: the config with the seeds and tasks that are now wanted.
-    cfg: the config that the study was asked for.
+    Args:
+        part: the config with the seeds and tasks that are now wanted.
+        cfg: the config that the study was asked for.
     """
     wanted = study.ask(request(cfg), runs.expand(part))
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
@@ -92,14 +94,16 @@ def request(cfg: DiagnoseConfig) -> dict[str, Any]:
     asked = asdict(cfg)
     rounds = ("stopping", "definition") if cfg.stopping.name == "auto" else ()
     parts = {key: asked[key] for key in ("benchmark", "agent", "frontend", "study", *rounds)}
-    return parts | {"study": asked_for(parts["study"])}
+    return parts | {"study": recorded_request(parts["study"])}
 
 
 def default_out(cfg: DiagnoseConfig) -> Path:
     """The study's folder: `out`, else a name that the same request always gets and another one does not."""
     if cfg.out is not None:
         return Path(cfg.out).expanduser()
-    budget = "" if cfg.budget == budgets.own(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
+    budget = (
+        "" if cfg.budget == budgets.default_budget(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
+    )
     name = f"{cfg.benchmark.name}-{cfg.study.name}{budget}"
     plain = slug(name)
     asked = request(cfg)

@@ -19,10 +19,10 @@ from rich.table import Table
 
 from lcd.config.schemas import DiagnoseConfig, TrainConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.launch.launchers import at_once
+from lcd.pipelines.launch.launchers import calls_at_once
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import RunConfig, condition
-from lcd.pipelines.study.cost import HOUR, duration, evaluations
+from lcd.pipelines.study.cost import HOUR, evaluations, hours_text
 from lcd.pipelines.study.evaluated import evaluated_by
 from lcd.pipelines.study.probe import PROBE_S, probe, quiet_tracker
 
@@ -33,7 +33,7 @@ REHEARSED_S = 1800.0
 """Studies that train longer than this are not reported on trial: beside that, a report takes no time."""
 
 
-def tell(
+def print_estimate(
     run_configs: Sequence[RunConfig],
     cfg: DiagnoseConfig | TrainConfig,
     out: Path,
@@ -42,7 +42,8 @@ def tell(
 ) -> int:
     """Print what training these runs into `out` would cost; returns the exit code.
 
-    finish: what the command does when all is trained; None is nothing that takes time.
+    Args:
+        finish: what the command does when all is trained; None is nothing that takes time.
     """
     missing = store.missing(out, run_configs, cfg.retry)
     table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
@@ -59,12 +60,12 @@ def tell(
         paces = probe(missing, cfg)
         workers = workers_of(cfg, missing)
         training = paces.seconds(missing, workers)
-        alone = duration(paces.seconds(missing, 1) / HOUR)
+        alone = hours_text(paces.seconds(missing, 1) / HOUR)
         around = time.process_time() + (_report_s(run_configs, cfg, finish) if training < REHEARSED_S else 0.0)
         table.add_row("seeds a run", " or ".join(map(str, seeds)))
         table.add_row("steps", f"{steps:,} of all seeds together")
         table.add_row("time", _time(training + around, paces.exact, workers))
-        table.add_row("of it", f"{duration(training / HOUR)} is training; {alone} with one worker")
+        table.add_row("of it", f"{hours_text(training / HOUR)} is training; {alone} with one worker")
         size = sum(paces.of(config).size(config) for config in missing)
         table.add_row("disk", f"{_bytes(size)}, without what a tracker keeps and the report's few MB")
     console.print(table)
@@ -75,12 +76,12 @@ def tell(
 
 def workers_of(cfg: DiagnoseConfig | TrainConfig, missing: Sequence[RunConfig]) -> int:
     """How many runs will be trained at the same time."""
-    return at_once(cfg.launcher.workers, cfg.launcher.threads * cfg.devices, len(missing))
+    return calls_at_once(cfg.launcher.workers, cfg.launcher.threads * cfg.devices, len(missing))
 
 
 def _time(seconds: float, exact: bool, workers: int) -> str:
     factor = NARROW if exact else WIDE
-    least, expected, most = (duration(seconds * times / HOUR) for times in (1 / factor, 1, factor))
+    least, expected, most = (hours_text(seconds * times / HOUR) for times in (1 / factor, 1, factor))
     return f"about {expected} with {workers} worker{'s' * (workers > 1)} here (likely {least} to {most})"
 
 
@@ -92,14 +93,14 @@ def _report_s(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig | TrainConfi
     with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as folder:
         study = store.Study(Path(folder) / "study", create=True)
         for run in study.ask({}, run_configs):
-            _invent(run)
+            _write_made_up_curve(run)
         # Invented curves may be ones that nothing can be said of.
         with contextlib.suppress(InputError):
             finish(replace(cfg, tracker=quiet_tracker(cfg)), study, Console(file=io.StringIO()))
     return time.perf_counter() - began
 
 
-def _invent(run: store.Run) -> None:
+def _write_made_up_curve(run: store.Run) -> None:
     """Give a run a curve as long as its own will be."""
     from lcd.curves.table import COLUMNS
 

@@ -21,7 +21,7 @@ def compare(study: Study, runs: Iterable[Run], console: Console) -> None:
     wanted: dict[str, list[Run]] = {}
     for run in runs:
         wanted.setdefault(task_name(run.config), []).append(run)
-    known = noted(study)
+    known = recorded_differences(study)
     found = {}
     for task, mine in wanted.items():
         config, trained = mine[0].config, {run.config["view"] for run in mine}
@@ -40,7 +40,7 @@ def compare(study: Study, runs: Iterable[Run], console: Console) -> None:
         study.note(**{RECORD: {**known, **found}})
 
 
-def noted(study: Study) -> dict[str, list[str]]:
+def recorded_differences(study: Study) -> dict[str, list[str]]:
     """Task to what tells its views apart, as far as it was looked at; a stranger's file may hold anything."""
     record = study.record.get(RECORD)
     if not isinstance(record, dict):

@@ -17,7 +17,7 @@ from typing import Any
 
 from lcd.config.schemas import DiagnoseConfig, TrackerConfig, TrainConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.launch.launchers import Call, at_once, launch
+from lcd.pipelines.launch.launchers import Call, calls_at_once, launch
 from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, canonical, longest_first, run_id, task_name
 from lcd.pipelines.study.cost import evaluations, unit_steps, units
 from lcd.pipelines.study.runs import resolve
@@ -34,8 +34,9 @@ TRAIN = "lcd.pipelines.jobs.train:train_run"
 class Pace:
     """How fast a run is, in seconds and bytes, all its seeds together.
 
-    fixed_s: what every run takes, however long it is.
-    exact: whether whole rollouts were timed, or scaled-down ones.
+    Attributes:
+        fixed_s: what every run takes, however long it is.
+        exact: whether whole rollouts were timed, or scaled-down ones.
     """
 
     fixed_s: float
@@ -58,8 +59,9 @@ class Pace:
 class Paces:
     """What a probe found.
 
-    start_s: what a worker takes to start: processes, imports, whatever is slow only the first time.
-    timed: what each timed run is like (`likeness`), and its pace.
+    Attributes:
+        start_s: what a worker takes to start: processes, imports, whatever is slow only the first time.
+        timed: what each timed run is like (`likeness`), and its pace.
     """
 
     start_s: float
@@ -115,7 +117,7 @@ def spread(run_configs: Sequence[RunConfig]) -> list[RunConfig]:
 def probe(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig | TrainConfig) -> Paces:
     """Time a little of the training of every kind of run, in workers like those that will train, all at once."""
     devices = getattr(cfg, "devices", 1)
-    workers = at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(run_configs))
+    workers = calls_at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(run_configs))
     kinds, ordered = len({kind(config) for config in run_configs}), spread(run_configs)
     how = (vars(quiet_tracker(cfg)), Device(cfg.device, devices), PROBE_S)
     with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as place:
@@ -165,9 +167,10 @@ def time_runs(
 ) -> None:
     """What a probing worker does: what it took to start and the paces of runs, as JSON into the folder.
 
-    needed: how many runs must be timed; the others are timed while there is time.
-    allowed: seconds for all of them.
-    launched: when the worker was.
+    Args:
+        needed: how many runs must be timed; the others are timed while there is time.
+        allowed: seconds for all of them.
+        launched: when the worker was.
     """
     train = resolve(TRAIN)
     start_s = time.time() - launched
@@ -277,8 +280,10 @@ def _pace(folder: Path, total: float, count: int) -> Pace:
 
 
 def _scaled_down(run_config: RunConfig) -> tuple[RunConfig, float, float]:
-    """The run with one seed, short rollouts and one episode an evaluation, and how many times as much a unit and an
-    evaluation of the real one are."""
+    """The run with one seed, short rollouts and one episode an evaluation, and how much more the real one does.
+
+    That is how many times as much a unit, and an evaluation, of the real one are.
+    """
     agent, seeds = dict(run_config["agent"]), run_config["seeds"]
     share = float(len(seeds))
     rollout = agent.get("rollout", 0)

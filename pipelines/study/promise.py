@@ -47,9 +47,10 @@ def promised_steps(run_config: RunConfig) -> list[int]:
 def broken_promise(path: Path, run_config: RunConfig, condition: Mapping[str, Any], upto: float = math.inf) -> str:
     """What is wrong with a curve, in words that follow "its curve"; nothing where it is as promised.
 
-    path: of the `curve.csv`.
-    condition: the columns that all of the run's rows share, as its config names them.
-    upto: the step that the run has come to, if that is not the last; what lies beyond it is not looked at.
+    Args:
+        path: of the `curve.csv`.
+        condition: the columns that all of the run's rows share, as its config names them.
+        upto: the step that the run has come to, if that is not the last; what lies beyond it is not looked at.
     """
     if not path.exists():
         return "is missing"

@@ -26,11 +26,12 @@ LONGEST_REASON = 500
 class Finished:
     """What there is to be told of.
 
-    curves: those of the runs that are finished.
-    left_out: the runs that failed or diverged, or whose curves are not what their configs promise.
-    waiting: how many runs are still to be trained.
-    runs: how many there are.
-    unsealed: how many finished ones have no hashes to be compared with.
+    Attributes:
+        curves: those of the runs that are finished.
+        left_out: the runs that failed or diverged, or whose curves are not what their configs promise.
+        waiting: how many runs are still to be trained.
+        runs: how many there are.
+        unsealed: how many finished ones have no hashes to be compared with.
     """
 
     curves: pd.DataFrame
@@ -39,7 +40,7 @@ class Finished:
     runs: int = 0
     unsealed: int = 0
 
-    def tell(self, console: Console, each: bool = True) -> None:
+    def print_left_out(self, console: Console, each: bool = True) -> None:
         """Print how many runs are left out, and, of `each`, why."""
         if self.left_out or self.waiting:
             number = len(self.left_out) + self.waiting
@@ -64,7 +65,8 @@ def read_finished(source: Path, study: store.Study | None) -> Finished:
 def sort_out(runs: Iterable[store.Run], name: str) -> Finished:
     """The curves of the runs that are finished, and why others are left out.
 
-    name: what holds the runs, for the sentence where none of them is finished.
+    Args:
+        name: what holds the runs, for the sentence where none of them is finished.
     """
     import pandas as pd
 

@@ -30,7 +30,7 @@ from lcd.pipelines.study.configs import (
     run_id,
 )
 from lcd.pipelines.study.evaluation import evaluation_entry
-from lcd.pipelines.study.parts import known, parts_of, steps_for
+from lcd.pipelines.study.parts import check_names, parts_of, steps_for
 from lcd.process.signals import Stopped
 
 CURRICULUM = "curriculum"
@@ -67,12 +67,12 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     from lcd.envs.benchmarks import check_view, get_benchmark, reward_range
 
     benchmark = get_benchmark(cfg.benchmark.name)
-    known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
-    known("shaping", [cfg.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
+    check_names("view", [cfg.view], benchmark.views, cfg.benchmark.name)
+    check_names("shaping", [cfg.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
     seeds = seed_list("seeds", cfg.seeds)
     curriculum, stages = (None, None) if cfg.curriculum is None else curriculum_from(cfg.curriculum, benchmark)
     if stages is None:
-        known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
+        check_names("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     elif cfg.task.name != CURRICULUM:
         raise InputError(f"task={cfg.task.name} and a curriculum cannot both be trained: leave one of them out.")
     # A wrong view or knob is told here, where nothing has been written yet.
@@ -100,7 +100,8 @@ def curriculum_from(given: Any, benchmark: Benchmark) -> tuple[str, list[StageEn
 
     Without a name of the user's it gets one from what it holds, so that two curricula are never taken for one.
 
-    given: the stages, or a mapping of `name` and `stages`; or the path of a YAML or JSON file with one of these.
+    Args:
+        given: the stages, or a mapping of `name` and `stages`; or the path of a YAML or JSON file with one of these.
     """
     if isinstance(given, str):
         given = _stages_in(Path(given).expanduser())
@@ -119,7 +120,9 @@ def curriculum_from(given: Any, benchmark: Benchmark) -> tuple[str, list[StageEn
 def stages_from(curriculum: Any, benchmark: Benchmark) -> list[StageEntry]:
     """The stages of a curriculum: `name`, `task`, `knobs` and `steps` of each.
 
-    curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are needed.
+    Args:
+        curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are
+            needed.
     """
     if isinstance(curriculum, str) or not isinstance(curriculum, Sequence):
         raise InputError(f"curriculum={show(curriculum)} must be a list of stages, or a file that holds one.")
@@ -208,8 +211,9 @@ def _run_config(benchmark: str, evaluation: EvaluationEntry, **fields: Any) -> R
 def check_share(name: str, params: Mapping[str, Any], device: Device) -> None:
     """Refuse what several processes cannot train together, each with its share of the agent's copies.
 
-    name, params: the agent and its hyper-parameters.
-    device: says how many processes.
+    Args:
+        name, params: the agent and its hyper-parameters.
+        device: says how many processes.
     """
     from lcd import agents
 
@@ -259,10 +263,11 @@ def resolve(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def perform(train: str, run_config: RunConfig, run_dir: str, tracker: TrackerEntry, device: Device) -> None:
+def train_under_lock(train: str, run_config: RunConfig, run_dir: str, tracker: TrackerEntry, device: Device) -> None:
     """Train one run under its lock, and keep its status true however training ends.
 
-    train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`.
+    Args:
+        train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`.
     """
     with store.run_lock(run_dir):
         remove_unfinished(run_dir)

@@ -55,7 +55,8 @@ def refuse_changed(run_config: RunConfig) -> None:
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     """Which named code is not the same in two run configs: the beginning of a sentence (then comes "since"), or None.
 
-    before: may be of a time when sources were not kept.
+    Args:
+        before: may be of a time when sources were not kept.
     """
     for part in PARTS:
         if names := changed_modules(before.get(SOURCE, {}).get(part, {}), now.get(SOURCE, {}).get(part, {})):
@@ -74,7 +75,8 @@ def changed_modules(before: Mapping[str, str], now: Mapping[str, str]) -> list[s
 def hashes_of(target: str, paths: Sequence[str] = ()) -> dict[str, str]:
     """Module → SHA-256 of its file, for the code of `module:object`; empty where the module is not found.
 
-    paths: folders to look in besides those that Python looks in.
+    Args:
+        paths: folders to look in besides those that Python looks in.
     """
     first = target.partition(":")[0]
     start = _spec(first.partition(".")[0], paths)

@@ -116,7 +116,7 @@ class Run:
         """Whether there is nothing left to train."""
         return self.status["state"] == DONE and not self.broken_promise()
 
-    def wanting(self, retry: bool) -> bool:
+    def needs_training(self, retry: bool) -> bool:
         """Whether it is to be trained; one that diverged would do so again, unless somebody wants it to be tried."""
         return not self.done and (retry or self.status["state"] != DIVERGED)
 
@@ -170,7 +170,7 @@ def fault_of(run: Run) -> str | None:
 def missing(study: str | Path, run_configs: Iterable[RunConfig], retry: bool = False) -> list[RunConfig]:
     """The runs that are still to be trained in a study's folder, which need not be there."""
     runs = Path(study) / "runs"
-    return [config for config in run_configs if Run(runs / run_id(config), config).wanting(retry)]
+    return [config for config in run_configs if Run(runs / run_id(config), config).needs_training(retry)]
 
 
 class Study:
@@ -221,7 +221,7 @@ class Study:
         try:
             yield
         finally:
-            if not (self.path / "study.yaml").exists() and _pristine(self.path):
+            if not (self.path / "study.yaml").exists() and _holds_nothing_yet(self.path):
                 with contextlib.suppress(OSError):
                     (self.path / ".lock").unlink(missing_ok=True)
                     for path in (self.path / "runs", *missing):
@@ -309,7 +309,7 @@ class Study:
             raise InputError(f"out={self.path} is a file: give a folder.")
         if not creating:
             raise InputError(f"{self.path} is not a study's folder: there is no study.yaml in it.")
-        if self.path.is_dir() and not _pristine(self.path):
+        if self.path.is_dir() and not _holds_nothing_yet(self.path):
             raise InputError(f"out={self.path} is not empty and not a study: give a new folder or a study's.")
 
     def _make(self) -> None:
@@ -341,7 +341,7 @@ def _curriculum(run: Run) -> Any:
     return run.config.get("curriculum")
 
 
-def _pristine(folder: Path) -> bool:
+def _holds_nothing_yet(folder: Path) -> bool:
     """Whether a folder holds nothing but what is left of a study that was killed while it was made."""
     return all(
         entry.name == ".lock"

@@ -170,7 +170,7 @@ def publish(experiment: ExperimentConfig, finished: Finished, folder: Path, cons
     summary = sweep.summarise(table, dimensions)
     tables = {"areas": table, "summary": summary}
     console.print(_printed(summary, dimensions))
-    finished.tell(console)
+    finished.print_left_out(console)
     if finished.left_out:
         console.print("Correlations and tests compare all runs, and are left out.", highlight=False)
     elif len(set(summary["base"])) > 1 and len(dimensions) == 1:

@@ -10,7 +10,7 @@ from rich.console import Console
 from lcd.config.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
 from lcd.envs.benchmarks import BENCHMARKS, reward_range
 from lcd.envs.errors import InputError
-from lcd.pipelines.launch.launchers import Call, at_once, launch, launchers
+from lcd.pipelines.launch.launchers import Call, calls_at_once, launch, launchers
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.study import runs, sources, store
 from lcd.pipelines.study.configs import Device, RunConfig, agent_of, longest_first
@@ -61,9 +61,10 @@ def train_missing(
     It tells which failed and which diverged. A stopped command leaves them queued, and so does a worker that somebody
     else stopped.
 
-    train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`; None is that one.
+    Args:
+        train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`; None is that one.
     """
-    missing = [each for each in wanted if each.wanting(cfg.retry)]
+    missing = [each for each in wanted if each.needs_training(cfg.retry)]
     device = device_of(cfg)
     tracker, of_tracker = usable(asdict(cfg.tracker))
     if missing and of_tracker is not None:
@@ -72,7 +73,7 @@ def train_missing(
     launcher = {name: sources.hashes_of(name)} if launchers.names_code(name) else {}
     for each in missing:
         _queue(each, launcher)
-    if sentence := _told(cfg, missing):
+    if sentence := _memory_sentence(cfg, missing):
         console.print(sentence, highlight=False, soft_wrap=True)
     order = sorted(missing, key=lambda each: longest_first(each.config))
     calls = [
@@ -81,7 +82,7 @@ def train_missing(
     with Progress(wanted, console) as progress, _requeued(missing):
         outcomes = launch(
             cfg.launcher.name,
-            "lcd.pipelines.study.runs:perform",
+            "lcd.pipelines.study.runs:train_under_lock",
             calls,
             watch=progress.update,
             workers=cfg.launcher.workers,
@@ -114,15 +115,17 @@ def _queue(run: store.Run, launcher: dict[str, dict[str, str]]) -> None:
     run.update(state=store.QUEUED, error=None, launcher=launcher)
 
 
-def _told(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, missing: list[store.Run]) -> str | None:
+def _memory_sentence(
+    cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, missing: list[store.Run]
+) -> str | None:
     """What is to be said before training: of PPG's rollouts, how much room they take."""
     # PPG's module takes seconds to import, where most agents have nothing to tell.
     if not any("auxiliary_rollouts" in each.config["agent"] for each in missing):
         return None
     from lcd.pipelines.jobs import phases
 
-    together = at_once(cfg.launcher.workers, cfg.launcher.threads * device_of(cfg).devices, len(missing))
-    return phases.told((each.config for each in missing), together)
+    together = calls_at_once(cfg.launcher.workers, cfg.launcher.threads * device_of(cfg).devices, len(missing))
+    return phases.store_sentence((each.config for each in missing), together)
 
 
 def device_of(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig) -> Device:

@@ -99,7 +99,7 @@ def _locked(path: Path) -> bool:
 
 
 def _sealed(run: store.Run) -> Found:
-    """Are the files of a finished run those that it left? (Its curve is `store.fault_of`'s.)"""
+    """Are the files of a finished run, but for its curve (`store.fault_of`), those that it left?"""
     seal = run.status["seal"]
     if not seal:
         yield NOTE, "it is not sealed (trained by an earlier LCD): that its files are unchanged cannot be told"
@@ -208,13 +208,13 @@ def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str
 
 def _rediagnosed(study: store.Study, folder: Path) -> dict[str, Any]:
     """What the files of scores would say now, under the definition that they were made with."""
-    from lcd.pipelines.publish.report import Telling, diagnosed
+    from lcd.pipelines.publish.report import ReportOptions, diagnosed
     from lcd.pipelines.study.quarantine import read_finished
     from lcd.scores.contrasts import DEFINITIONS
 
     told = _scores(folder / "diagnosis.json")
     definition = told.get("definition") if isinstance(told, dict) else None
-    how = Telling(definition if definition in DEFINITIONS else "paper")
+    how = ReportOptions(definition if definition in DEFINITIONS else "paper")
     finished = read_finished(study.path, study)
     diagnosis = diagnosed(finished, study, how)
     with tempfile.TemporaryDirectory(prefix="lcd-verify-") as scratch:

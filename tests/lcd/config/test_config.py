@@ -205,7 +205,7 @@ def test_every_benchmark_takes_every_budget(budget):
 
 def test_a_benchmark_may_have_any_name():
     for name in ("mine:Mine", "name", "own_of", "others"):
-        assert budgets.own(name, choices("budget")) == "cpu"
+        assert budgets.default_budget(name, choices("budget")) == "cpu"
         assert dict(budgets.protocol("paper", name, "ppo"))["steps"] == 102_400
 
 

@@ -9,7 +9,15 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
-from lcd.report.figures import all_figures, challenge_plane, data_uri, draw_svg, learning_curves, save_figure, short
+from lcd.report.figures import (
+    all_figures,
+    challenge_plane,
+    data_uri,
+    draw_svg,
+    learning_curves,
+    save_figure,
+    short_name,
+)
 from lcd.scores.diagnosis import diagnose_curves
 
 HOSTILE = r"a_b^$\frac{1}$ <script>alert(1)</script> & 100%"
@@ -116,4 +124,4 @@ def test_one_seed_and_a_missing_view_can_be_drawn(make_study):
     ],
 )
 def test_a_short_name_keeps_what_tells_tasks_apart(name, shown):
-    assert short(name, 26) == shown
+    assert short_name(name, 26) == shown

@@ -63,7 +63,7 @@ from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study.configs import Device
 
 torch.set_num_threads(1)
-signals.listen()
+signals.handle_stop_signals()
 config, folder, processes, pause, often = yaml.safe_load(sys.argv[1])
 record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = (0, 1) if often else (3600, 1)
 step, steps = Stepper.step, 0

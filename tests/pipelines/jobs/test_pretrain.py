@@ -18,7 +18,7 @@ from lcd.envs.benchmarks import get_benchmark
 from lcd.frontends.flow.file import read
 from lcd.pipelines.jobs.build import build_agent
 from lcd.pipelines.jobs.players import trained_runs
-from lcd.pipelines.jobs.pretrain import film, run_config_from, tasks_of
+from lcd.pipelines.jobs.pretrain import record_missing_videos, run_config_from, tasks_of
 from lcd.pipelines.jobs.pretraining import WEIGHTS_FILE, pretrain_run
 from lcd.pipelines.study.configs import Device, run_id
 from lcd.pipelines.study.runs import run_config_from as train_config_from
@@ -101,7 +101,7 @@ def prepared(out, *more):
     run_config = run_config_from(cfg, tasks, players)
     study = Study(out, create=True)
     (made,) = study.ask({"pretrain": run_config}, [run_config])
-    film(study, get_benchmark("toy"), run_config, players, Console(quiet=True))
+    record_missing_videos(study, get_benchmark("toy"), run_config, players, Console(quiet=True))
     return made
 
 
@@ -121,7 +121,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, trained, sent, status
         f"        os.kill(os.getpid(), signal.{sent})\n"
         "pretraining.AtomicCheckpoints.save_checkpoint = killed\n"
         f"config = yaml.safe_load(open({str(made.path / 'config.yaml')!r}))\n"
-        "signals.listen()\n"
+        "signals.handle_stop_signals()\n"
         "try:\n"
         f"    pretraining.pretrain_run(config, {str(made.path)!r}, {{'name': 'none'}}, Device('cpu'))\n"
         "except signals.Stopped:\n"

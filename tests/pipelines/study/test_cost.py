@@ -30,14 +30,14 @@ def test_hours_are_counted_by_cores_and_gpus(tmp_path):
         made(tmp_path / "b", [0], step=50, wall_s=3600.0, threads=1, device="cuda"),
         made(tmp_path / "c", [0]),
     ]
-    found = cost.spent(some)
+    found = cost.cost_so_far(some)
     assert found == {"runs": 3, "seeds": 4, "steps": 250, "wall_hours": 1.5, "core_hours": 2.0, "gpu_hours": 1.0}
-    assert cost.told(found) == "3 runs, 250 environment steps, 2.0 h of a core, 60 min of a GPU"
+    assert cost.cost_sentence(found) == "3 runs, 250 environment steps, 2.0 h of a core, 60 min of a GPU"
 
 
 @pytest.mark.parametrize(("hours", "words"), [(0.001, "4 s"), (0.5, "30 min"), (2000, "2,000.0 h")])
 def test_hours_as_people_say_them(hours, words):
-    assert cost.duration(hours) == words
+    assert cost.hours_text(hours) == words
 
 
 def configs(*overrides):

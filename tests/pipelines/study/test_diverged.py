@@ -14,7 +14,7 @@ from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study import store, training
 from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.promise import promised_steps
-from lcd.pipelines.study.runs import perform
+from lcd.pipelines.study.runs import train_under_lock
 from lcd.pipelines.study.sources import with_source
 
 HERE = str(Path(__file__).parents[1])
@@ -60,7 +60,9 @@ def run_config(task="fine", agent=PPO, **changes):
 )
 def test_what_is_not_finite_ends_the_run_with_the_seed_and_the_step(tmp_path, task, agent, sentence, last):
     with pytest.raises(Diverged, match=sentence):
-        perform("lcd.pipelines.jobs.train:train_run", run_config(task, agent), str(tmp_path), NO_TRACKER, DEVICE)
+        train_under_lock(
+            "lcd.pipelines.jobs.train:train_run", run_config(task, agent), str(tmp_path), NO_TRACKER, DEVICE
+        )
     status = store.read_status(tmp_path)
     assert status["state"] == "diverged"
     assert "is not finite at step" in status["error"]

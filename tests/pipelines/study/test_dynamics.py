@@ -54,7 +54,7 @@ def test_what_was_compared_is_not_compared_again(study):
     assert compared(store.Study(study.path)) == ""
     assert (study.path / "study.yaml").read_bytes() == before
     study.note(dynamics=["nonsense"])
-    assert dynamics.noted(study) == {}
+    assert dynamics.recorded_differences(study) == {}
 
 
 @pytest.mark.parametrize(

@@ -96,9 +96,9 @@ def test_an_interrupted_study_decides_the_same_again(tmp_path, monkeypatch):
 def test_a_score_that_a_task_lacks_keeps_nobody_waiting():
     rule = compose("diagnose", ["stopping=auto"]).stopping
     ends = {f"{score}_raw_{end}": value for score in ("phi", "psi") for end, value in (("low", 0.0), ("high", 0.02))}
-    assert stopping.narrow(pd.Series(ends), rule)
-    assert stopping.narrow(pd.Series(ends | {"phi_raw_low": np.nan}), rule)
-    assert not stopping.narrow(pd.Series(ends | {"psi_raw_high": 0.5}), rule)
+    assert stopping.is_narrow_enough(pd.Series(ends), rule)
+    assert stopping.is_narrow_enough(pd.Series(ends | {"phi_raw_low": np.nan}), rule)
+    assert not stopping.is_narrow_enough(pd.Series(ends | {"psi_raw_high": 0.5}), rule)
 
 
 @pytest.mark.parametrize(

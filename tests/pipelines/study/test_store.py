@@ -12,7 +12,7 @@ from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder, write_atomic
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import Device, run_id
-from lcd.pipelines.study.runs import perform
+from lcd.pipelines.study.runs import train_under_lock
 
 
 def run_config(**changes):
@@ -172,7 +172,7 @@ def test_what_a_killed_process_left_half_written_is_deleted(tmp_path, monkeypatc
         assert [path.exists() for path in left] == [False, False, True, True]
         monkeypatch.setattr("lcd.pipelines.study.runs.resolve", lambda _: lambda *_: None)
         with pytest.raises(RuntimeError, match="before the run was done"):
-            perform("x:y", run.config, str(run.path), {}, Device("cpu"))
+            train_under_lock("x:y", run.config, str(run.path), {}, Device("cpu"))
     assert not any(path.exists() for path in left)
     assert all(path.exists() for path in mine)
 
