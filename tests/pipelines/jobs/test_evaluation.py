@@ -7,6 +7,7 @@ import pytest
 
 from lcd import cli
 from lcd.config.compose import compose
+from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
 from lcd.envs.toy import TOY
 from lcd.pipelines.jobs.train import train_run
@@ -15,6 +16,7 @@ from lcd.pipelines.study.evaluated import evaluated_by
 from lcd.pipelines.study.evaluation import check_spaces
 from lcd.pipelines.study.promise import broken_promise
 from lcd.pipelines.study.runs import run_config_from
+from lcd.scores.diagnosis import diagnose_curves
 
 TASK, OTHER = "toy/easy-sight-easy-reward", "toy/easy-sight-hard-reward"
 CONTEXTS = {"far": {"delay": 4}, "near": {"delay": 1}}
@@ -88,6 +90,16 @@ def test_an_agent_that_trains_itself_is_evaluated_so_too(tmp_path):
     both = trained(tmp_path / "both", run_config("tabular_q", contexts=CONTEXTS))
     pd.testing.assert_frame_equal(both[both.context == ""].reset_index(drop=True), plain, check_exact=True)
     assert set(both.context) == {"", *CONTEXTS}
+
+
+def test_a_benchmark_that_does_not_know_r_max_is_trained(curves, tmp_path, monkeypatch):
+    monkeypatch.setattr(type(TOY), "reward_range", lambda self, task, seed, **knobs: (0.0, None))
+    curve = trained(tmp_path / "run", run_config())
+    assert set(curve.r_min) == {0.0}
+    assert set(curve.r_max) == {""}
+    assert curve.return_mean.tolist() == curves["plain"].return_mean.tolist()
+    found = diagnose_curves(read_curves(tmp_path / "run" / "curve.csv").assign(benchmark="theirs"))
+    assert found.table["status"].tolist() == ["no_range"]
 
 
 def test_a_curve_without_a_context_breaks_its_promise(curves, tmp_path):
