@@ -100,7 +100,10 @@ def _known(bound: float | None) -> float:
 
 
 def _bound(benchmark: Benchmark, which: str, task: str, seed: int) -> float:
-    bound = (getattr(benchmark, which) or {}).get(task)
+    bounds = getattr(benchmark, which)
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise InputError(f"The benchmark '{benchmark.name}' has {which} = {bounds!r}: a mapping from tasks is needed.")
+    bound = (bounds or {}).get(task)
     try:
         return _known(bound(seed) if callable(bound) else bound)
     except (TypeError, ValueError):

@@ -235,9 +235,10 @@ def test_a_range_may_be_unknown(bound):
     assert math.isnan(high)
 
 
-def test_a_range_that_is_no_number_is_told():
-    with pytest.raises(InputError, match="a number is needed"):
-        reward_range(Odd(r_max={"odd/a": "x"}), "odd/a", 0)
+@pytest.mark.parametrize(("bound", "sentence"), [({"odd/a": "x"}, "a number is needed"), (3.0, "a mapping from tasks")])
+def test_a_range_that_is_no_number_is_told(bound, sentence):
+    with pytest.raises(InputError, match=sentence):
+        reward_range(Odd(r_max=bound), "odd/a", 0)
 
 
 def test_what_is_no_vector_environment_is_told():
