@@ -1,7 +1,8 @@
 """Benchmarks, the registry behind their names, populations, and the benchmark toy."""
 
-from __future__ import math
+from __future__ import annotations
 
+import math
 from importlib.metadata import EntryPoint
 from typing import ClassVar
 
