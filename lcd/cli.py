@@ -77,6 +77,11 @@ COMMANDS = {
         "procgen ['tasks=[procgen/heist]'] [episodes=1000 | frontend=flow frontend.weights=…]",
         "measure a random agent's returns, beside the stated R_min; or how well a front-end's maps show objects",
     ),
+    "horizon": Command(
+        "lcd.horizon.command:run",
+        "mdp.npz horizon=50 | module:object | ctgraph/ct-fo-b1 [timesteps=1e6] [out=x.json]",
+        "say how far a deterministic task asks an agent to look ahead: its effective horizon, from its tables",
+    ),
     "list": Command(
         "lcd.pipelines.publish.listing:run", "[benchmarks|tasks|agents|…]", "list what can be chosen, yours included"
     ),

@@ -47,6 +47,7 @@ SAME_IDEA = {
     "population": {"lcd.agents", "lcd.envs"},
     "power": {"lcd.pipelines.publish", "lcd.statistics"},
     "ranks": {"lcd.agents", "lcd.pipelines.jobs"},
+    "tables": {"lcd.horizon", "lcd.report"},
     "tabular": {"lcd.agents", "lcd.envs.ctgraph", "lcd.envs.hardness"},
     "vector": {"lcd.envs.procgen", "lcd.envs.tabular"},
 }

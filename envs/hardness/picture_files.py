@@ -76,5 +76,5 @@ def _placed(picture: Image.Image, size: int, radius: float, rotation: float, fli
     for bit, way in ((1, Image.Transpose.FLIP_LEFT_RIGHT), (2, Image.Transpose.FLIP_TOP_BOTTOM)):
         own = own.transpose(way) if flip & bit else own
     frame = Image.new("RGBA", (size, size))
-    frame.paste(own, tuple((size - side) // 2 for side in own.size))
+    frame.paste(own, ((size - own.size[0]) // 2, (size - own.size[1]) // 2))
     return np.asarray(frame)

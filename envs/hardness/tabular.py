@@ -47,11 +47,9 @@ def _refuse_chance(mdp: DiscreteMDP) -> None:
         value = getattr(mdp.knobs, key)
         if callable(value) or value:
             told = "a function" if callable(value) else value
-            raise InputError(f"{key} is {told}, but a tabular MDP is deterministic: give {key}=0.")
+            raise InputError(f"{key} is {told}, but a tabular MDP is deterministic: it has to be 0.")
     if mdp.knobs.irrelevant_features:
-        raise InputError(
-            "irrelevant_features is true, but a tabular MDP has one action at a time: give irrelevant_features=false."
-        )
+        raise InputError("irrelevant_features is true, but a tabular MDP has one action at a time: leave it out.")
 
 
 def _start(mdp: DiscreteMDP, start: int | None) -> int:
@@ -61,8 +59,8 @@ def _start(mdp: DiscreteMDP, start: int | None) -> int:
     if start is None or start not in starts:
         told = "is missing" if start is None else f"is {start!r}"
         raise InputError(
-            f"start {told}, but a tabular MDP begins in one state and the toy in any of {len(starts)}: give start=… "
-            f"out of {', '.join(map(str, starts[:20]))}{', …' if len(starts) > 20 else ''}."
+            f"start {told}, but a tabular MDP begins in one state and the toy in any of {len(starts)}: it "
+            f"can be {', '.join(map(str, starts[:20]))}{', …' if len(starts) > 20 else ''}."
         )
     return int(start)
 

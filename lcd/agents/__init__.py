@@ -14,6 +14,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from lcd.agents import settings
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.registry import Registry
 
@@ -36,6 +37,24 @@ for _name, _agent in {"q_learning": "QLearning", "double_q_learning": "DoubleQLe
     agents.add(f"tabular/{_name}", f"lcd.agents.tabular:{_agent}")
 
 
+SETTINGS = {
+    "ppo": "PPOConfig",
+    "recurrent_ppo": "RecurrentPPOConfig",
+    "ppg": "PPGConfig",
+    "sb3": "Sb3Config",
+    "tabular": "TabularConfig",
+}
+"""Our agents, or families of them, to their hyper-parameters in `lcd.agents.settings`."""
+
+
+def settings_of(name: str) -> Any:
+    """The agent's `Config`; of one of ours, without importing what trains it."""
+    family = name.partition("/")[0]
+    if agents.is_built_in(name) and family in SETTINGS:
+        return getattr(settings, SETTINGS[family])
+    return getattr(agents.resolve(name), "Config", None)
+
+
 def validate(name: str, params: Mapping[str, Any]) -> Any:
     """The agent's own configuration from plain values.
 
@@ -46,7 +65,7 @@ def validate(name: str, params: Mapping[str, Any]) -> Any:
     Raises:
         InputError: when there is no such agent or hyper-parameter, or a value is of the wrong kind.
     """
-    config = getattr(agents.resolve(name), "Config", None)
+    config = settings_of(name)
     if not (isinstance(config, type) and is_dataclass(config)):
         raise InputError(f"agent={name} is no agent: an agent is a class with a dataclass `Config`.")
     types = get_type_hints(config)

@@ -14,8 +14,6 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from lcd.envs.streams import seed_sequence
 
-EXECUTIONS = ("auto", "vmap", "loop")
-
 
 class Population(nn.Module):
     """One network for each seed, with stacked parameters.

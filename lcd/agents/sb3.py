@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -18,7 +17,7 @@ from torch import Tensor
 from lcd.agents.finite import diverged, require_finite
 from lcd.agents.learner import Evaluate, Learner
 from lcd.agents.networks import SmallCnn
-from lcd.agents.ppo import check
+from lcd.agents.settings import Sb3Config
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.injection import is_image
@@ -28,22 +27,6 @@ SMALLEST_FOR_SB3 = 36
 """Below this many pixels Stable-Baselines3's own convolutions have nothing left; ours take over."""
 NOT_FINITE = ("found invalid values", "probability tensor contains either")
 """What PyTorch says, in a ValueError or a RuntimeError, when it is to draw from a policy that is not finite."""
-
-
-@dataclass(frozen=True)
-class Sb3Config:
-    """Hyper-parameters of an agent of Stable-Baselines3.
-
-    Attributes:
-        copies: environment copies of each seed.
-        params: the agent's own arguments (learning_rate, buffer_size, policy_kwargs, …).
-    """
-
-    copies: int = 1
-    params: dict = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check("copies", self.copies, "at least 1", self.copies >= 1)
 
 
 class Sb3(Learner):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,36 +12,10 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from lcd.agents.learner import Evaluate, Learner
-from lcd.agents.ppo import check
+from lcd.agents.settings import TabularConfig
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
 from lcd.envs.streams import Streams, seed_sequence
-
-
-@dataclass(frozen=True)
-class TabularConfig:
-    """Hyper-parameters of the tabular agents.
-
-    Attributes:
-        copies: environment copies of each seed; all of a seed's copies write into its one table.
-        learning_rate: share of the temporal-difference error that is learned.
-        gamma: discount.
-        epsilon: probability of a random action while training; held-out episodes are played greedily.
-        initial: the tables' first values.
-    """
-
-    copies: int = 1
-    learning_rate: float = 0.1
-    gamma: float = 0.95
-    epsilon: float = 0.1
-    initial: float = 0.0
-
-    def __post_init__(self) -> None:
-        check("copies", self.copies, "at least 1", self.copies >= 1)
-        check("learning_rate", self.learning_rate, "above 0 and at most 1", 0 < self.learning_rate <= 1)
-        for key in ("gamma", "epsilon"):
-            check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
-        check("initial", self.initial, "a finite number", np.isfinite(self.initial))
 
 
 class Tabular(Learner):

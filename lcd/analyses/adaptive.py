@@ -29,7 +29,7 @@ def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: b
     plain = curves[
         (curves["shaping"] == "none") & (curves["view"] == PERCEPTION.baseline) & np.isclose(curves["reward_p"], 1)
     ]
-    sizes = sorted(set(zip(plain["agent"], plain["frontend"], strict=True)))
+    sizes = sorted(plain[["agent", "frontend"]].drop_duplicates().itertuples(index=False, name=None))
     rows = []
     for benchmark, mine in plain.groupby("benchmark", sort=True):
         tasks = {key[1]: found for key, found in tasks_of(mine) if key[1] in chosen}

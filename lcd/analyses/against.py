@@ -1,5 +1,7 @@
 """Two studies beside each other: how much the scores and areas of shared tasks differ."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -27,7 +29,7 @@ def against(first: Diagnosis, second: Diagnosis, names: tuple[str, str] = ("A", 
     rows = []
     for _, row in both.iterrows():
         for column, label in measures.items():
-            found = _difference(row, column)
+            found: dict[str, Any] = _difference(row, column)
             if np.isfinite(found["difference"]):
                 rows.append({key: row[key] for key in keys} | {"measure": label} | found)
     table = pd.DataFrame(rows, columns=[*keys, "measure", "A", "A_low", "A_high", "B", "B_low", "B_high", *_COLUMNS])

@@ -1,6 +1,7 @@
 """Areas under the curves of chosen conditions, and statistics of them with intervals over seeds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,12 @@ Condition = Mapping[str, object]
 Statistic = Callable[[np.ndarray], np.ndarray]
 
 
-def rows_where(curves: pd.DataFrame, split: str = "eval", **wanted: object) -> pd.DataFrame:
+def rows_where(curves: pd.DataFrame, split: str = "eval", **wanted: Any) -> pd.DataFrame:
     """The rows of one split whose columns have the wanted values."""
-    chosen = curves[curves["split"] == split]
+    chosen = curves["split"] == split
     for name, value in wanted.items():
-        same = np.isclose(chosen[name], value) if name == "reward_p" else chosen[name] == value
-        chosen = chosen[same]
-    return chosen
+        chosen &= np.isclose(curves[name], value) if name == "reward_p" else curves[name] == value
+    return curves[chosen]
 
 
 def seed_areas(
@@ -66,6 +66,6 @@ def with_interval(names: Sequence[str], samples: Mapping[str, pd.Series], statis
     }
 
 
-def tasks_of(curves: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
-    """The curves of each (benchmark, task)."""
-    return list(curves.groupby(["benchmark", "task"], sort=True))
+def tasks_of(curves: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    """The curves of each (benchmark, task), one after the other."""
+    yield from curves.groupby(["benchmark", "task"], sort=True)

@@ -46,6 +46,8 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Ana
 
 def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
     rows, samples = [], {}
+    if set(diagnosis.curves[factor].unique()) <= {BASE[factor]}:
+        return rows, samples
     other = "shaping" if factor == "frontend" else "frontend"
     scores = diagnosis.table
     scores = scores[(scores[factor] == BASE[factor]) & (scores[other] == BASE[other])]
@@ -53,7 +55,7 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
     for (benchmark, task), curves in tasks_of(held[held[other] == BASE[other]]):
         for agent, mine in curves.groupby("agent", sort=True):
             fixed = {"agent": agent, other: BASE[other], "view": VIEW[factor], "reward_p": 1.0}
-            for value in sorted(set(mine[factor]) - {BASE[factor]}):
+            for value in sorted(set(mine[factor].unique()) - {BASE[factor]}):
                 conditions = {name: fixed | {factor: name} for name in (BASE[factor], value)}
                 areas = seed_areas(mine, conditions)
                 if areas is None:

@@ -1,14 +1,15 @@
 """Final returns (interquartile means), and how much better agents are on the levels they were trained on."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis
-from lcd.analyses.areas import final_returns, with_interval
+from lcd.analyses.areas import with_interval
 from lcd.analyses.outcomes import outcomes
-from lcd.curves.table import SETTING
+from lcd.curves.table import CONDITION, SETTING
 from lcd.scores.contrasts import PERCEPTION
 from lcd.statistics.aggregates import AGGREGATES, Scores, probability_of_improvement
 from lcd.statistics.aggregates import with_interval as with_interval_over_tasks
@@ -31,7 +32,7 @@ def final_performance(curves: pd.DataFrame) -> Analysis:
         row |= _columns(tuple(POOLED), with_interval_over_tasks(_pooled, mine, resamples=RESAMPLED))
         plain = scores.get(tuple((dict(zip(SETTING, key, strict=True)) | PLAIN).values()), {})
         both = sorted(set(mine) & set(plain))
-        known = [np.nan] * 3
+        known: Sequence[Any] = [np.nan] * 3
         if both and mine is not plain:
             pair = [{task: of[task] for task in both} for of in (mine, plain)]
             known = with_interval_over_tasks(probability_of_improvement, *pair, resamples=RESAMPLED)
@@ -49,10 +50,12 @@ def final_performance(curves: pd.DataFrame) -> Analysis:
 
 def final_scores(curves: pd.DataFrame) -> dict[tuple, dict[str, np.ndarray]]:
     """Condition without its task (`SETTING`) → task → the last held-out return of each seed."""
-    held_out = curves[curves["split"] == "eval"]
+    seed = [*CONDITION, "seed"]
+    held_out = curves.loc[curves["split"] == "eval", [*seed, "step", "normalised"]]
+    last = held_out.loc[held_out.groupby(seed, sort=True)["step"].idxmax()]
     found = {
-        key: {str(task): final_returns(mine).to_numpy() for task, mine in rows.groupby("task", sort=True)}
-        for key, rows in held_out.groupby(list(SETTING), sort=False)
+        key: {str(task): mine["normalised"].to_numpy() for task, mine in rows.groupby("task", sort=True)}
+        for key, rows in last.groupby(list(SETTING), sort=False)
     }
     return dict(sorted(found.items(), key=lambda each: place_of_setting(**dict(zip(SETTING, each[0], strict=True)))))
 
@@ -65,7 +68,7 @@ def place_of_setting(view: str, frontend: str, reward_p: float, shaping: str, **
 
 
 def _pooled(scores: Scores) -> np.ndarray:
-    return np.array([AGGREGATES[name](scores) for name in POOLED.values()])
+    return np.stack([AGGREGATES[name](scores) for name in POOLED.values()], axis=-1)
 
 
 def _columns(names: tuple[str, ...], values: Sequence[np.ndarray]) -> dict[str, float]:

@@ -5,6 +5,8 @@ anonymous, under review. Every number has its place in the paper beside it. Noth
 comparison.
 """
 
+from typing import Any
+
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis
@@ -91,7 +93,7 @@ def _by_game(classes: dict[str, tuple[str, ...]]) -> dict[str, str]:
     return {game: name for name, games in classes.items() for game in games}
 
 
-def _alike(here: object, paper: object) -> bool:
+def _alike(here: Any, paper: Any) -> bool:
     if isinstance(here, str) or isinstance(paper, str):
         return here == paper
     return (float(here) > 0) == (float(paper) > 0)

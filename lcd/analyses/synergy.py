@@ -26,7 +26,7 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
     """
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]
     rows = []
-    for base, better in _pairs(sorted(set(plain["agent"]))):
+    for base, better in _pairs(sorted(plain["agent"].unique())):
         for (benchmark, task), mine in tasks_of(plain):
             areas = seed_areas(
                 mine,

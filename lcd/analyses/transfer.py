@@ -166,17 +166,10 @@ def _transfer(key: dict[str, Any], rows: pd.DataFrame) -> Transfer:
     if unranged:
         measures = dict.fromkeys(MEASURES, (math.nan,) * 3)
     # As `evaluated_name` writes it, for all rows at once.
-    labels = rows["task"].where(rows["context"] == "", rows["task"] + "@" + rows["context"])
-    return Transfer(
-        key,
-        stages,
-        tasks,
-        ends,
-        returns,
-        measures,
-        rows.assign(evaluated=labels),
-        "return" if unranged else "normalised",
-    )
+    task, context = (rows[name].astype(object) for name in ("task", "context"))
+    labels = task.where(context == "", task + "@" + context)
+    scale = "return" if unranged else "normalised"
+    return Transfer(key, stages, tasks, ends, returns, measures, rows.assign(evaluated=labels), scale)
 
 
 def _spans(key: dict[str, Any], of_stages: dict[str, list[Outcome]]) -> dict[str, tuple[float, float]]:

@@ -43,10 +43,11 @@ POSITIONAL = {
     "list": ("what",),
     "view": ("task",),
     "measure": ("benchmark",),
+    "horizon": ("mdp",),
 }
 NAMED_ELSEWHERE = ("benchmark", "agent", "frontend")
 """Groups of which a registry, or a module:object, has more than there are files."""
-TEXT_KEYS = ("out", "path", "against", "policy", RANGES)
+TEXT_KEYS = ("out", "path", "against", "policy", "mdp", RANGES)
 FILE_KEYS = ("study",)
 NO_KNOBS = ("self", "task", "view", "split", "num_envs", "copies", "seed", "seeds", "reward_p")
 PATH_OR_LIST = "curriculum"

@@ -19,8 +19,8 @@ def page_of(name: str, usage: str) -> str:
         lines += [f"  {f'{key}={value}':<{width}}  {meaning}".rstrip() for key, value, meaning in keys]
     if name in POSITIONAL:
         letters = "XY"[: len(POSITIONAL[name])]
-        keys = " ".join(f"{key}={letter}" for key, letter in zip(POSITIONAL[name], letters, strict=True))
-        lines += ["", f"  lcd {name} {' '.join(letters)} is lcd {name} {keys}"]
+        pairs = " ".join(f"{key}={letter}" for key, letter in zip(POSITIONAL[name], letters, strict=True))
+        lines += ["", f"  lcd {name} {' '.join(letters)} is lcd {name} {pairs}"]
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lcd.config.schemas import BenchmarkConfig
 
-PARTS = ("agent", "frontend", "agents", "frontends", "contrasts")
+PARTS = ("agent", "frontend", "agents", "frontends", "contrasts", "mdp")
 OWN_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 

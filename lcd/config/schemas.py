@@ -281,6 +281,36 @@ class MeasureConfig:
 
 
 @dataclass
+class HorizonConfig:
+    """Say how far a deterministic task asks an agent to look ahead: k, m, H, and the bounds on them."""
+
+    mdp: str | None = field(
+        default=None,
+        metadata=_doc("an .npz file, module:object, or a task that can be tabulated; mdp= may be left out"),
+    )
+    knobs: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=_doc("of a task: its knobs, and start=… where it begins in one of several states"),
+    )
+    horizon: int | None = field(default=None, metadata=_doc("steps of an episode; null: what the MDP says"))
+    sticky: float | None = field(
+        default=None, metadata=_doc("probability that a step repeats the last action; null: what the MDP says")
+    )
+    discount: float = field(default=0.99, metadata=_doc("γ while planning; policies are judged without discount"))
+    tolerance: float | None = field(
+        default=None, metadata=_doc("relative difference up to which Q-values are tied; null: that of rounding")
+    )
+    timesteps: float = field(
+        default=1e7, metadata=_doc("most timesteps of a run of GORP, T² · A^k · m; 0: what is exact alone")
+    )
+    runs: int = field(default=400, metadata=_doc("most runs of GORP for each k and m", least=1))
+    confidence: float = field(default=0.95, metadata=_doc("of the bounds on m"))
+    most_k: int | None = field(default=None, metadata=_doc("greatest k that is tried; null: the horizon"))
+    seed: int = field(default=0, metadata=_doc("of a task's tables, and of GORP's random actions", least=0))
+    out: str | None = field(default=None, metadata=_doc("a JSON file for all of it; null: none"))
+
+
+@dataclass
 class VideosConfig:
     """The videos that a front-end is pretrained on."""
 
@@ -422,6 +452,7 @@ SCHEMAS: dict[str, type] = {
     "verify": VerifyConfig,
     "view": ViewConfig,
     "measure": MeasureConfig,
+    "horizon": HorizonConfig,
     "list": ListConfig,
     "doctor": DoctorConfig,
 }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
@@ -50,7 +49,8 @@ class Layers:
         self._threads = threads or len(os.sched_getaffinity(0))
 
     def _reached(self) -> list[np.ndarray | None]:
-        everything, layers = self.mdp.num_states, []
+        everything = self.mdp.num_states
+        layers: list[np.ndarray | None] = []
         layer: np.ndarray | None = np.array([self.mdp.start], dtype=np.intp)
         mark = np.zeros(everything + 1, dtype=bool)
         for _ in range(self.mdp.horizon):
@@ -58,13 +58,12 @@ class Layers:
             mark[:] = False
             for after in self.after:
                 mark[after if layer is None else after.take(layer)] = True
-            following: Any = np.flatnonzero(mark[:everything])
-            if len(following) > _NEARLY_ALL * everything:
-                if layer is None:
-                    # From all states again nearly all: it stays so.
-                    return layers + [None] * (self.mdp.horizon - len(layers))
-                following = None
-            layer = following
+            following = np.flatnonzero(mark[:everything])
+            nearly_all = len(following) > _NEARLY_ALL * everything
+            if nearly_all and layer is None:
+                # From all states again nearly all: it stays so.
+                return layers + [None] * (self.mdp.horizon - len(layers))
+            layer = None if nearly_all else following
         return layers
 
     def size(self, t: int) -> int:
@@ -102,10 +101,11 @@ class Layers:
         layer = self.states[t]
         return states if layer is None else np.searchsorted(layer, states)
 
-    def distinct(self, after: np.ndarray) -> np.ndarray:
-        """The states among these, each once and sorted, without ends (-1); `numpy.unique` takes much longer."""
+    def following(self, states: np.ndarray, taken: np.ndarray) -> np.ndarray:
+        """The states, sorted, that others lead to by the actions that are taken in them: (actions, n) truth values."""
         mark = np.zeros(self.mdp.num_states + 1, dtype=bool)
-        mark[after] = True
+        for after, own in zip(self.after, taken, strict=True):
+            mark[after.take(states[own])] = True
         return np.flatnonzero(mark[:-1])
 
     def blocks(self, t: int, work: Callable[[slice, Rows], None]) -> None:

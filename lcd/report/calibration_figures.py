@@ -1,6 +1,7 @@
 """The outcome of a calibration as a table for the terminal and as figures."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -53,7 +54,7 @@ def _figure(diagnosis: Diagnosis, name: str) -> Figure:
     return figure
 
 
-def _panel(axes, diagnosis: Diagnosis, score: str, kind: str) -> None:
+def _panel(axes: Any, diagnosis: Diagnosis, score: str, kind: str) -> None:
     """One score against one kind of hardness; the levels of the other kind side by side."""
     other = next(each for each in LEVELS if each != kind)
     for place, (level, rows) in enumerate(diagnosis.table.groupby(LEVELS[other])):

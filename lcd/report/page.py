@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -22,7 +22,7 @@ from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
 from lcd.report.analysis_figures import analysis_figures
 from lcd.report.calibration_figures import calibration_figures
-from lcd.report.figures import all_figures, data_uri, draw_svg, save_figure, styles
+from lcd.report.figures import all_figures, data_uri, draw_svg, one_below_the_other, save_figure, styles
 from lcd.report.html import duration_text, score_text
 from lcd.report.transfer_figures import transfer_figures
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION
@@ -109,7 +109,7 @@ def _drawn(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Every figure, written as PNG and SVG; the addresses of those for a wide and for a narrow page."""
 
-    def figures(narrow: bool):
+    def figures(narrow: bool) -> Iterator[tuple[str, Any]]:
         return chain(
             all_figures(diagnosis, narrow, threshold),
             analysis_figures(diagnosis, analyses, narrow),
@@ -117,11 +117,13 @@ def _drawn(
             transfer_figures(transfers, narrow=narrow),
         )
 
-    wide = {}
+    drawn = {}
     for name, figure in figures(False):
         _, drawing = save_figure(figure, folder / "figures", name)
-        wide[name] = data_uri(drawing.read_bytes())
-    return wide, {name: data_uri(draw_svg(figure)) for name, figure in figures(True)}
+        drawn[name] = drawing.read_bytes()
+    narrow = {name: draw_svg(figure) for name, figure in figures(True)}
+    narrow |= {name: one_below_the_other(svg) for name, svg in drawn.items() if name not in narrow}
+    return tuple({name: data_uri(svg) for name, svg in each.items()} for each in (drawn, narrow))
 
 
 def group_sentences(rows: pd.DataFrame) -> list[str]:

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -99,7 +100,7 @@ def _plain(analysis: Analysis) -> dict[str, object]:
     return {"title": analysis.title, "says": list(analysis.says), "note": analysis.note, "rows": rows}
 
 
-def _number(value: object) -> object:
+def _number(value: Any) -> Any:
     if isinstance(value, str) or value is None:
         return value
     number = float(value)

@@ -260,8 +260,19 @@ contrasts.add(PERCEPTION.name, PERCEPTION)
 contrasts.add(REWARD.name, REWARD)
 
 
-OTHER_COLUMNS = ("benchmark", "task", "agent", "frontend", "shaping", "perception_level", "reward_level")
-OTHER_COLUMNS += ("seeds", "steps", "status", "validity")
+OTHER_COLUMNS = (
+    "benchmark",
+    "task",
+    "agent",
+    "frontend",
+    "shaping",
+    "perception_level",
+    "reward_level",
+    "seeds",
+    "steps",
+    "status",
+    "validity",
+)
 MEASURES = ("auc_", "final_")
 """What a diagnosis' table has besides its contrasts' scores."""
 KEYS = ("name", "axis", "baseline", "variants", "formula", "at", "sign", "asks")

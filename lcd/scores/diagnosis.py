@@ -238,10 +238,11 @@ def solved_views(curves: pd.DataFrame) -> dict[str, str]:
 
     Where they were thinned in several views, or in none, it is the benchmark's own, or the most solved that is there.
     """
+    curves = curves[["benchmark", "view", "reward_p"]].drop_duplicates()
     thinned = curves[curves["reward_p"] < 1]
     found = {}
     for benchmark, rows in curves.groupby("benchmark", sort=True):
-        where = set(thinned.loc[thinned["benchmark"] == benchmark, "view"]) or set(rows["view"])
+        where = set(thinned.loc[thinned["benchmark"] == benchmark, "view"].unique()) or set(rows["view"].unique())
         own = _own_solved_view(str(benchmark))
         found[str(benchmark)] = own if own in where else most_solved(sorted(where))
     return found
@@ -328,7 +329,8 @@ def _held_out(
     """Held-out curves, all curves, sentences."""
     curves, notes = attach_ranges(check_curves(dataframe), ranges)
     curves["normalised"] = normalised(curves)
-    held_out = curves[curves["split"] == "eval"]
+    of_split = curves["split"] == "eval"
+    held_out = curves if of_split.all() else curves[of_split]
     if held_out.empty:
         raise InputError("The curves have no row with split 'eval': scores need held-out returns.")
     return held_out, curves, notes
@@ -400,7 +402,7 @@ def _unused_views(held_out: pd.DataFrame, contrasts: Sequence[Contrast], solved:
     used = list(dict.fromkeys(each.view for each in conditions_at(contrasts, solved.values()).values()))
     return [
         f"The view '{view}' takes no part in φ or ψ: they compare {', '.join(used)}."
-        for view in sorted(set(held_out["view"]) - set(used))
+        for view in sorted(set(held_out["view"].unique()) - set(used))
     ]
 
 

@@ -153,7 +153,7 @@ def _status(numbers: TaskNumbers, contrast: Contrast, formula: str) -> str:
         return NO_RANGE
     thresholds, needs = numbers.thresholds, contrast.formulas[formula].needs
     known = numbers.areas(HEADLINE if contrast in HEADLINE else (contrast,))
-    areas = [known.get(each.name) for each in contrast.conditions(numbers.solved)]
+    areas: list[Any] = [known.get(each.name) for each in contrast.conditions(numbers.solved)]
     if needs in ("any", "baseline") and _unsolved(known.values(), thresholds):
         return "floor"
     if None in areas:

@@ -36,6 +36,9 @@ MOST_NAMES = 4
 LEAST_TASKS = 3
 """So many tasks must two definitions order before they can be said to disagree."""
 
+LOOKED_AT = ("task", "view", "reward_p", "seed", "step", "return_mean")
+"""The columns of curves that checks look at."""
+
 Concern = tuple[pd.DataFrame, str]
 """The rows that a finding concerns, and what is wrong with them and what to do."""
 
@@ -65,7 +68,7 @@ class Evidence:
 
     Attributes:
         rows: its rows of a diagnosis' table.
-        curves: its held-out curves with the column `normalised`.
+        curves: of its held-out curves the columns `LOOKED_AT`.
         dynamics: task to what tells its views apart as environments; see `lcd.envs.lockstep`.
     """
 
@@ -237,8 +240,8 @@ def check_validity(
     """
     findings = []
     for key, rows in table.groupby(list(group), sort=False):
-        curves = held_out[(held_out[list(group)] == list(key)).all(axis=1)]
-        evidence = Evidence(rows, curves, dynamics or {})
+        mine = np.logical_and.reduce([held_out[name] == value for name, value in zip(group, key, strict=True)])
+        evidence = Evidence(rows, held_out.loc[mine, list(LOOKED_AT)], dynamics or {})
         for name, (severity, check) in CHECKS.items():
             for concerned, what in check(evidence):
                 says = f"{_named(concerned['task'].tolist(), len(rows))}: {what}"
@@ -300,13 +303,15 @@ def _sides(rows: pd.DataFrame, name: str) -> np.ndarray:
 
 def _alike(curves: pd.DataFrame, *views: str) -> list[str]:
     """Tasks with the same returns under two views, at every seed and step."""
-    tasks = []
-    for task, mine in curves[np.isclose(curves["reward_p"], 1)].groupby("task", sort=True):
+    tasks, where = [], ["seed", "step", "return_mean"]
+    unthinned = curves.loc[np.isclose(curves["reward_p"], 1), ["task", "view", *where]]
+    for task, mine in unthinned.groupby("task", sort=True):
         # Before training two views may well give the same return.
-        later = mine[mine["step"] > mine["step"].min()].set_index(["seed", "step"]).sort_index()
-        first, second = (later.loc[later["view"] == view, "return_mean"] for view in views)
-        if first.nunique() >= LEAST_VALUES and first.equals(second):
-            tasks.append(str(task))
+        later = mine[mine["step"] > mine["step"].min()]
+        first, second = (later.loc[later["view"] == view, where] for view in views)
+        if len(first) == len(second) and first["return_mean"].nunique() >= LEAST_VALUES:
+            first, second = (rows.sort_values(where[:2], ignore_index=True) for rows in (first, second))
+            tasks += [str(task)] if first.equals(second) else []
     return tasks
 
 

@@ -115,7 +115,8 @@ class _Session:
             learner = kind(config, training, seeds)
             played = {split: [spaces_for(kind, env) for env in envs] for split, envs in held_out.items()}
             evaluators = build_evaluators(self.run_config, played, seeds)
-            self.last, self.rows, self.seeds = 0, [], len(seeds)
+            self.last, self.seeds = 0, len(seeds)
+            self.rows: list[dict[str, Any]] = []
             learner.learn(
                 self.run_config["steps"], evaluation["every"], lambda step: self._record(learner, evaluators, step)
             )

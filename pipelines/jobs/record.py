@@ -263,7 +263,7 @@ class Recorder(Timekeeper):
         found["train"] = self.rollouts.episodes.pop(self.ranks)
         if self.ranks.rank > 0:
             return
-        moment = {"stage": self.rollouts.stage, "step": step, "wall_s": round(self.wall_s, 3)}
+        moment: dict[str, Any] = {"stage": self.rollouts.stage, "step": step, "wall_s": round(self.wall_s, 3)}
         shared = dict(self.shared)
         if self.rollouts.task is not None:
             shared["train"] = [row for row in shared["train"] if row["task"] == self.rollouts.task]

@@ -68,7 +68,7 @@ def sort_out(runs: Iterable[store.Run], name: str) -> Finished:
     Args:
         name: what holds the runs, for the sentence where none of them is finished.
     """
-    import pandas as pd
+    from lcd.curves.reading import concatenated
 
     tables, wrong, waiting, count, unsealed = [], {}, 0, 0, 0
     benchmarks: dict[str, str] = {}
@@ -91,7 +91,7 @@ def sort_out(runs: Iterable[store.Run], name: str) -> Finished:
         first = f" The first: {left_out[0].sentence}" if left_out else ""
         counts = f" ({_counts(left_out, waiting)})" if count else ""
         raise Unfinished(f"No run of {name} is finished{counts}: there is nothing to tell yet.{first}")
-    return Finished(pd.concat(tables, ignore_index=True), left_out, waiting, count, unsealed)
+    return Finished(concatenated(tables), left_out, waiting, count, unsealed)
 
 
 def _judged(run: store.Run) -> pd.DataFrame | tuple[str, str] | None:

@@ -57,7 +57,8 @@ def rounds(
     seeds = seed_list("study.seeds", cfg.study.seeds)
     counts = looks(cfg.stopping.first, cfg.stopping.every, len(seeds))
     levels = nominal_levels(counts, len(seeds), cfg.stopping.alpha, cfg.stopping.spending)
-    active, stopped, begun, whole = list(tasks), {}, 0, True
+    stopped: dict[str, Any] = {}
+    active, begun, whole = list(tasks), 0, True
     for count, level in zip(counts, levels, strict=True):
         part = replace(cfg.study, seeds=seeds[begun:count], tasks=active)
         whole = train(replace(cfg, study=part)) and whole

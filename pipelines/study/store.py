@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import yaml
 
@@ -63,7 +63,7 @@ def read_status(run_dir: str | Path) -> Status:
         good = good and all(_same_kind(found[key], value) for key, value in STATUS.items() if key in found)
     except Unreadable:
         good = False
-    return STATUS | found if good else dict(STATUS)
+    return cast(Status, STATUS | found if good else dict(STATUS))
 
 
 def _same_kind(value: Any, example: Any) -> bool:
@@ -79,7 +79,7 @@ def update_status(run_dir: str | Path, **changes: Any) -> Status:
 
     Whoever calls this holds the run's lock. Returns the new status.
     """
-    status = read_status(run_dir) | changes | {"updated": time.time()}
+    status = cast(Status, read_status(run_dir) | changes | {"updated": time.time()})
     write_atomic(Path(run_dir) / "status.json", json.dumps(status, indent=1))
     return status
 

@@ -12,15 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 
 from lcd.config.schemas import VerifyConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files.atomic import sha256_of
 from lcd.files.reading import read_bytes
-from lcd.pipelines.jobs.checkpoint import CURVE, STEP
-from lcd.pipelines.jobs.record import CurveFile
 from lcd.pipelines.study import sources, store
 from lcd.pipelines.study.progress import label
 
@@ -112,6 +109,11 @@ def _sealed(run: store.Run) -> Found:
 
 def _checkpoint(run: store.Run, path: Path, believed: bool) -> Found:
     """Does a checkpoint hold data only, and go with the run's status and, where that is believed, with its curve?"""
+    import torch
+
+    from lcd.pipelines.jobs.checkpoint import CURVE, STEP
+    from lcd.pipelines.jobs.record import CurveFile
+
     name = f"checkpoints/{path.name}"
     if not path.is_file():
         yield FAULT, f"{name} is no regular file"

@@ -77,7 +77,7 @@ def test_a_page_without_any_range(curves, tmp_path):
     assert "Returns of tasks whose range is not known" in page
     assert "Ranks by return" in page
     row = diagnosis.table.iloc[0]
-    assert learning_curves(diagnosis, row)._supylabel.get_text() == "return"
+    assert learning_curves(diagnosis, row).axes[0].get_ylabel() == "return"
     with pytest.raises(InputError, match="No task has a range"):
         normalised_curves(curves.drop(columns=RANGE))
 
