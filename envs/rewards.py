@@ -38,7 +38,7 @@ class KeepRewards(VectorWrapper):
         if env.num_envs % len(self._seeds):
             raise InputError(f"seed names {len(self._seeds)} seeds, but {env.num_envs} copies cannot be shared out.")
         self._start_streams()
-        # Only what the environment can do is offered, so that `hasattr` tells whether a run can be continued exactly.
+        # Only what the environment can do is offered, and `keeps_state` tells whether a run can be continued exactly.
         if keeps_state([env]):
             self.get_state, self.set_state = self._get_state, self._set_state
 

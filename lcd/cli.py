@@ -38,7 +38,7 @@ COMMANDS = {
         "train what differs in one thing alone (front-ends, or reward for sub-goals), and say what it changes",
     ),
     "train": Command(
-        "lcd.pipelines.jobs.train:run",
+        "lcd.pipelines.study.one_run:run",
         "task=toy/… [view=semantic] [reward_p=0.5] [budget=smoke] [--dry-run]",
         "train one task under one condition for several seeds",
     ),
@@ -158,6 +158,7 @@ def _run(name: str, overrides: list[str]) -> int:
             return OK
         from lcd.config.compose import compose
         from lcd.config.own_code import names_code
+        from lcd.config.settings import check_choices
         from lcd.envs.registry import code_names, naming
 
         config = compose(name, overrides)
@@ -166,6 +167,7 @@ def _run(name: str, overrides: list[str]) -> int:
             sys.path.append(os.getcwd())
         # What else is read, of a study say, is data: nothing in it may be imported.
         with naming(code_names(asdict(config))):
+            check_choices(config)
             return int(_resolve(COMMANDS[name].target)(config) or OK)
     except InputError as mistake:
         return print_error(str(mistake), MISTAKE)

@@ -167,13 +167,13 @@ class HardnessContinuousVectorEnv(ToyVectorEnv):
             return positions.astype(np.float32)
         return self._renderer.draw(positions)
 
-    def _augmented(self) -> dict[str, np.ndarray]:
+    def _infos(self) -> dict[str, np.ndarray]:
         markov = {"augmented_state": self._derivatives.copy()}
         if self.knobs.delay:
             markov["pending_rewards"] = self._payment.pending()
         return markov
 
-    def _picture(self) -> np.ndarray:
+    def _pictures(self) -> np.ndarray:
         knobs, positions = self.knobs, self._derivatives[:, 0]
         if len(self._relevant) != 2 or len(knobs.irrelevant_indices) not in (0, 2):
             # What has no picture of its own shows the point in its first two dimensions.

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from lcd.envs.checks import MOST_TABLE_BYTES, is_number, require_share, require_whole_knob
+from lcd.envs.colours import label_colours
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.hardness.picture_files import picture_sprites
-from lcd.envs.hardness.shapes import RADIUS, distractor_masks, figure_masks, label_colours, noise_tiles
+from lcd.envs.hardness.shapes import RADIUS, distractor_masks, figure_masks, noise_tiles
 from lcd.envs.state import State
 from lcd.envs.streams import Streams
 

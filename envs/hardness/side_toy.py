@@ -11,7 +11,7 @@ from gymnasium import spaces
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.envs.hardness.injection import is_image
+from lcd.envs.spaces import is_image
 from lcd.envs.state import State
 
 _WITHOUT_END = {"terminal_state_density": 0.0}

@@ -7,6 +7,7 @@ from gymnasium.vector import VectorEnv
 
 from lcd.agents.finite import require_finite
 from lcd.agents.memory import begin_episodes, forget, recall, restore
+from lcd.agents.protocols import draws_of
 from lcd.agents.rollout import commands, uniforms
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
@@ -57,7 +58,7 @@ class Evaluator:
                 raise signals.Stopped
             if elapsed % BLOCK == 0:
                 stream = (*self.branch, step, 1 + elapsed // BLOCK)
-                each = (BLOCK, self.copies, *getattr(agent, "draws", ()))
+                each = (BLOCK, self.copies, *draws_of(agent))
                 draws = uniforms(self.seeds, *stream, shape=each).to(agent.device)
             require_finite("a held-out observation", observations, self.seeds, step)
             actions, log_probs, _ = agent.act(agent.encode(observations), draws[:, elapsed % BLOCK])

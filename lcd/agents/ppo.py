@@ -30,7 +30,7 @@ cores with 32 MB, in single precision (an eighth before a minibatch of 2048 at o
 
 
 class PPO(LightningModule):
-    """The agent: one policy and value network for each seed, and how they learn from a rollout.
+    """PPO: one policy and value network for each seed, and how they learn from a rollout together.
 
     Args:
         config: hyper-parameters.

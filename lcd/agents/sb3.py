@@ -20,7 +20,7 @@ from lcd.agents.networks import SmallCnn
 from lcd.agents.settings import Sb3Config
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.injection import is_image
+from lcd.envs.spaces import is_image
 from lcd.envs.streams import seed_sequence
 
 SMALLEST_FOR_SB3 = 36
@@ -46,7 +46,6 @@ class Sb3(Learner):
         if len(self.seeds) != 1:
             raise ValueError("agents of Stable-Baselines3 are trained seed by seed")
         algorithm = load_algorithm(self.algorithm)
-        self.log = EpisodeLog(1, config.copies)
         params = dict(config.params)
         number = int(seed_sequence(self.seeds[0], "initialisation").generate_state(1)[0] >> 1)
         policy = "MlpPolicy"
@@ -190,7 +189,7 @@ def adapter(env: VectorEnv, log: EpisodeLog, seeds: Sequence[int]) -> Any:
 
 
 class Dqn(Sb3):
-    """DQN."""
+    """Stable-Baselines3's DQN."""
 
     algorithm, flat_actions = "stable_baselines3:DQN", True
 
@@ -202,7 +201,7 @@ class A2c(Sb3):
 
 
 class Ppo(Sb3):
-    """PPO."""
+    """Stable-Baselines3's PPO."""
 
     algorithm, sampled = "stable_baselines3:PPO", True
 
@@ -214,24 +213,24 @@ class QrDqn(Sb3):
 
 
 class Trpo(Sb3):
-    """TRPO."""
+    """Stable-Baselines3's TRPO."""
 
     algorithm, sampled = "sb3_contrib:TRPO", True
 
 
 class Sac(Sb3):
-    """SAC."""
+    """Stable-Baselines3's SAC."""
 
     algorithm, sampled = "stable_baselines3:SAC", True
 
 
 class Td3(Sb3):
-    """TD3."""
+    """Stable-Baselines3's TD3."""
 
     algorithm = "stable_baselines3:TD3"
 
 
 class Ddpg(Sb3):
-    """DDPG."""
+    """Stable-Baselines3's DDPG."""
 
     algorithm = "stable_baselines3:DDPG"

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lcd.agents.learner import Evaluate, Learner
 from lcd.agents.settings import TabularConfig
-from lcd.agents.stepping import EpisodeLog, Stepper
+from lcd.agents.stepping import Stepper
 from lcd.envs.errors import InputError
 from lcd.envs.streams import Streams, seed_sequence
 
@@ -32,7 +32,6 @@ class Tabular(Learner):
             raise InputError(f"A tabular agent needs discrete actions, not {env.single_action_space}.")
         self.states, self.actions = int(env.single_observation_space.n), int(env.single_action_space.n)
         self.values = np.full((self.tables, len(self.seeds) * self.states, self.actions), config.initial)
-        self.log = EpisodeLog(len(self.seeds), config.copies)
         copies = range(config.copies)
         (self._streams,) = Streams.spawn([seed_sequence(s, "exploration", c) for s in self.seeds for c in copies])
         self._training_rows = self._first_rows(config.copies)

@@ -5,12 +5,19 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Evidence
 from lcd.analyses.areas import seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 
 Choice = Mapping[str, str]
 """agent and frontend of a task."""
+
+
+def by_recommendation(evidence: Evidence) -> Analysis | None:
+    """Is it better to adapt agent and front-end to each task's diagnosis than to have one choice for all?"""
+    if evidence.curves.empty or not evidence.chosen:
+        return None
+    return adaptive(evidence.curves, evidence.chosen, evidence.shared_seeds)
 
 
 def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: bool = False) -> Analysis | None:

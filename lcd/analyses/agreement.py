@@ -1,11 +1,13 @@
 """Whether two agents find the same tasks hard (figure 4)."""
 
+from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Drawing, Evidence
 from lcd.scores.diagnosis import GROUP, Diagnosis
 from lcd.statistics.hypotheses import adjust, correlation
 from lcd.statistics.intervals import BOOTSTRAP_SEED
@@ -14,6 +16,11 @@ KEPT = [name for name in GROUP if name != "agent"]
 DRAWS = 2000
 MOST = 0.999
 SIGN = {"phi": "φ", "psi": "ψ"}
+
+
+def agreements(evidence: Evidence) -> Analysis | None:
+    """Do agents find the same tasks hard? Correlations of their scores over tasks."""
+    return None if evidence.curves.empty else agreement(evidence.diagnosis)
 
 
 def agreement(diagnosis: Diagnosis) -> Analysis | None:
@@ -40,7 +47,15 @@ def agreement(diagnosis: Diagnosis) -> Analysis | None:
         for _, row in table.iterrows()
     ]
     note = "Correlations over tasks of raw scores; intervals from scores drawn with their errors over seeds."
-    return Analysis("agreement", "Do agents find the same tasks hard?", table, says, note)
+    title = "Do agents find the same tasks hard?"
+    figure = Drawing("agreement", title, partial(_draw, diagnosis, str(table["agents"].iloc[0])))
+    return Analysis("agreement", title, table, says, note, [figure])
+
+
+def _draw(diagnosis: Diagnosis, agents: str, narrow: bool) -> Any:
+    from lcd.report.analysis_figures import scatter
+
+    return scatter(diagnosis, *agents.split(", ", 1), narrow)
 
 
 def _correlated(first: pd.DataFrame, second: pd.DataFrame, score: str) -> dict[str, float]:

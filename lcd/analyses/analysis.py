@@ -1,12 +1,60 @@
-"""What every analysis gives: a table, what it says, and how it was made."""
+"""What an analysis is made from, and what every one gives: a table, what it says, its figures, how it was made."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lcd.scores.diagnosis import Diagnosis
+
 ENDS = ("_low", "_high")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What an analysis may look at.
+
+    Attributes:
+        diagnosis: of the study, with its curves where they are known.
+        threshold: from where on a scaled score counts as hard.
+        chosen: task to agent and front-end that an earlier diagnosis recommends; see `lcd.analyses.adaptive`.
+        shared_seeds: whether that diagnosis was made from the same seeds.
+        made: the analyses that come before this one.
+    """
+
+    diagnosis: Diagnosis
+    threshold: float = 0.5
+    chosen: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    shared_seeds: bool = False
+    made: Sequence[Analysis] = ()
+
+    @property
+    def curves(self) -> pd.DataFrame:
+        """The curves of tasks whose range is known, with the column `normalised`; empty where only scores are known."""
+        curves = self.diagnosis.curves
+        return curves[curves["normalised"].notna()] if len(curves) else curves
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of an analysis, drawn only where a page is written.
+
+    Attributes:
+        name: names its files.
+        caption: what it shows, for a reader who cannot see it.
+        draw: makes the figure; it gets whether the page is narrow, as on a telephone.
+    """
+
+    name: str
+    caption: str
+    draw: Callable[[bool], Figure]
 
 
 @dataclass(frozen=True)
@@ -14,11 +62,12 @@ class Analysis:
     """One analysis of a study.
 
     Attributes:
-        key: names its table's files and its figure.
+        key: names its table's files.
         title: what a reader calls it.
         table: one row an outcome; a column with `_low` and `_high` beside it has an interval.
         says: its outcome in sentences.
         note: how it was computed.
+        figures: what draws it.
     """
 
     key: str
@@ -26,6 +75,7 @@ class Analysis:
     table: pd.DataFrame
     says: Sequence[str] = ()
     note: str = ""
+    figures: Sequence[Drawing] = ()
 
     def columns(self) -> list[str]:
         """The columns of the table, without those that are another's bounds."""

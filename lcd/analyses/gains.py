@@ -1,11 +1,13 @@
 """What changing one thing alone gains: a front-end (figure 3, A.7), or reward for sub-goals (figure 13)."""
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Drawing, Evidence
 from lcd.analyses.areas import final_returns, rows_where, seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 from lcd.scores.diagnosis import Diagnosis
@@ -16,6 +18,16 @@ VIEW = {"frontend": PERCEPTION.baseline, "shaping": PERCEPTION.variants[-1]}
 SCORE = {"frontend": "phi", "shaping": "psi"}
 SIGN = {"phi": "φ", "psi": "ψ"}
 LEAST = 0.01
+
+
+def frontend_gains(evidence: Evidence) -> list[Analysis]:
+    """What front-ends gain on pixels, and whether they help where it is hard to see."""
+    return [] if evidence.curves.empty else gains(evidence.diagnosis, "frontend", evidence.threshold)
+
+
+def shaping_gains(evidence: Evidence) -> list[Analysis]:
+    """What reward for sub-goals gains, and whether it helps where reward is hard."""
+    return [] if evidence.curves.empty else gains(evidence.diagnosis, "shaping", evidence.threshold)
 
 
 def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Analysis]:
@@ -39,9 +51,18 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Ana
         f"divides by the AUC without, and means little where that is near 0 (left out below {LEAST}); t is Welch's "
         "over seeds, one-tailed, with Holm's correction over all rows."
     )
-    by_task = Analysis(factor, f"What {title} gain, task by task", table, _sentences(table, factor), note)
+    title = f"What {title} gain, task by task"
+    figure = Drawing(factor, title, partial(_draw, table, factor))
+    by_task = Analysis(factor, title, table, _sentences(table, factor), note, [figure])
     grouped = _by_hardness(table, samples, factor, score, threshold)
     return [by_task, grouped]
+
+
+def _draw(table: pd.DataFrame, factor: str, narrow: bool) -> Any:
+    from lcd.report.analysis_figures import outcomes
+
+    words = {"frontend": "AUC gained over pixels", "shaping": "AUC gained by shaping"}[factor]
+    return outcomes(table, ("gain",), factor, words, narrow)
 
 
 def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
@@ -51,7 +72,8 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
     other = "shaping" if factor == "frontend" else "frontend"
     scores = diagnosis.table
     scores = scores[(scores[factor] == BASE[factor]) & (scores[other] == BASE[other])]
-    held = diagnosis.curves
+    # Without a range an area is no share of what is possible.
+    held = diagnosis.curves[diagnosis.curves["normalised"].notna()]
     for (benchmark, task), curves in tasks_of(held[held[other] == BASE[other]]):
         for agent, mine in curves.groupby("agent", sort=True):
             fixed = {"agent": agent, other: BASE[other], "view": VIEW[factor], "reward_p": 1.0}

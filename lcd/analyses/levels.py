@@ -1,12 +1,13 @@
 """Final returns (interquartile means), and how much better agents are on the levels they were trained on."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Drawing, Evidence
 from lcd.analyses.areas import with_interval
 from lcd.analyses.outcomes import outcomes
 from lcd.curves.table import CONDITION, SETTING
@@ -21,6 +22,16 @@ POOLED = {"IQM": "iqm", "median": "median", "optimality gap": "optimality_gap"}
 BETTER = f"P(> {PERCEPTION.baseline})"
 RESAMPLED = 500
 """Resamples of an interval here: of every condition, so that a report takes seconds."""
+
+
+def performance_at_the_end(evidence: Evidence) -> Analysis | None:
+    """How much of what is possible agents reach at the end, over all tasks and seeds."""
+    return None if evidence.curves.empty else final_performance(evidence.curves)
+
+
+def gaps(evidence: Evidence) -> Analysis | None:
+    """How much better agents are on the levels that they were trained on."""
+    return None if evidence.curves.empty else generalisation(evidence.curves)
 
 
 def final_performance(curves: pd.DataFrame) -> Analysis:
@@ -45,7 +56,19 @@ def final_performance(curves: pd.DataFrame) -> Analysis:
         "mean, median of the tasks' means, shortfall from 1, and the probability that a seed is above one on plain "
         "pixels with all rewards, on the same task. Intervals resample the seeds of each task."
     )
-    return Analysis("final", "Final performance", table, (), note)
+    title = "Final performance"
+    figures = [Drawing("final", title, partial(_draw, curves))] if curves["task"].nunique() > 1 else []
+    return Analysis("final", title, table, (), note, figures)
+
+
+def _draw(curves: pd.DataFrame, narrow: bool) -> Any:
+    from lcd.report.analysis_figures import profiles
+
+    scores = {
+        str(agent): [(dict(zip(SETTING, key, strict=True)), found) for key, found in final_scores(mine).items()]
+        for agent, mine in curves.groupby("agent", observed=True)
+    }
+    return profiles(scores, narrow)
 
 
 def final_scores(curves: pd.DataFrame) -> dict[tuple, dict[str, np.ndarray]]:

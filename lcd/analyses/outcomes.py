@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis, joined_names
+from lcd.analyses.analysis import Analysis, Evidence, joined_names
 from lcd.analyses.areas import with_interval
-from lcd.curves.table import CONDITION, SETTING, area, as_trained, common_interval, evaluated_name, split_curves
+from lcd.curves.names import evaluated_name
+from lcd.curves.table import CONDITION, SETTING, area, as_trained, common_interval, split_curves
 
 KEYS = (*CONDITION, "split")
 """What tells the rows of the table apart."""
@@ -76,6 +77,12 @@ def outcome_table(curves: pd.DataFrame) -> pd.DataFrame:
             row |= known if sample is None else with_interval((name,), {name: sample}, lambda averages: averages)
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def beyond_training(evidence: Evidence) -> Analysis | None:
+    """What agents reach on what they were not trained on: other tasks, other contexts, stages of curricula."""
+    own, others = evidence.diagnosis.curves, evidence.diagnosis.others
+    return elsewhere(pd.concat([each for each in (own, others) if len(each)])) if len(others) else None
 
 
 def elsewhere(curves: pd.DataFrame) -> Analysis | None:

@@ -5,11 +5,12 @@ anonymous, under review. Every number has its place in the paper beside it. Noth
 comparison.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Evidence
 
 # Section 3, "Diagnosing the computational challenges of the Procgen benchmark" (figure 1d).
 CLASSES = {
@@ -50,7 +51,12 @@ SLIPS = (
 PROCGEN = "procgen"
 
 
-def compare(analyses: list[Analysis]) -> Analysis | None:
+def beside_the_paper(evidence: Evidence) -> Analysis | None:
+    """What was found on Procgen beside what the paper reports, game by game."""
+    return compare(evidence.made)
+
+
+def compare(analyses: Sequence[Analysis]) -> Analysis | None:
     """What this study found beside what the paper reports, game by game; None where no game was diagnosed.
 
     Args:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Evidence
 from lcd.analyses.areas import tasks_of, with_interval
 from lcd.analyses.levels import place_of_setting
 from lcd.curves.table import SETTING, area, common_interval, split_curves
@@ -24,6 +24,12 @@ NOTE = (
     "over seeds). The difference is to the first setting of the same agent; rank 1 has the highest mean of its task. "
     "Without R_min and R_max, numbers of different tasks cannot be compared; ranks can."
 )
+
+
+def without_range(evidence: Evidence) -> list[Analysis]:
+    """What is there to tell of tasks whose range nobody knows: returns as they are, differences, ranks."""
+    curves = evidence.diagnosis.curves
+    return list(raw_returns(curves)) if len(curves) and curves["normalised"].isna().any() else []
 
 
 def raw_returns(curves: pd.DataFrame) -> Iterator[Analysis]:

@@ -1,16 +1,23 @@
 """Whether learning to see and to act together is more than the sum of both (figure 5)."""
 
+from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis, joined_names
+from lcd.analyses.analysis import Analysis, Drawing, Evidence, joined_names
 from lcd.analyses.areas import seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 
 BASE_AGENT = "ppo"
 NAMES = ("baseline", "both", "sum of parts", "synergy")
+
+
+def synergies(evidence: Evidence) -> Analysis | None:
+    """Is learning to see and to act together more than the sum of both?"""
+    return None if evidence.curves.empty else synergy(evidence.curves)
 
 
 def synergy(curves: pd.DataFrame) -> Analysis | None:
@@ -56,7 +63,14 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
         "Baseline: AUC of the simpler agent on pixels. both = AUC(better agent, semantic) − baseline; sum of parts = "
         "[AUC(better agent, pixels) − baseline] + [AUC(simpler agent, semantic) − baseline]; synergy = both − sum."
     )
-    return Analysis("synergy", "Learning to see and to act: together, or one at a time?", table, says, note)
+    title = "Learning to see and to act: together, or one at a time?"
+    return Analysis("synergy", title, table, says, note, [Drawing("synergy", title, partial(_draw, table))])
+
+
+def _draw(table: pd.DataFrame, narrow: bool) -> Any:
+    from lcd.report.analysis_figures import outcomes
+
+    return outcomes(table, ("sum of parts", "both"), None, "AUC over the baseline", narrow)
 
 
 def differentials(averages: np.ndarray) -> np.ndarray:

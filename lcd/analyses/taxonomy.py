@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Evidence
 from lcd.scores.diagnosis import GROUP, Diagnosis
 from lcd.scores.validity import withheld
 from lcd.statistics.intervals import BOOTSTRAP_SEED
@@ -30,6 +30,11 @@ SUITS = {
 }
 SURE = 0.9
 DRAWS = 4000
+
+
+def classes(evidence: Evidence) -> Analysis | None:
+    """What makes each task hard: its class, and how sure that is."""
+    return taxonomy(evidence.diagnosis, evidence.threshold) if len(evidence.diagnosis.table) else None
 
 
 def taxonomy(diagnosis: Diagnosis, threshold: float = 0.5) -> Analysis:

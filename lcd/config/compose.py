@@ -16,7 +16,8 @@ import yaml
 
 from lcd.config import budgets
 from lcd.config.own_code import OWN_CODE
-from lcd.config.schemas import SCHEMAS, StudyConfig
+from lcd.config.registries import KINDS, registry
+from lcd.config.schemas import SCHEMAS, SETTINGS, LauncherConfig, StudyConfig, TrackerConfig
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import Unreadable, not_plain, read_yaml
 from lcd.process.limits import require_memory
@@ -45,10 +46,12 @@ POSITIONAL = {
     "measure": ("benchmark",),
     "horizon": ("mdp",),
 }
-NAMED_ELSEWHERE = ("benchmark", "agent", "frontend")
+NAMED_ELSEWHERE = ("benchmark", "agent", "frontend", "launcher", "tracker")
 """Groups of which a registry, or a module:object, has more than there are files."""
 TEXT_KEYS = ("out", "path", "against", "policy", "mdp", RANGES)
 FILE_KEYS = ("study",)
+WITH_SETTINGS = {"launcher": LauncherConfig, "tracker": TrackerConfig}
+"""Groups whose choices have keys of their own beside those that all have."""
 NO_KNOBS = ("self", "task", "view", "split", "num_envs", "copies", "seed", "seeds", "reward_p")
 PATH_OR_LIST = "curriculum"
 OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
@@ -80,15 +83,7 @@ def groups(command: str) -> list[str]:
 
 def registered(group: str) -> list[str]:
     """The names in a group's registry, those of third parties included."""
-    if group == "benchmark":
-        from lcd.envs.benchmarks import BENCHMARKS as registry
-    elif group == "frontend":
-        from lcd.frontends import frontends as registry
-    elif group == "agent":
-        from lcd.agents import agents as registry
-    else:
-        return []
-    return sorted(registry.names())
+    return sorted(registry(group).names()) if group in KINDS else []
 
 
 def compose(command: str, overrides: Sequence[str] = ()) -> Any:
@@ -115,6 +110,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     _refuse_missing(command, plain)
     for key, value in named.items():
         _set(plain, key, value)
+    _gather_settings(plain)
     if plain.get("curriculum") and plain.get("task") is None:
         plain["task"] = {"name": "curriculum", "knobs": {}}
     config = OmegaConf.to_object(_typed(SCHEMAS[command], plain))
@@ -139,11 +135,11 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def schema_fields(schema: type, prefix: str = "") -> Iterator[tuple[str, Field]]:
-    """Every key of a schema with dots for nesting, and its field."""
+    """Every key of a schema with dots for nesting, and its field, without the settings of a choice's own."""
     for entry in fields(schema):
         if is_dataclass(entry.type):
             yield from schema_fields(entry.type, f"{prefix}{entry.name}.")
-        else:
+        elif entry.name != SETTINGS:
             yield prefix + entry.name, entry
 
 
@@ -395,9 +391,20 @@ def _written(value: Any, where: str) -> str:
     raise InputError(f"{where}={value!r} must be made of texts, numbers, lists and sets of keys.")
 
 
+def _gather_settings(plain: dict[str, Any]) -> None:
+    """Put the keys of a launcher's or tracker's own into its `settings`."""
+    for group in WITH_SETTINGS:
+        if group in plain:
+            common = {entry.name for entry in fields(WITH_SETTINGS[group])}
+            own = {key: value for key, value in plain[group].items() if key not in common}
+            plain[group] = {key: value for key, value in plain[group].items() if key in common} | {SETTINGS: own}
+
+
 def _open(key: str, schema: type) -> bool:
     """Whether a key lies in a part of the schema that takes any key."""
     head, _, rest = key.partition(".")
+    if head in WITH_SETTINGS and rest:
+        return head in {entry.name for entry in fields(schema)} and "." not in rest and rest != SETTINGS
     for entry in fields(schema):
         if entry.name == head and rest:
             return _open(rest, entry.type) if is_dataclass(entry.type) else "dict" in str(entry.type)

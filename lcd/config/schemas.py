@@ -37,6 +37,10 @@ class TaskConfig:
     knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("what is passed on to the environment"))
 
 
+SETTINGS = "settings"
+OWN_KEYS = "the chosen one's own keys, which are given as launcher.KEY, tracker.KEY"
+
+
 @dataclass
 class LauncherConfig:
     """Where runs are trained."""
@@ -45,6 +49,7 @@ class LauncherConfig:
     workers: Any = field(default="auto", metadata=_doc("runs at the same time; auto: one a usable core", least=1))
     threads: int = field(default=1, metadata=_doc("threads of each worker", least=1))
     grace: int = field(default=60, metadata=_doc("seconds to keep what is trained after a signal to stop", least=0))
+    settings: dict[str, Any] = field(default_factory=dict, metadata=_doc(OWN_KEYS))
 
 
 @dataclass
@@ -64,10 +69,8 @@ class DeadlinesConfig:
 class TrackerConfig:
     """What mirrors a study's curves."""
 
-    name: str = field(default="wandb", metadata=_doc("what mirrors the curves", ("wandb", "none")))
-    mode: str = field(default="offline", metadata=_doc("offline needs no login", ("offline", "online", "disabled")))
-    project: str = field(default="lcd", metadata=_doc("W&B project"))
-    entity: str | None = field(default=None, metadata=_doc("W&B user or team; null: who is logged in"))
+    name: str = field(default="wandb", metadata=_doc("what mirrors the curves"))
+    settings: dict[str, Any] = field(default_factory=dict, metadata=_doc(OWN_KEYS))
 
 
 @dataclass
@@ -143,6 +146,8 @@ class StoppingConfig:
     spending: str = field(default="pocock", metadata=_doc("how the looks share the error", SPENDINGS))
 
 
+ANALYSES = _doc("what the report analyses, in order (lcd list analyses); null: all")
+SECTIONS = _doc("what the report's page tells, in order (lcd list sections); null: all")
 DEFINITION = _doc("of φ and ψ in the headline; both are always reported", DEFINITION_NAMES)
 AGENT = _doc("the learner and its hyper-parameters")
 FRONTEND = _doc("the frozen encoder between view and agent")
@@ -159,6 +164,10 @@ class DiagnoseConfig:
     budget: str = field(default="cpu", metadata=BUDGET)
     stopping: StoppingConfig = field(default_factory=StoppingConfig)
     definition: str = field(default="paper", metadata=DEFINITION)
+    analyses: list[str] | None = field(default=None, metadata=ANALYSES)
+    analysis_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("analysis: its own settings"))
+    sections: list[str] | None = field(default=None, metadata=SECTIONS)
+    section_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("section: its own settings"))
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
@@ -221,6 +230,10 @@ class ReportConfig:
     threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     out: str | None = field(default=None, metadata=_doc("folder of the report; null: in the study, beside the file"))
     definition: str = field(default="paper", metadata=DEFINITION)
+    analyses: list[str] | None = field(default=None, metadata=ANALYSES)
+    analysis_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("analysis: its own settings"))
+    sections: list[str] | None = field(default=None, metadata=SECTIONS)
+    section_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("section: its own settings"))
 
 
 @dataclass

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lcd.curves.names import varied_task
 from lcd.curves.reading import group_numbers
-from lcd.curves.table import CONDITION, varied_task
+from lcd.curves.table import CONDITION
 from lcd.scores.contrasts import KNOB, Condition
 
 Curve = tuple[np.ndarray, np.ndarray]

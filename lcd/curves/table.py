@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lcd.curves.names import evaluated_name
 from lcd.curves.reading import as_categories, concatenated, group_numbers, read_csv, read_parquet
 from lcd.envs.errors import InputError, nearest
 
@@ -97,17 +98,6 @@ def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
             "each condition, seed and step may come once."
         )
     return clean[[*COLUMNS, *(name for name in clean.columns if name not in COLUMNS)]]
-
-
-def varied_task(task: str, knobs: Mapping[str, Any]) -> str:
-    """What curves call a task with changed knobs."""
-    written = ",".join(f"{key}={value}" for key, value in sorted(knobs.items()))
-    return f"{task}[{written}]" if written else task
-
-
-def evaluated_name(task: str, context: str) -> str:
-    """What a reader meets for a task that is evaluated in a context: `task@context`, or the task as it was trained."""
-    return f"{task}@{context}" if context else task
 
 
 def evaluated_names(curves: pd.DataFrame) -> set[str]:

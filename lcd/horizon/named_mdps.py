@@ -9,6 +9,7 @@ from typing import Any
 from lcd.config.own_code import OWN_CODE
 from lcd.envs.benchmarks import BENCHMARKS, check_task, get_benchmark
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import Tabular, offers
 from lcd.envs.registry import Registry
 from lcd.envs.tabular.files import load
 from lcd.envs.tabular.mdp import TabularMDP
@@ -80,7 +81,7 @@ def _exported(name: str, knobs: Mapping[str, Any], seed: int) -> TabularMDP:
         )
     benchmark = get_benchmark(head)
     check_task(benchmark, name)
-    if not hasattr(benchmark, "tabular"):
+    if not offers(benchmark, Tabular):
         raise InputError(
             f"mdp={name}: the benchmark '{head}' makes no tables of its tasks; toy, hardness and ctgraph do."
         )

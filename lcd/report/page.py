@@ -3,16 +3,18 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
-from lcd.analyses import Analysis, analyse
+from lcd.analyses import Analysis, Evidence, analyse
 from lcd.analyses.analysis import joined_names
 from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
 from lcd.analyses.transfer import MEASURES, Transfer
@@ -20,10 +22,10 @@ from lcd.curves.index import CurveIndex
 from lcd.curves.table import CURVE
 from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
-from lcd.report.analysis_figures import analysis_figures
-from lcd.report.calibration_figures import calibration_figures
+from lcd.report import sections
 from lcd.report.figures import all_figures, data_uri, draw_svg, one_below_the_other, save_figure, styles
 from lcd.report.html import duration_text, score_text
+from lcd.report.sections import Page
 from lcd.report.transfer_figures import transfer_figures
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION
 from lcd.scores.diagnosis import GROUP, Diagnosis, status_sentences
@@ -35,6 +37,13 @@ from lcd.statistics.intervals import METHOD
 Pictures = Mapping[str, Mapping[str, bytes]]
 """Task to view to what it shows, as the content of a PNG file."""
 MARKS = {"perception": "◉", "reward": "★", "both": "◆", "neither": "○"}
+LINKS = {
+    "scores": ("tasks-1", "Task by task"),
+    "comparisons": ("analyses", "Comparisons"),
+    "run": ("run", "How it was run"),
+    "methods": ("methods", "How to read it"),
+}
+"""Section to what links to it at the top of the page."""
 ORDER = ("both", "perception", "reward", "neither")
 
 
@@ -48,6 +57,8 @@ def write_report(
     pictures: Pictures | None = None,
     threshold: float = 0.5,
     first: str | None = None,
+    names: Sequence[str] | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
     """Write `report.html`, which needs no other file, and the figures (PNG and SVG) into `figures/` beside it.
 
@@ -63,6 +74,8 @@ def write_report(
         pictures: what each task looks like under its views.
         threshold: from where on a scaled score counts as hard.
         first: the key of the analysis that comes before all else: an ablation's.
+        names: the page's sections, in their order; None: all that are registered.
+        settings: section to its own settings.
 
     Returns:
         The page's.
@@ -70,50 +83,58 @@ def write_report(
     folder = Path(folder)
     if diagnosis.curves.empty and curves is not None and "normalised" in curves:
         diagnosis = replace(diagnosis, curves=curves, index=CurveIndex(curves[curves["split"] == "eval"]))
-    analyses = analyse(diagnosis, threshold)[0] if analyses is None else analyses
-    wide, narrow = _drawn(folder, diagnosis, transfers, analyses, threshold)
-    groups = _group_sections(diagnosis, pictures or {}, threshold)
+    analyses = analyse(Evidence(diagnosis, threshold))[0] if analyses is None else analyses
+    wide, narrow = _drawn(folder, diagnosis, transfers, threshold)
+    content = {
+        "groups": _group_sections(diagnosis, pictures or {}, threshold),
+        "diagnosis": diagnosis,
+        "transfers": [_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
+        "measures": MEASURES,
+        "subject": _subject(diagnosis, transfers),
+        "conditions": _conditions(diagnosis),
+        "further": diagnosis.contrasts[len(HEADLINE) :],
+        "statuses": STATUSES,
+        "method": METHOD,
+        "definitions": DEFINITIONS,
+        "threshold": threshold,
+        "meanings": MEANINGS,
+        "marks": MARKS,
+        "sure": SURE,
+        "wide": wide,
+        "narrow": narrow,
+        "effort": _training_amount(diagnosis.curves),
+        "provenance": {key.replace("_", " "): _shown(value) for key, value in (provenance or {}).items()},
+    }
+    page = Page(diagnosis, analyses, transfers, first, partial(_picture, folder), content)
+    found = sections.written(page, names, settings)
     script = pages.template_file("sort.js")
-    page = pages.render(
+    whole = pages.render(
         "report.html.j2",
-        groups=groups,
-        analyses=[_of_analysis(analysis, first) for analysis in analyses],
-        diagnosis=diagnosis,
-        transfers=[_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
-        measures=MEASURES,
-        subject=_subject(diagnosis, transfers),
-        conditions=_conditions(diagnosis),
-        further=diagnosis.contrasts[len(HEADLINE) :],
-        statuses=STATUSES,
-        method=METHOD,
-        definitions=DEFINITIONS,
-        threshold=threshold,
-        meanings=MEANINGS,
-        marks=MARKS,
-        sure=SURE,
-        wide=wide,
-        narrow=narrow,
-        calibrated=[name for name in wide if name.startswith("calibration-")],
-        grids=[name for name in wide if name.startswith("training-")],
-        effort=_training_amount(diagnosis.curves),
+        sections=list(found.values()),
+        links=[(place, words) for name, (place, words) in LINKS.items() if name in found],
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        provenance={key.replace("_", " "): _shown(value) for key, value in (provenance or {}).items()},
+        **content,
     )
-    write_atomic(folder / "report.html", page)
+    write_atomic(folder / "report.html", whole)
     return folder / "report.html"
 
 
+def _picture(folder: Path, name: str, caption: str, draw: Callable[[bool], Figure]) -> str:
+    """A figure as HTML, written as PNG and SVG, too."""
+    _, drawing = save_figure(draw(False), folder / "figures", name)
+    wide, narrow = data_uri(drawing.read_bytes()), data_uri(draw_svg(draw(True)))
+    return pages.render("figure.html.j2", name=name, caption=caption, wide={name: wide}, narrow={name: narrow})
+
+
 def _drawn(
-    folder: Path, diagnosis: Diagnosis, transfers: Sequence[Transfer], analyses: Sequence[Analysis], threshold: float
+    folder: Path, diagnosis: Diagnosis, transfers: Sequence[Transfer], threshold: float
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Every figure, written as PNG and SVG; the addresses of those for a wide and for a narrow page."""
+    """The figures of scores and curricula, written as PNG and SVG; their addresses for a wide and for a narrow page."""
 
     def figures(narrow: bool) -> Iterator[tuple[str, Any]]:
         return chain(
             all_figures(diagnosis, narrow, threshold),
-            analysis_figures(diagnosis, analyses, narrow),
-            calibration_figures(diagnosis),
             transfer_figures(transfers, narrow=narrow),
         )
 
@@ -277,24 +298,6 @@ def _subject(diagnosis: Diagnosis, transfers: Sequence[Transfer]) -> str:
         return str(transfers[0].key["benchmark"])
     known = diagnosis.table if len(diagnosis.table) else diagnosis.others
     return str(known["benchmark"].iloc[0])
-
-
-def _of_analysis(analysis: Analysis, first: str | None) -> dict[str, Any]:
-    return {
-        "key": analysis.key,
-        "first": analysis.key.startswith(first) if first else False,
-        "title": analysis.title,
-        "says": list(analysis.says),
-        "note": analysis.note,
-        "columns": _varied(analysis),
-        "rows": [row for _, row in analysis.table.iterrows()],
-    }
-
-
-def _varied(analysis: Analysis) -> list[str]:
-    """Columns that say something: a name that is the same in all rows is left out."""
-    names = {*GROUP, "view", "reward_p"}
-    return [name for name in analysis.columns() if name not in names or analysis.table[name].nunique() > 1]
 
 
 def _of_curriculum(place: int, transfer: Transfer) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import KnownHardness, offers
 from lcd.scores.contrasts import DEFINITIONS
 from lcd.scores.scoring import TaskSamples, score_columns, score_replicates
 from lcd.statistics.intervals import half_width
@@ -32,9 +33,10 @@ def ground_truth(benchmark: str, task: str) -> dict[str, float]:
     try:
         from lcd.envs.benchmarks import get_benchmark
 
-        truth = getattr(get_benchmark(benchmark), "truth", {})
+        found = get_benchmark(benchmark)
     except (InputError, ImportError):
         return unknown
+    truth = found.truth if offers(found, KnownHardness) else {}
     if task not in truth:
         return unknown
     return {column: float(getattr(truth[task], kind)) for kind, column in LEVELS.items()}

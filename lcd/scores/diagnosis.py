@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 
 from lcd.curves.index import Curve, CurveIndex
-from lcd.curves.table import as_trained, attach_ranges, check_curves, evaluated_names, normalised, varied_task
+from lcd.curves.names import varied_task
+from lcd.curves.table import as_trained, attach_ranges, check_curves, evaluated_names, normalised
 from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, parse_json

@@ -11,6 +11,7 @@ from rich.table import Table
 from lcd.config.schemas import MeasureConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies, reward_range
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import moving_tasks_of
 from lcd.envs.streams import seed_sequence
 from lcd.files import outputs
 from lcd.files.atomic import write_atomic
@@ -30,7 +31,7 @@ def run(cfg: MeasureConfig, console: Console | None = None) -> int:
     check_names("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
     console = console or Console()
     if cfg.frontend["name"] != "identity":
-        return measure_frontend(benchmark, tasks if cfg.tasks else moving(benchmark), cfg, console)
+        return measure_frontend(benchmark, tasks if cfg.tasks else list(moving_tasks_of(benchmark)), cfg, console)
     table = Table("task", "episodes", "mean return", "standard error", "stated R_min", box=None, pad_edge=False)
     with console.status("") as status:
         for task in tasks:
@@ -41,11 +42,6 @@ def run(cfg: MeasureConfig, console: Console | None = None) -> int:
             table.add_row(task, str(len(returns)), f"{returns.mean():.3g}", f"{error:.2g}", f"{stated:.3g}")
     console.print(table)
     return 0
-
-
-def moving(benchmark: Benchmark) -> list[str]:
-    """The tasks whose motion a front-end can learn from; all of them where a benchmark names none."""
-    return list(getattr(benchmark, "moving_tasks", benchmark.tasks))
 
 
 def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig, console: Console) -> int:

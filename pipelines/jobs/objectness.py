@@ -18,6 +18,7 @@ from torch import nn
 
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import Pairs, offers
 from lcd.envs.streams import seed_sequence
 from lcd.frontends.objectness import (
     Candidate,
@@ -29,6 +30,7 @@ from lcd.frontends.objectness import (
     iou,
     rand_index,
 )
+from lcd.frontends.protocols import HasMaps, HasUntrainedTwin
 from lcd.report.seeing import COLOUR, DIFFERENCE, FIGURE, OWN, UNTRAINED, summary
 
 VIDEOS, LENGTH, STRIDE = 16, 8, 8
@@ -40,7 +42,7 @@ KEPT = "objectness.csv"
 
 def collect_frames(benchmark: Benchmark, task: str, videos: int, seed: int, **knobs: Any) -> Frames:
     """Frames of `videos` held-out videos of a task, with their neighbours in time and their labels."""
-    if not hasattr(benchmark, "make_pairs"):
+    if not offers(benchmark, Pairs):
         raise InputError(
             f"benchmark={benchmark.name} has no paired views: objectness needs true masks, as procgen has."
         )
@@ -67,7 +69,7 @@ def collect_frames(benchmark: Benchmark, task: str, videos: int, seed: int, **kn
 
 def maps_of(frontend: nn.Module) -> Maps:
     """A front-end's maps as something to score; it sees one frame at a time."""
-    if not hasattr(frontend, "maps"):
+    if not offers(frontend, HasMaps):
         raise InputError(
             f"frontend={type(frontend).__name__} has no maps to measure: it needs a method maps(observations), "
             "as flow, clip and backbone have."
@@ -175,7 +177,7 @@ def baselines(frontend: nn.Module) -> dict[str, Callable[[Frames], Maps]]:
 
 def untrained_like(frontend: nn.Module) -> nn.Module | None:
     """An encoder of the same build before any training, where a front-end knows how to make one."""
-    return frontend.untrained_twin() if hasattr(frontend, "untrained_twin") else None
+    return frontend.untrained_twin() if offers(frontend, HasUntrainedTwin) else None
 
 
 def summary_table(table: pd.DataFrame) -> Table:

@@ -11,6 +11,7 @@ import torch
 from gymnasium.vector import VectorEnv
 
 from lcd.agents.memory import begin_episodes, forget
+from lcd.agents.protocols import draws_of
 from lcd.agents.rollout import commands, uniforms
 from lcd.agents.stepping import Step
 from lcd.envs.errors import InputError, nearest
@@ -72,7 +73,7 @@ class TrainedPolicy:
         forget(self.agent, self.copies)
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:
-        each = (self.copies, *getattr(self.agent, "draws", ()))
+        each = (self.copies, *draws_of(self.agent))
         streams = range(len(self.agent.seeds))
         draws = torch.cat([uniforms([self.seed], "exploration", self.steps, index, shape=each) for index in streams])
         self.steps += 1

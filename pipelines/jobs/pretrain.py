@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from lcd.config.schemas import PretrainConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import moving_tasks_of
 from lcd.files.atomic import remove_unfinished
 from lcd.files.reading import Unreadable, read_bytes
 from lcd.files.slugs import slug
@@ -62,7 +63,7 @@ def run(cfg: PretrainConfig) -> int:
 def tasks_of(cfg: PretrainConfig, benchmark: Benchmark) -> list[str]:
     """The tasks that are filmed."""
     check_names("view", [cfg.view], benchmark.views, cfg.benchmark.name)
-    tasks = list(getattr(benchmark, "moving_tasks", benchmark.tasks)) if cfg.tasks is None else cfg.tasks
+    tasks = list(moving_tasks_of(benchmark)) if cfg.tasks is None else cfg.tasks
     check_names("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
     return tasks
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from lcd import __version__
 from lcd.agents.rollout import loader
 from lcd.envs.benchmarks import get_benchmark
+from lcd.envs.protocols import Pairs, offers
 from lcd.envs.streams import seed_sequence
 from lcd.files.atomic import make_folder, write_atomic
 from lcd.frontends.flow.config import FlowConfig
@@ -175,7 +176,7 @@ def objectness_tables(run_config: RunConfig) -> dict[str, Table]:
     """The measurements of a front-end that are taken while it is pretrained, by name."""
     benchmark = get_benchmark(run_config["benchmark"])
     asked = run_config["videos"]
-    if not hasattr(benchmark, "make_pairs") or asked["view"] != "pixels":
+    if not offers(benchmark, Pairs) or asked["view"] != "pixels":
         return {}
     seed = run_config["seeds"][0]
     return {"objectness": Objectness(benchmark, asked["tasks"], seed, MEASURED_VIDEOS, **asked["knobs"])}

@@ -19,10 +19,11 @@ from rich.text import Text
 from lcd.agents import agents, validate
 from lcd.agents.evaluate import EveryTask
 from lcd.agents.learner import Learner, spaces_for
+from lcd.agents.protocols import precision_of
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts, loader
 from lcd.config.schemas import TrainConfig
-from lcd.curves.table import evaluated_name
+from lcd.curves.names import evaluated_name
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
 from lcd.files.slugs import slug
@@ -252,7 +253,7 @@ def _train(
     """Train what the checkpoint leaves to be trained; who is told to stop does so at the end of an iteration."""
     if reached is not None and reached >= rollouts.steps:
         return
-    precision = getattr(agent.config, "precision", "32-true")
+    precision = precision_of(agent)
     trainer = _trainer(tracked, recorder, accelerator, place, precision)
     resumed = None if reached is None else recorder.checkpoint
     with signals.deferring_stops():

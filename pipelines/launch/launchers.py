@@ -5,20 +5,18 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lcd.envs.registry import Registry
+from lcd.config.registries import launchers
+from lcd.config.settings import settings_for
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 
 RUNS_AT_ONCE = "LCD_RUNS_AT_ONCE"
 """The environment variable that tells a worker how many runs share its machine's memory."""
-
-launchers = Registry("launcher", "lcd.launchers")
-launchers.add("local", "lcd.pipelines.launch.local:launch")
 
 
 @dataclass(frozen=True)
@@ -48,20 +46,24 @@ def launch(
     function: str,
     calls: Sequence[Call],
     watch: Callable[[], None] = lambda: None,
+    settings: Mapping[str, Any] | None = None,
     **knobs: Any,
 ) -> list[Outcome]:
     """Make all calls; one that fails does not stop the others.
 
     Args:
-        name: a registered launcher.
+        name: a registered launcher, or `module:object`.
         function: `module:function`, imported where the calls are made.
         watch: called a few times a second by the launching process, to show progress.
-        knobs: the launcher's own settings (local: workers, threads, grace, processes, deadlines).
+        settings: the launcher's own, as plain values; it gets them as `settings`, the dataclass that it declares.
+        knobs: what every launcher is told: workers, threads, grace, processes, deadlines.
 
     Returns:
         The outcomes in the order of `calls`.
     """
-    return launchers.resolve(name)(function, calls, watch=watch, **knobs)
+    launcher = launchers.resolve(name)
+    own = settings_for(launcher, settings or {}, "launcher", f"launcher={name}")
+    return launcher(function, calls, watch=watch, **knobs, **own)
 
 
 def usable_cores() -> int:

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from lcd.config.schemas import ReportConfig
+from lcd.config.schemas import DiagnoseConfig, ReportConfig
 from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.files import outputs
 from lcd.pipelines.publish import track
@@ -39,6 +39,8 @@ class ReportOptions:
         formats: what tables are written in besides CSV.
         first: the key of the analysis that is told before all else: an ablation's.
         ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
+        analyses, sections: which are made, in their order; None: all that are registered.
+        analysis_params, section_params: of each by name its own settings.
     """
 
     definition: str = "paper"
@@ -46,6 +48,10 @@ class ReportOptions:
     formats: Sequence[str] = ()
     first: str | None = None
     ranges: str | Mapping[str, Any] | None = None
+    analyses: Sequence[str] | None = None
+    sections: Sequence[str] | None = None
+    analysis_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    section_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def run(cfg: ReportConfig) -> int:
@@ -60,13 +66,18 @@ def run(cfg: ReportConfig) -> int:
         from lcd.pipelines.publish.against import compare
 
         return compare(cfg, source, Path(cfg.against).expanduser(), console, formats)
-    how = ReportOptions(cfg.definition, cfg.threshold, formats, ranges=cfg.ranges)
+    how = ReportOptions(cfg.definition, cfg.threshold, formats, ranges=cfg.ranges, **parts_of(cfg))
     if study is not None and _show_pretraining(study, console):
         return 0
     folder = output_folder(cfg, source)
     outputs.check(folder, PRODUCT, FILES, [source])
     publish(source, folder, console, study=study, how=how)
     return 0
+
+
+def parts_of(cfg: ReportConfig | DiagnoseConfig) -> dict[str, Any]:
+    """Which analyses and sections a command asks for, and their settings, as arguments of `ReportOptions`."""
+    return {name: getattr(cfg, name) for name in ("analyses", "sections", "analysis_params", "section_params")}
 
 
 def _formats(wanted: list[str]) -> list[str]:
@@ -102,7 +113,7 @@ def publish(
         tracker: the config of what mirrors the diagnosis; None mirrors nothing.
         how: what is told, and how.
     """
-    from lcd.analyses import analyse
+    from lcd.analyses import Evidence, analyse
     from lcd.analyses.transfer import transfers
     from lcd.curves.ranges import ranges_from
     from lcd.curves.table import evaluated_names
@@ -113,7 +124,8 @@ def publish(
     ranges = ranges_from(how.ranges, evaluated_names(finished.curves))
     diagnosis = diagnosed(finished, study, how, ranges)
     curricula = transfers(diagnosis.others)
-    analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else recommended(study)))
+    evidence = Evidence(diagnosis, how.threshold, **({} if study is None else recommended(study)))
+    analyses, left_out = analyse(evidence, how.analyses, how.analysis_params, how.first)
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
     with outputs.drafted(folder, PRODUCT, [source]) as draft:
         names = _write(source, draft, diagnosis, curricula, analyses, study, how)
@@ -214,6 +226,8 @@ def _write(
         pictures={} if study is None else read_pictures(study),
         threshold=how.threshold,
         first=how.first,
+        names=how.sections,
+        settings=how.section_params,
     )
     return names
 

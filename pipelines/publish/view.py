@@ -12,6 +12,7 @@ import numpy as np
 from lcd.config.schemas import VIEWS, ViewConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import Graphs, Pairs, offers
 from lcd.envs.streams import seed_sequence
 from lcd.files import outputs
 from lcd.pipelines.publish.graph_pictures import draw_graph
@@ -49,7 +50,7 @@ def _path(place: Path, task: str, whole: bool) -> Path:
 def _draw(benchmark: Benchmark, cfg: ViewConfig, views: list[str], out: Path) -> None:
     outputs.check_file(out)
     with outputs.drafted_file(out) as draft:
-        if hasattr(benchmark, "make_pairs"):
+        if offers(benchmark, Pairs):
             from lcd.pipelines.publish.sheets import write_sheets
 
             written = write_sheets(benchmark, cfg, views, draft)
@@ -67,7 +68,7 @@ def _draw(benchmark: Benchmark, cfg: ViewConfig, views: list[str], out: Path) ->
 
 def _graph(benchmark: Benchmark, cfg: ViewConfig, out: Path) -> dict[Path, Any]:
     """The picture of a task's graph, by its path; none where a benchmark has no graphs."""
-    if not hasattr(benchmark, "graph"):
+    if not offers(benchmark, Graphs):
         return {}
     knobs, goal = benchmark.graph(cfg.task.name, cfg.seed, **cfg.task.knobs)
     title = f"{cfg.task.name}, goal ⟨{', '.join(map(str, goal))}⟩"

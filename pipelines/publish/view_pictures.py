@@ -61,6 +61,7 @@ def _picture_path(study: Study, task: str, view: str) -> Path:
 def _one_moment(config: RunConfig, views: list[str]) -> dict[str, np.ndarray]:
     """One moment of a task under each view; masks with labels in a colour for each."""
     from lcd.envs.benchmarks import get_benchmark
+    from lcd.envs.protocols import Pairs, offers
     from lcd.pipelines.publish.sheets import labelled_moment
     from lcd.pipelines.publish.view import frames
 
@@ -72,7 +73,7 @@ def _one_moment(config: RunConfig, views: list[str]) -> dict[str, np.ndarray]:
         levels=1,
         frames=4 * MOMENT,
     )
-    if hasattr(benchmark, "make_pairs"):
+    if offers(benchmark, Pairs):
         return labelled_moment(benchmark, cfg, views)
     return {view: frames(benchmark, view, cfg)[-1][0] for view in views}
 

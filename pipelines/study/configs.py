@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NotRequired, Required, TypedDict
 
-from lcd.curves.table import varied_task
+from lcd.curves.names import varied_task
 from lcd.frontends.entry import FrontendEntry
 
 ID_LENGTH = 12
@@ -82,12 +82,10 @@ class RunConfig(JobConfig):
 
 
 class TrackerEntry(TypedDict, total=False):
-    """A tracker by its name, with its settings; one from outside has others."""
+    """A tracker by its name, with its own settings where it has some."""
 
     name: Required[str]
-    mode: str
-    project: str
-    entity: str | None
+    settings: dict[str, Any]
 
 
 class Status(TypedDict):

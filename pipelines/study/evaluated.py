@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lcd.curves.table import evaluated_name
+from lcd.curves.names import evaluated_name
 from lcd.pipelines.study.configs import RunConfig, task_name
 
 

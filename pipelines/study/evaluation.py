@@ -8,7 +8,7 @@ from typing import Any
 
 from lcd.config.compose import check_knob, show
 from lcd.config.schemas import EvaluationConfig
-from lcd.curves.table import evaluated_name
+from lcd.curves.names import evaluated_name
 from lcd.envs.benchmarks import Benchmark, check_view, get_benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.population import make_population

@@ -9,6 +9,7 @@ from lcd.config.compose import check_knob, check_probabilities, compose, show
 from lcd.config.schemas import DiagnoseConfig, StudyConfig
 from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.protocols import has_shaping, shapings_of
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
 from lcd.scores.contrasts import (
     CONTEXT,
@@ -26,7 +27,6 @@ from lcd.scores.contrasts import (
     solved_view,
 )
 
-NONE = "none"
 NEWER = (
     "agents",
     "frontends",
@@ -134,7 +134,7 @@ def _read_part(own: Mapping[str, Any], given: Any, where: str) -> _PartRequest:
 
 def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _PartRequest, where: str) -> Part | None:
     """The part, or None where it is optional and the benchmark has no such shaping or view."""
-    offered = getattr(benchmark, "shapings", (NONE,))
+    offered = shapings_of(benchmark)
     if asked.optional and not ({*asked.shapings} <= {*offered} and {*asked.views} <= {*benchmark.views}):
         return None
     check_names(f"{where}tasks", asked.tasks, benchmark.tasks, benchmark.name)
@@ -190,7 +190,7 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
             chosen = [_named(cfg, key, where[key])] if key in where else getattr(base, f"{key}s")[:1]
             changed[f"{key}s"] = chosen
         changed["shapings"] = [where["shaping"]] if "shaping" in where else base.shapings[:1]
-        offered = getattr(benchmark, "shapings", (NONE,))
+        offered = shapings_of(benchmark)
         check_names("study.contrasts: shaping", changed["shapings"], offered, benchmark.name)
         yield replace(base, conditions=[each], **changed)
 
@@ -214,10 +214,11 @@ def _check_evaluated(contrast: Contrast, each: Condition, cfg: DiagnoseConfig) -
 
 def _tasks_shaped(benchmark: Benchmark, asked: _PartRequest, where: str) -> list[str]:
     """The tasks that have all of the part's shapings, where the benchmark says which do."""
-    having: Mapping[str, Collection[str]] = getattr(benchmark, "shaped_tasks", {})
-    tasks = [task for task in asked.tasks if all(task in having.get(name, asked.tasks) for name in asked.shapings)]
+    tasks = [task for task in asked.tasks if all(has_shaping(benchmark, task, name) for name in asked.shapings)]
     if not tasks and not asked.optional:
-        options = sorted({task for name in asked.shapings for task in having.get(name, ())})
+        options = [
+            task for task in benchmark.tasks if all(has_shaping(benchmark, task, name) for name in asked.shapings)
+        ]
         raise InputError(
             f"{where}shapings={show(asked.shapings)}: none of the study's tasks has it; {nearest('', options)}"
         )

@@ -10,7 +10,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from lcd.config.schemas import DiagnoseConfig, TrackerConfig, TrainConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.launch.launchers import Call, calls_at_once, launch
+from lcd.pipelines.publish.track import to_try
 from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, canonical, longest_first, run_id, task_name
 from lcd.pipelines.study.cost import evaluations, unit_steps, units
 from lcd.pipelines.study.runs import resolve
@@ -153,7 +154,7 @@ def probe(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig | TrainConfig) -
 
 def quiet_tracker(cfg: DiagnoseConfig | TrainConfig) -> TrackerConfig:
     """The config's tracker, whose work takes time too, but which tells nobody of what is only tried."""
-    return replace(cfg.tracker, mode="disabled" if cfg.tracker.mode == "disabled" else "offline")
+    return TrackerConfig(**to_try(asdict(cfg.tracker)))
 
 
 def time_runs(

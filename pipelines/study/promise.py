@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lcd.curves.table import evaluated_name
+from lcd.curves.names import evaluated_name
 from lcd.files.reading import Unreadable, read_bytes
 from lcd.pipelines.study.configs import RunConfig
 from lcd.pipelines.study.evaluated import evaluated_by, stages_of

@@ -12,7 +12,7 @@ from typing import Any
 
 from lcd.config.compose import check_knob, seed_list, show
 from lcd.config.schemas import DiagnoseConfig, TrainConfig
-from lcd.curves.table import varied_task
+from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import Diverged, InputError, nearest
 from lcd.files.atomic import disk_full_error, remove_unfinished, write_atomic
@@ -65,10 +65,11 @@ def expand(cfg: DiagnoseConfig) -> list[RunConfig]:
 def run_config_from(cfg: TrainConfig) -> RunConfig:
     """The run config of `lcd train`."""
     from lcd.envs.benchmarks import check_view, get_benchmark, reward_range
+    from lcd.envs.protocols import shapings_of
 
     benchmark = get_benchmark(cfg.benchmark.name)
     check_names("view", [cfg.view], benchmark.views, cfg.benchmark.name)
-    check_names("shaping", [cfg.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
+    check_names("shaping", [cfg.shaping], shapings_of(benchmark), cfg.benchmark.name)
     seeds = seed_list("seeds", cfg.seeds)
     curriculum, stages = (None, None) if cfg.curriculum is None else curriculum_from(cfg.curriculum, benchmark)
     if stages is None:
@@ -216,12 +217,14 @@ def check_share(name: str, params: Mapping[str, Any], device: Device) -> None:
         device: says how many processes.
     """
     from lcd import agents
+    from lcd.agents.protocols import TrainedByRanks
+    from lcd.envs.protocols import offers
 
     world = device.processes
     if world == 1:
         return
     how = f"devices={device.devices}" + (f" num_nodes={device.num_nodes}" if device.num_nodes > 1 else "")
-    if not hasattr(agents.agents.resolve(name), "ranks"):
+    if not offers(agents.agents.resolve(name), TrainedByRanks):
         raise InputError(f"{how}: agent={name} cannot be trained by several processes: give devices=1.")
     if device.accelerator == "mps":
         raise InputError(f"{how}: device=mps is a single one: give devices=1, or device=cpu.")

@@ -89,6 +89,7 @@ def train_missing(
             threads=cfg.launcher.threads,
             grace=cfg.launcher.grace,
             deadlines=cfg.deadlines,
+            settings=cfg.launcher.settings,
             **({"processes": device.devices} if device.devices > 1 else {}),
         )
     failed = {run: outcome.error for run, outcome in zip(order, outcomes, strict=True) if outcome.error is not None}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lcd.analyses import analyse
+from lcd.analyses import Evidence, analyse
 from lcd.analyses.raw_returns import raw_returns
 from lcd.analyses.transfer import transfers
 from lcd.envs.errors import InputError
@@ -27,7 +27,7 @@ def unranged(curves) -> pd.DataFrame:
 
 
 def told(diagnosis) -> dict[str, pd.DataFrame]:
-    return {each.key: each.table for each in analyse(diagnosis)[0]}
+    return {each.key: each.table for each in analyse(Evidence(diagnosis))[0]}
 
 
 def test_scores_that_need_a_range_say_so(unranged, curves, tmp_path):

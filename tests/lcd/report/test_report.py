@@ -6,6 +6,8 @@ import pytest
 from rich.console import Console
 
 from lcd.analyses.taxonomy import taxonomy
+from lcd.config.registries import sections
+from lcd.envs.errors import InputError
 from lcd.report.html import duration_text
 from lcd.report.page import group_sentences, verdict, write_report
 from lcd.report.provenance import provenance
@@ -47,6 +49,19 @@ def test_the_page_has_the_scores_and_how_it_was_run(curves, tmp_path):
         assert words in text
     figures = {file.name for file in (tmp_path / "figures").iterdir()}
     assert {"challenge-0.png", "challenge-0.svg", "curves-3.png", "curves-3.svg"} <= figures
+
+
+def test_sections_are_chosen_and_ordered(curves, tmp_path):
+    text = write_report(tmp_path, diagnose_curves(curves), names=["methods", "scores"]).read_text()
+    assert text.index("How to read it</h2>") < text.index("Task by task</h2>")
+    assert "How it was run" not in text
+    assert "Comparisons" not in text
+
+
+def test_a_section_gives_a_text(curves, tmp_path, monkeypatch):
+    monkeypatch.setitem(sections._built_in, "odd", lambda page: 3)
+    with pytest.raises(InputError, match="The section 'odd' gives a int"):
+        write_report(tmp_path, diagnose_curves(curves), names=["odd"])
 
 
 def test_the_page_needs_nothing_from_elsewhere(curves, tmp_path):
