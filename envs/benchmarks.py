@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -53,7 +54,7 @@ def check_view(benchmark: Benchmark, task: str, view: str) -> None:
 def reward_range(
     benchmark: str | Benchmark, task: str, seed: int, knobs: Mapping[str, Any] | None = None
 ) -> tuple[float, float]:
-    """R_min (a random agent's mean return) and R_max (the best there is) of a task for one seed.
+    """R_min (a random agent's mean return) and R_max (the best there is) of a task for one seed; NaN where unknown.
 
     Args:
         benchmark: the benchmark or its name. If it has a method `reward_range(task, seed, **knobs)`, that is asked.
@@ -65,17 +66,21 @@ def reward_range(
     check_task(benchmark, task)
     if offers(benchmark, RangesByKnobs):
         low, high = benchmark.reward_range(task, seed, **(knobs or {}))
-        return float(low), float(high)
+        return _known(low), _known(high)
     return _bound(benchmark, "r_min", task, seed), _bound(benchmark, "r_max", task, seed)
 
 
+def _known(bound: float | None) -> float:
+    return math.nan if bound is None else float(bound)
+
+
 def _bound(benchmark: Benchmark, which: str, task: str, seed: int) -> float:
+    bounds = getattr(benchmark, which)
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise InputError(f"The benchmark '{benchmark.name}' has {which} = {bounds!r}: a mapping from tasks is needed.")
+    bound = (bounds or {}).get(task)
     try:
-        bound = getattr(benchmark, which)[task]
-    except (KeyError, TypeError):
-        raise InputError(f"The benchmark '{benchmark.name}' has no {which}['{task}']: every task needs one.") from None
-    try:
-        return float(bound(seed) if callable(bound) else bound)
+        return _known(bound(seed) if callable(bound) else bound)
     except (TypeError, ValueError):
         raise InputError(
             f"The benchmark '{benchmark.name}' has {which}['{task}'] = {bound!r}: a number is needed, or a function "

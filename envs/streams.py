@@ -28,6 +28,7 @@ KEYS: dict[str, int] = {
     "rank": 10,
     "auxiliary": 11,
     "videos": 14,
+    "elsewhere": 16,
     "injection": 40,
     "calibration": 50,
     "gorp": 60,

@@ -28,9 +28,13 @@ class Evaluator:
         env: the held-out population, ordered seed by seed.
         seeds: the run's seeds.
         episodes: episodes of each copy.
+        branch: of each seed's random streams, those of the evaluations.
     """
 
-    def __init__(self, env: VectorEnv, seeds: list[int], episodes: int):
+    def __init__(
+        self, env: VectorEnv, seeds: list[int], episodes: int, branch: tuple[str | int, ...] = ("evaluation",)
+    ):
+        self.branch = branch
         self.stepper, self.seeds, self.episodes = Stepper(env), list(seeds), episodes
         self.copies = env.num_envs // len(seeds)
 
@@ -44,7 +48,7 @@ class Evaluator:
             restore(agent, remembered)
 
     def _play(self, agent: Any, step: int) -> list[dict[str, float]]:
-        streams = [seed_sequence(seed, "evaluation", step, 0).generate_state(1)[0] for seed in self.seeds]
+        streams = [seed_sequence(seed, *self.branch, step, 0).generate_state(1)[0] for seed in self.seeds]
         observations = self.stepper.reset(seed=[int(stream) for stream in streams])
         log = EpisodeLog(len(self.seeds), self.copies)
         left = np.full(len(self.seeds) * self.copies, self.episodes)
@@ -53,7 +57,7 @@ class Evaluator:
             if signals.stop_requested():
                 raise signals.Stopped
             if elapsed % BLOCK == 0:
-                stream = ("evaluation", step, 1 + elapsed // BLOCK)
+                stream = (*self.branch, step, 1 + elapsed // BLOCK)
                 each = (BLOCK, self.copies, *draws_of(agent))
                 draws = uniforms(self.seeds, *stream, shape=each).to(agent.device)
             require_finite("a held-out observation", observations, self.seeds, step)

@@ -42,8 +42,9 @@ class Evidence:
 
     @property
     def curves(self) -> pd.DataFrame:
-        """The curves, with the column `normalised`; empty where only scores are known."""
-        return self.diagnosis.curves
+        """The curves of tasks whose range is known, with the column `normalised`; empty where only scores are known."""
+        curves = self.diagnosis.curves
+        return curves[curves["normalised"].notna()] if len(curves) else curves
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,8 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
     other = "shaping" if factor == "frontend" else "frontend"
     scores = diagnosis.table
     scores = scores[(scores[factor] == BASE[factor]) & (scores[other] == BASE[other])]
-    held = diagnosis.curves
+    # Without a range an area is no share of what is possible.
+    held = diagnosis.curves[diagnosis.curves["normalised"].notna()]
     for (benchmark, task), curves in tasks_of(held[held[other] == BASE[other]]):
         for agent, mine in curves.groupby("agent", sort=True):
             fixed = {"agent": agent, other: BASE[other], "view": VIEW[factor], "reward_p": 1.0}

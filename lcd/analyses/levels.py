@@ -80,10 +80,10 @@ def final_scores(curves: pd.DataFrame) -> dict[tuple, dict[str, np.ndarray]]:
         key: {str(task): mine["normalised"].to_numpy() for task, mine in rows.groupby("task", sort=True)}
         for key, rows in last.groupby(list(SETTING), sort=False)
     }
-    return dict(sorted(found.items(), key=lambda each: _place(**dict(zip(SETTING, each[0], strict=True)))))
+    return dict(sorted(found.items(), key=lambda each: place_of_setting(**dict(zip(SETTING, each[0], strict=True)))))
 
 
-def _place(view: str, frontend: str, reward_p: float, shaping: str, **others: str) -> tuple:
+def place_of_setting(view: str, frontend: str, reward_p: float, shaping: str, **others: str) -> tuple:
     """Plain pixels come first, then the other views, then less reward; front-ends and shaping after all of these."""
     known = VIEWS.index(view) if view in VIEWS else len(VIEWS)
     own = (frontend != "identity", frontend, shaping != "none", shaping)

@@ -81,8 +81,8 @@ def outcome_table(curves: pd.DataFrame) -> pd.DataFrame:
 
 def beyond_training(evidence: Evidence) -> Analysis | None:
     """What agents reach on what they were not trained on: other tasks, other contexts, stages of curricula."""
-    others = evidence.diagnosis.others
-    return elsewhere(pd.concat([each for each in (evidence.curves, others) if len(each)])) if len(others) else None
+    own, others = evidence.diagnosis.curves, evidence.diagnosis.others
+    return elsewhere(pd.concat([each for each in (own, others) if len(each)])) if len(others) else None
 
 
 def elsewhere(curves: pd.DataFrame) -> Analysis | None:
@@ -94,12 +94,21 @@ def elsewhere(curves: pd.DataFrame) -> Analysis | None:
     if not len(curves) or as_trained(curves).all():
         return None
     # Of what was evaluated nowhere else the other tables tell.
+    unranged = curves["normalised"].isna()
+    curves = curves.assign(normalised=curves["normalised"].fillna(curves["return_mean"]))
     wider = (~as_trained(curves)).groupby([curves[name] for name in (*SETTING, "trained_on")], observed=True)
     table = outcome_table(curves[wider.transform("any")])
+    if unranged.any():
+        pairs = ["benchmark", "task", "context"]
+        raw = set(curves.loc[unranged, pairs].drop_duplicates().itertuples(index=False, name=None))
+        table["scale"] = [
+            "return" if tuple(row) in raw else "normalised" for row in table[pairs].itertuples(index=False)
+        ]
     trained = list(dict.fromkeys(table["trained_on"]))
     says = [f"Trained on {joined_names(trained)}; evaluated on {joined_names(list(dict.fromkeys(table['task'])))}."]
     note = (
         "Normalised returns by what was trained (a task, or a curriculum and its stage), by the task and context that "
-        "were evaluated, and by split: at the first and the last evaluation, and the mean height in between."
+        "were evaluated, and by split: at the first and the last evaluation, and the mean height in between. Where no "
+        "range is known, returns are as they are (scale)."
     )
     return Analysis("outcomes", "What was trained, and what was evaluated", table, says, note)

@@ -41,9 +41,11 @@ class Transfer:
         stages: their names, in order: that of the trained task, and which time it is if it comes again ("a (2)").
         tasks: the evaluated tasks, in the order in which they are trained first; in another context as `task@context`.
         ends: the step at which each stage ended.
-        returns: (seeds, stages + 1, tasks): normalised return before training (b) and after each stage (R).
+        returns: (seeds, stages + 1, tasks): return before training (b) and after each stage (R), on the scale `scale`.
         measures: each of `MEASURES`: (mean over seeds, low, high), with a 95 % interval.
         curves: the held-out rows behind it, with the columns `normalised` and `evaluated`, one of `tasks`.
+        scale: "normalised"; "return" where a task's range is not known, so that returns are as they are and there are
+            no measures.
     """
 
     key: dict[str, Any]
@@ -53,6 +55,7 @@ class Transfer:
     returns: np.ndarray
     measures: dict[str, tuple[float, float, float]]
     curves: pd.DataFrame
+    scale: str = "normalised"
 
     @property
     def matrix(self) -> np.ndarray:
@@ -63,6 +66,7 @@ class Transfer:
         """Everything but the curves as plain values; what is not a number is None."""
         return {
             **self.key,
+            "scale": self.scale,
             "stages": list(self.stages),
             "tasks": list(self.tasks),
             "ends": [float(end) for end in self.ends],
@@ -131,6 +135,9 @@ def save_transfers(path: Path, found: list[Transfer]) -> None:
 
 
 def _transfer(key: dict[str, Any], rows: pd.DataFrame) -> Transfer:
+    unranged = bool(rows["normalised"].isna().any())
+    if unranged:
+        rows = rows.assign(normalised=rows["return_mean"])
     of_stages: dict[str, list[Outcome]] = {}
     for outcome in outcomes(rows):
         of_stages.setdefault(outcome.where["stage"], []).append(outcome)
@@ -156,10 +163,13 @@ def _transfer(key: dict[str, Any], rows: pd.DataFrame) -> Transfer:
         )
     of_seeds = [gem_measures(of_seed, [tasks.index(task) for task in trained]) for of_seed in returns]
     measures = {name: _with_interval(np.array([found[name] for found in of_seeds])) for name in MEASURES}
+    if unranged:
+        measures = dict.fromkeys(MEASURES, (math.nan,) * 3)
     # As `evaluated_name` writes it, for all rows at once.
     task, context = (rows[name].astype(object) for name in ("task", "context"))
     labels = task.where(context == "", task + "@" + context)
-    return Transfer(key, stages, tasks, ends, returns, measures, rows.assign(evaluated=labels))
+    scale = "return" if unranged else "normalised"
+    return Transfer(key, stages, tasks, ends, returns, measures, rows.assign(evaluated=labels), scale)
 
 
 def _spans(key: dict[str, Any], of_stages: dict[str, list[Outcome]]) -> dict[str, tuple[float, float]]:

@@ -33,6 +33,7 @@ for _name, _function in {
     "final": "levels:performance_at_the_end",
     "generalisation": "levels:gaps",
     "outcomes": "outcomes:beyond_training",
+    "returns": "raw_returns:without_range",
     "published": "published:beside_the_paper",
 }.items():
     analyses.add(_name, f"lcd.analyses.{_function}")

@@ -81,6 +81,13 @@ class EvaluationConfig:
     every: int = field(default=1000, metadata=_doc("steps of a seed between two evaluations", least=1))
     copies: int = field(default=8, metadata=_doc("held-out environment copies of a seed", least=1))
     episodes: int = field(default=4, metadata=_doc("episodes on each copy", least=1))
+    tasks: list[str] = field(
+        default_factory=list, metadata=_doc("further tasks of the benchmark on which each agent is evaluated")
+    )
+    contexts: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=_doc("settings of knobs under which each agent is evaluated, by name ({far: {delay: 4}})"),
+    )
 
 
 @dataclass

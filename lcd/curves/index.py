@@ -14,7 +14,7 @@ from lcd.curves.table import CONDITION
 from lcd.scores.contrasts import KNOB, Condition
 
 Curve = tuple[np.ndarray, np.ndarray]
-"""Steps in order, and normalised returns."""
+"""Steps in order, and normalised returns (as they are, where nobody knows the range)."""
 Key = tuple[Any, ...]
 P = CONDITION.index("reward_p")
 PLACES = 9  # reward p is a number from a file: what differs in the tenth place is the same p
@@ -27,9 +27,11 @@ class CurveIndex:
         """Sort the curves.
 
         Args:
-            curves: Rows of one split, with the column `normalised`; None for no curves.
+            curves: Rows of one split, with the column `normalised`; None for no curves. Where that is NaN, because
+                nobody knows the range, the curve is one of returns as they are.
         """
         self._curves: dict[Key, dict[int, Curve]] = {}
+        self._raw: set[Key] = set()
         if curves is None:
             return
         keys = [*CONDITION, "seed"]
@@ -37,6 +39,8 @@ class CurveIndex:
         order = np.lexsort((curves["step"].to_numpy(float), codes))
         codes, steps = codes[order], curves["step"].to_numpy(float)[order]
         values = curves["normalised"].to_numpy(float)[order]
+        raw = np.isnan(values)
+        values[raw] = curves["return_mean"].to_numpy(float)[order][raw]
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         named = curves.iloc[order[starts]]
         columns = [named[name].tolist() for name in keys]
@@ -44,6 +48,8 @@ class CurveIndex:
             *key, seed = key
             key[P] = round(key[P], PLACES)
             self._curves.setdefault(tuple(key), {})[int(seed)] = (steps[start:end], values[start:end])
+            if raw[start]:
+                self._raw.add(tuple(key))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The conditions, sorted, each as a mapping of `CONDITION` to values."""
@@ -63,6 +69,13 @@ class CurveIndex:
             condition: What is set.
         """
         return self.find(**self.key_under(row, condition))
+
+    def has_range(self, row: Mapping[str, Any], condition: Condition) -> bool:
+        """Whether a task's curves under a condition are normalised: only then may areas be scored."""
+        where = self.key_under(row, condition)
+        key = [where[name] for name in CONDITION]
+        key[P] = round(key[P], PLACES)
+        return tuple(key) not in self._raw
 
     @staticmethod
     def key_under(row: Mapping[str, Any], condition: Condition) -> dict[str, Any]:

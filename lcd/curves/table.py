@@ -186,7 +186,7 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
             registered benchmark's own.
 
     Returns:
-        The curves, and sentences on ranges that disagree.
+        The curves, and sentences on ranges that disagree. Where nothing tells R_min or R_max, that stays NaN.
     """
     ranges = {str(task): _checked(pair, f"ranges['{task}']") for task, pair in (ranges or {}).items()}
     notes = []
@@ -211,18 +211,18 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
                 )
             written = written.fillna(stated)
             low[places], high[places] = written["r_min"], written["r_max"]
-        _check_written(written, seeds[seed_of], name, task)
+        _check_written(written, seeds[seed_of], task)
     return curves.assign(r_min=low, r_max=high), notes
 
 
 def normalised(curves: pd.DataFrame) -> pd.Series:
-    """Each row's return on the scale of its range, which `attach_ranges` has set.
+    """Each row's return on the scale of its range, which `attach_ranges` has set; NaN where there is none.
 
     Args:
         curves: checked curves with the ranges that normalise them.
     """
     scaled = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
-    wrong = ~(scaled.abs() <= LARGEST)
+    wrong = scaled.abs() > LARGEST
     if wrong.any():
         row = curves.loc[wrong.idxmax()]
         raise InputError(
@@ -315,15 +315,19 @@ def _own_ranges(name: str, task: str, seeds: np.ndarray) -> dict[int, Range] | N
         found = {seed: reward_range(benchmark, task, int(seed)) for seed in seeds}
     except (InputError, ImportError):
         return None
+    if np.isnan(list(found.values())).any():
+        return None
     where = f"The range of '{task}' in benchmark '{name}'"
     return {seed: _checked(pair, where) for seed, pair in found.items()}
 
 
-def _check_written(written: pd.DataFrame, seeds: np.ndarray, name: str, task: str) -> None:
+def _check_written(written: pd.DataFrame, seeds: np.ndarray, task: str) -> None:
+    if written.isna().all().any():
+        return  # nobody knows R_max, say
     if written.isna().any(axis=None):
         raise InputError(
-            f"Nothing tells the range of task '{task}': give the columns r_min and r_max, or "
-            f"'ranges.{task}=[R_min,R_max]' (benchmark '{name}' is not registered here, or has no such task)."
+            f"The columns r_min and r_max of task '{task}' are empty in some rows, and not in others: give them in all "
+            f"rows or in none, or 'ranges.{task}=[R_min,R_max]'."
         )
     for pair in written.drop_duplicates().itertuples(index=False):
         _checked(pair, f"The range in the columns r_min and r_max of task '{task}'")

@@ -3,7 +3,7 @@
 import base64
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from lcd.curves.index import Curve
 from lcd.files.atomic import write_atomic
 from lcd.scores.contrasts import HEADLINE, Contrast
 from lcd.scores.diagnosis import GROUP, Diagnosis
+from lcd.scores.judging import NO_RANGE
 from lcd.scores.validity import withheld
 from lcd.statistics.intervals import mean_interval
 
@@ -177,17 +178,27 @@ def learning_curves(diagnosis: Diagnosis, row: pd.Series) -> Figure:
     )
     for axes, contrast in zip(panels, [*asked, *[None] * (count - len(asked))], strict=True):
         _panel_of(axes, diagnosis, row, contrast)
-    low, high = panels[0].get_ylim()
-    panels[0].set_ylim(max(low, -0.6), min(max(high, 1.08), 1.6))
+    ranged = row["status"] != NO_RANGE
+    if ranged:
+        _mark_range(panels)
     for axes in panels:
         axes.tick_params(labelleft=True)
         axes.set_xlabel("environment steps", fontsize=9)
-        axes.set_ylabel("held-out return, normalised", fontsize=9)
-        # Where the two lines are, in words: 1 is the best possible return, 0 a random agent's.
+        axes.set_ylabel("held-out return, normalised" if ranged else "return", fontsize=9)
+    return figure
+
+
+def _mark_range(panels: Sequence[Axes]) -> None:
+    """Lines, and what they stand for: 1 is the best possible return, 0 a random agent's."""
+    for axes in panels:
+        axes.axhline(1, color=INK, linewidth=0.9, zorder=1)
+        axes.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    low, high = panels[0].get_ylim()
+    panels[0].set_ylim(max(low, -0.6), min(max(high, 1.08), 1.6))
+    for axes in panels:
         for value, words in ((1, "R_max"), (0, "random")):
             axes.annotate(words, (1, value), (3, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
                           va="center", fontsize=7.5, color=MUTED)  # fmt: skip
-    return figure
 
 
 def one_below_the_other(drawing: bytes) -> bytes:
@@ -227,8 +238,6 @@ def _panel_of(axes: Axes, diagnosis: Diagnosis, row: pd.Series, contrast: Contra
         conditions, contrast.values if contrast else (), styles(contrast) if contrast else (), strict=True
     ):
         mean_curve(axes, diagnosis.curves_under(row, condition), contrast.label(value), style)
-    axes.axhline(1, color=INK, linewidth=0.9, zorder=1)
-    axes.axhline(0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     if contrast is not None:
         views = {condition.view for condition in conditions}
         where = f", {views.pop().replace('_', ' ')}" if len(views) == 1 else ""

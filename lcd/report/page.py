@@ -310,6 +310,7 @@ def _of_curriculum(place: int, transfer: Transfer) -> dict[str, Any]:
         "figure": f"transfer-{place}",
         "name": transfer.key,
         "tasks": transfer.tasks,
+        "scale": transfer.scale,
         "rows": list(zip(["before training", *after], transfer.matrix, strict=True)),
         "measures": measures,
         "seeds": len(transfer.returns),

@@ -86,7 +86,7 @@ def transfer_table(transfer: Transfer) -> Table:
     found = (
         f"{name} {two_decimals(values[0])}" for name, values in transfer.measures.items() if math.isfinite(values[0])
     )
-    table.caption = Text(f"{', '.join(found)}; means over {len(transfer.returns)} seeds", style="dim")
+    table.caption = Text(f"{', '.join(found) or 'no_range'}; means over {len(transfer.returns)} seeds", style="dim")
     return table
 
 

@@ -26,7 +26,7 @@ def transfer_curves(transfer: Transfer, narrow: bool = False) -> Figure:
     """One row a task: its held-out return with its 95 % interval, shaded where the task itself was trained."""
     rows = len(transfer.tasks)
     figure = new_figure(4.4 if narrow else 9.6, 0.7 + (1.0 if narrow else 1.15) * rows)
-    panels = figure.subplots(rows, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    panels = figure.subplots(rows, 1, sharex=True, sharey=transfer.scale == "normalised", squeeze=False)[:, 0]
     starts = (0.0, *transfer.ends[:-1])
     for place, (axes, task) in enumerate(zip(panels, transfer.tasks, strict=True)):
         rows_of_task = transfer.curves[transfer.curves["evaluated"] == task]
@@ -43,7 +43,8 @@ def transfer_curves(transfer: Transfer, narrow: bool = False) -> Figure:
             axes.fill_between(grid, *mean_interval(heights), color=colour, alpha=0.16, linewidth=0, zorder=2)
         axes.set_title(short_name(task), loc="left", fontsize=9)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.set_ylim(-0.2, 1.2)
+        if transfer.scale == "normalised":
+            axes.set_ylim(-0.2, 1.2)
     figure.supxlabel("environment steps (shaded: trained on this task)", fontsize=9)
-    figure.supylabel("held-out return, normalised", fontsize=9)
+    figure.supylabel("return" if transfer.scale == "return" else "held-out return, normalised", fontsize=9)
     return figure

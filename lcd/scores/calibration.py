@@ -62,7 +62,7 @@ def calibrate(
     keys = list(samples)
     found = []
     for key, rows in table.groupby(list(group), sort=False):
-        known = rows[rows[list(LEVELS.values())].notna().all(axis=1)]
+        known = rows[rows[list(LEVELS.values())].notna().all(axis=1) & (rows["status"] != "no_range")]
         if known[list(LEVELS.values())].nunique().max() > 1:
             chosen = {keys[place]: samples[keys[place]] for place in known.index}
             found.append(({"group": dict(zip(group, key, strict=True))}, _measures(known, chosen, least)))

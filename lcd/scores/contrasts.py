@@ -23,7 +23,7 @@ TRAINED_ON, STAGE, CONTEXT = "trained_on", "stage", "context"
 AXES = ("view", "reward_p", "frontend", "shaping", "agent", TRAINED_ON, STAGE, CONTEXT)
 KNOB = "knobs."
 USUAL: dict[str, Any] = {"view": SOLVED, "reward_p": 1.0}
-"""What a contrast's conditions have where it does not say otherwise."""
+"""What a contrast's conditions have where it does not say otherwise; `trained_on` is the evaluated task."""
 
 Score = Callable[[np.ndarray, float], np.ndarray]
 
@@ -100,7 +100,8 @@ class Contrast:
         name: Its column in tables.
         sign: How a reader meets it ("φ").
         asks: What it measures, in a few words.
-        axis: The key of a run that varies: one of `AXES`, or `knobs.<knob>` of the task; null leaves a knob as it is.
+        axis: What varies: one of `AXES` (a key of a run, or of what is evaluated), or `knobs.<knob>` of the task; null
+            leaves a knob as it is, and the context "" is that of training.
         baseline: The axis' first value, with which the others are compared.
         variants: The other values, in order.
         formulas: Name → formula: those of the definitions, or, where there are none, one that serves for all. Further
@@ -134,7 +135,14 @@ class Contrast:
             return f"p = {value:g}"
         if self.axis.startswith(KNOB):
             return f"{self.axis.removeprefix(KNOB)} {'as it is' if value is None else value}"
+        if self.axis == CONTEXT and value == "":
+            return "as trained"
         return str(value).replace("_", " ")
+
+    @property
+    def follows_stages(self) -> bool:
+        """Whether its values come one after the other in a run, so that each is measured over steps of its own."""
+        return self.axis == STAGE
 
     @property
     def ordered(self) -> bool:
@@ -181,7 +189,12 @@ class Condition:
 
 def condition(where: Mapping[str, Any], solved: str) -> Condition:
     """The condition with these values; `solved` takes the place of `SOLVED`."""
-    found = {key: value for key, value in where.items() if not (key.startswith(KNOB) and value is None)}
+    # What is left as it is needs no name: a knob of the task, or the context of training.
+    found = {
+        key: value
+        for key, value in where.items()
+        if not (key.startswith(KNOB) and value is None) and (key, value) != (CONTEXT, "")
+    }
     if found["view"] == SOLVED:
         found["view"] = solved
     found["reward_p"] = float(found["reward_p"])
@@ -340,7 +353,7 @@ def parse_contrast(given: Any, where: str) -> Contrast:
         sign=str(given.get("sign", name)),
         asks=str(given.get("asks", f"what changes with {given['axis']}")),
         axis=given["axis"],
-        baseline=given.get("baseline"),
+        baseline=given.get("baseline", "" if given["axis"] == CONTEXT else None),
         variants=tuple(variants),
         formulas={formula: FORMULAS[formula]},
         at=dict(given.get("at") or {}),
@@ -357,7 +370,9 @@ def _check_axes(given: Mapping[str, Any], where: str) -> None:
             raise InputError(f"{where}.{place}={key} is nothing that runs differ in: {nearest(str(key), AXES)}")
     if axis in fixed:
         raise InputError(f"{where}.at.{axis} is the contrast's axis: leave it out of `at`.")
-    if given.get("baseline") is None and not axis.startswith(KNOB):
+    if STAGE in (axis, *fixed) and TRAINED_ON not in fixed:
+        raise InputError(f"{where}.at.{TRAINED_ON} is missing: a stage is one of a curriculum, which is named there.")
+    if given.get("baseline") is None and axis != CONTEXT and not axis.startswith(KNOB):
         raise InputError(f"{where}.baseline is missing: give the value of {axis} that the others are compared with.")
     for value in given["variants"]:
         _check_value(axis, value, f"{where}.variants")

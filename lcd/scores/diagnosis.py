@@ -12,7 +12,7 @@ import pandas as pd
 
 from lcd.curves.index import Curve, CurveIndex
 from lcd.curves.names import varied_task
-from lcd.curves.table import as_trained, attach_ranges, check_curves, normalised
+from lcd.curves.table import as_trained, attach_ranges, check_curves, evaluated_names, normalised
 from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, parse_json
@@ -43,6 +43,8 @@ from lcd.statistics.intervals import METHOD, RESAMPLES
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
 KEYS = (*GROUP, "task")
+MOST_NAMED = 4
+"""Tasks that a note names before it counts the rest."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +235,7 @@ def diagnose_curves(
         table,
         curves,
         thresholds,
-        (*notes, *_unused_views(held_out, contrasts, solved)),
+        (*notes, *_without_range(all_held_out), *_unused_views(held_out, contrasts, solved)),
         definition,
         calibration,
         findings=findings,
@@ -312,7 +314,13 @@ def normalised_curves(
 ) -> tuple[pd.DataFrame, list[str]]:
     """The checked held-out curves of tasks as trained, with `normalised`; sentences on ranges that disagree."""
     held_out, _, notes = _held_out(dataframe, ranges)
-    return held_out[as_trained(held_out)], notes
+    found = held_out[as_trained(held_out) & held_out["normalised"].notna()]
+    if found.empty:
+        raise InputError(
+            "No task has a range (R_min, R_max), which is needed here: give the columns r_min and r_max, or "
+            "'ranges.TASK=[R_min,R_max]'."
+        )
+    return found, notes
 
 
 def samples_by_task(held_out: pd.DataFrame, overlap: float = Thresholds.overlap) -> dict[tuple[str, ...], TaskSamples]:
@@ -323,7 +331,8 @@ def samples_by_task(held_out: pd.DataFrame, overlap: float = Thresholds.overlap)
         row = dict(zip(KEYS, key, strict=True))
         view = solved[row["benchmark"]]
         curves = curves_by_condition(index, row, view)
-        found[key] = samples_between(curves, *common_steps(curves, f"task '{row['task']}'", overlap), view)
+        steps = dict.fromkeys(curves, common_steps(curves, f"task '{row['task']}'", overlap))
+        found[key] = samples_between(curves, steps, view)
     return found
 
 
@@ -388,6 +397,18 @@ def _scale(table: pd.DataFrame, score: str) -> None:
             for end in ("", "_low", "_high"):
                 unscaled = table.loc[scored, f"{score}_raw{end}"]
                 table.loc[scored, score + end] = (unscaled - raw.min()) / (raw.max() - raw.min())
+
+
+def _without_range(held_out: pd.DataFrame) -> list[str]:
+    """A sentence on the tasks whose returns cannot be scaled, with what to do about it."""
+    names = sorted(evaluated_names(held_out[held_out["normalised"].isna()]))
+    if not names:
+        return []
+    first = f"{', '.join(names[:MOST_NAMED])}{f' and {len(names) - MOST_NAMED} more' * (len(names) > MOST_NAMED)}"
+    return [
+        f"Nothing tells the range of {first}: returns are told as they are, and scores that need a range have the "
+        f"status no_range. Give the columns r_min and r_max, or 'ranges.{names[0]}=[R_min,R_max]'."
+    ]
 
 
 def _unused_views(held_out: pd.DataFrame, contrasts: Sequence[Contrast], solved: Mapping[str, str]) -> list[str]:

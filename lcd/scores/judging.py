@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lcd.curves.index import CurveIndex
+from lcd.curves.index import Curve, CurveIndex
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD, Contrast, all_conditions
 from lcd.scores.left_out import STATES
 from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
@@ -15,6 +15,7 @@ from lcd.statistics.intervals import bootstrap, iqm
 
 ENDS = ("", "_low", "_high")
 ROUNDING = 1e-9  # what floating point may add to an area must not decide a status
+NO_RANGE = "no_range"
 STATUSES = {
     "ok": "scored",
     "floor": "unsolved under every condition: not diagnosable at this budget",
@@ -29,6 +30,7 @@ STATUSES = {
         f"not trained at every reward p: ψ needs {', '.join(f'{p:g}' for p in REWARD.values)} on the most solved view"
     ),
     **STATES,
+    NO_RANGE: "R_max (or R_min) is not known: returns are told as they are, and nothing that divides by the range is",
     "missing_values": "not trained at every value of the contrast",
     "no_baseline_signal": "nothing learned in the baseline, which the score divides by",
 }
@@ -58,6 +60,7 @@ class TaskNumbers(dict[str, Any]):
         self, index: CurveIndex, row: Mapping[str, Any], solved: str, thresholds: Thresholds, level: float
     ) -> None:
         super().__init__(seeds=0)
+        self.without_range: set[str] = set()
         self.index, self.row, self.solved, self.thresholds, self.level = index, row, solved, thresholds, level
 
     def add(self, asked: Sequence[Contrast]) -> TaskSamples:
@@ -65,18 +68,33 @@ class TaskNumbers(dict[str, Any]):
         curves = curves_by_condition(self.index, self.row, self.solved, asked)
         if not curves:
             return TaskSamples((), (), (), self.solved, tuple(asked))
+        conditions = all_conditions(asked, self.solved)
+        if not all(self.index.has_range(self.row, conditions[name]) for name in curves):
+            return self._leave_out(asked, curves)
         names, least = list(curves), self.thresholds.no_signal
-        low, high = common_steps(curves, f"task '{self.row['task']}'", self.thresholds.overlap)
-        samples = samples_between(curves, low, high, self.solved, asked)
-        finals = [np.array([np.interp(high, *curve) for curve in curves[name].values()]) for name in names]
+        where, overlap = f"task '{self.row['task']}'", self.thresholds.overlap
+        if any(contrast.follows_stages for contrast in asked):
+            steps = {name: common_steps({name: curves[name]}, where, overlap) for name in names}
+        else:
+            steps = dict.fromkeys(names, common_steps(curves, where, overlap))
+        samples = samples_between(curves, steps, self.solved, asked)
+        finals = [np.array([np.interp(steps[name][1], *curve) for curve in curves[name].values()]) for name in names]
         estimate, interval = samples.intervals(least, self.level)
         found = bounded([*(f"auc_{name}" for name in names), *score_columns(asked)], estimate, *interval)
         spread = bootstrap(finals, lambda averages: averages, paired=samples.paired, aggregate=iqm, level=self.level)
         found |= bounded([f"final_{name}" for name in names], [iqm(final) for final in finals], *spread)
-        first = {"seeds": samples.count, "steps": high} if not self["seeds"] else {}
+        first = {"seeds": samples.count, "steps": max(high for _, high in steps.values())} if not self["seeds"] else {}
         # A further contrast may span fewer steps: the areas shown are those of φ and ψ.
         self.update({name: value for name, value in found.items() if name not in self} | first)
         return samples
+
+    def _leave_out(self, asked: Sequence[Contrast], curves: Mapping[str, Mapping[int, Curve]]) -> TaskSamples:
+        """Note that contrasts have no scores, because returns without a range are on no common scale."""
+        self.without_range |= {contrast.name for contrast in asked}
+        if not self["seeds"]:
+            seeds = min(map(len, curves.values()))
+            self.update(seeds=seeds, steps=min(steps[-1] for each in curves.values() for steps, _ in each.values()))
+        return TaskSamples((), (), (), tuple(asked), self.solved)
 
     def areas(self, contrasts: Sequence[Contrast]) -> dict[str, float]:
         """Condition → its mean area, of those conditions that were trained."""
@@ -113,6 +131,8 @@ def judge(numbers: TaskNumbers, contrasts: Sequence[Contrast], definition: str) 
 
 def _status_of_task(numbers: TaskNumbers, judged: Mapping[str, Any], definition: str) -> str:
     """One word for the task as φ and ψ see it."""
+    if PERCEPTION.name in numbers.without_range:
+        return NO_RANGE
     areas, thresholds = numbers.areas(HEADLINE), numbers.thresholds
     if _unsolved(areas.values(), thresholds):
         return "floor"
@@ -129,6 +149,8 @@ def _status_of_task(numbers: TaskNumbers, judged: Mapping[str, Any], definition:
 
 def _status(numbers: TaskNumbers, contrast: Contrast, formula: str) -> str:
     """Why a contrast has no score by a formula, or "ok"."""
+    if contrast.name in numbers.without_range:
+        return NO_RANGE
     thresholds, needs = numbers.thresholds, contrast.formulas[formula].needs
     known = numbers.areas(HEADLINE if contrast in HEADLINE else (contrast,))
     areas: list[Any] = [known.get(each.name) for each in contrast.conditions(numbers.solved)]

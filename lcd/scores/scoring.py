@@ -97,13 +97,12 @@ def common_steps(curves: Mapping[str, Mapping[int, Curve]], where: str, overlap:
 
 def samples_between(
     curves: Mapping[str, Mapping[int, Curve]],
-    low: float,
-    high: float,
+    steps: Mapping[str, tuple[float, float]],
     solved: str,
     asked: Sequence[Contrast] = HEADLINE,
 ) -> TaskSamples:
-    """The areas of a task's curves between two steps."""
-    areas = tuple(np.array([area(*curve, low, high) for curve in seeds.values()]) for seeds in curves.values())
+    """The areas of a task's curves, of each condition between two steps."""
+    areas = tuple(np.array([area(*curve, *steps[name]) for curve in curves[name].values()]) for name in curves)
     return TaskSamples(tuple(curves), areas, tuple(tuple(seeds) for seeds in curves.values()), solved, tuple(asked))
 
 

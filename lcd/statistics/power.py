@@ -112,7 +112,7 @@ def _samples(
         if curves:
             low, high = common_steps(curves, f"task '{task}'", thresholds.overlap)
             ends = [low + share * (high - low) for share in shares]
-            found[task] = [(end, samples_between(curves, low, end, solved)) for end in ends]
+            found[task] = [(end, samples_between(curves, dict.fromkeys(curves, (low, end)), solved)) for end in ends]
     return found
 
 

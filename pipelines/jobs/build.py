@@ -1,7 +1,7 @@
 """What a run is made of: its agent, its environments, its rollouts, from the run's config."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from lightning.pytorch import LightningModule
 
 from lcd.agents import agents, validate
 from lcd.agents.curriculum import CurriculumRollouts, TrainedStage
+from lcd.agents.evaluate import Evaluator, EveryTask
 from lcd.agents.frozen import freeze
 from lcd.agents.protocols import phase_of, ranks_of
 from lcd.agents.ranks import ALONE, Ranks
@@ -72,15 +73,30 @@ def build_environments(
     training = [build_environment(run_config, stage, "train", copies) for stage in stages_of(run_config)]
     if not evaluates:
         return training, {}
-    tasks = evaluated_by(run_config)
-    splits = {"eval": tasks}
+    splits = {"eval": evaluated_by(run_config)}
     if evaluation.get("noise_free"):
-        splits["noise_free"] = [_without_noise(run_config["benchmark"], each) for each in tasks]
+        splits["noise_free"] = [
+            _without_noise(run_config["benchmark"], each) for each in splits["eval"] if each.trained
+        ]
     held_out = {
         split: [build_environment(run_config, each, "eval", evaluation["copies"]) for each in of_split]
         for split, of_split in splits.items()
     }
     return training, held_out
+
+
+def build_evaluators(
+    run_config: RunConfig, held_out: Mapping[str, Sequence[VectorEnv]], seeds: list[int]
+) -> dict[str, EveryTask]:
+    """What plays the held-out environments of `build_environments`, by their split, for some of the run's seeds."""
+    evaluated, episodes = evaluated_by(run_config), run_config["evaluation"]["episodes"]
+    return {
+        split: EveryTask(
+            # Without noise the trained tasks alone are played, which come first.
+            [Evaluator(env, seeds, episodes, each.branch) for env, each in zip(envs, evaluated, strict=False)]
+        )
+        for split, envs in held_out.items()
+    }
 
 
 def _without_noise(name: str, evaluated: Evaluated) -> Evaluated:
@@ -121,10 +137,13 @@ def shared_columns(run_config: RunConfig) -> dict[str, list[dict[str, Any]]]:
         "shaping": run_config["shaping"],
         "agent": run_config["agent"]["name"],
     }
-    rows = []
+    rows: dict[str, list[dict[str, Any]]] = {"eval": [], "noise_free": [], "train": []}
     for each in evaluated_by(run_config):
         for seed in run_config["seeds"]:
             r_min, r_max = reward_range(benchmark, each.made, seed, each.knobs)
             named = {"task": each.task, "context": each.context, "seed": seed}
-            rows.append({**shared, **named, "r_min": r_min, "r_max": r_max})
-    return dict.fromkeys(("eval", "noise_free", "train"), rows)
+            for split in rows if each.trained else ("eval",):
+                # What is not known stays empty in the file.
+                ranged = {name: None if math.isnan(x) else x for name, x in (("r_min", r_min), ("r_max", r_max))}
+                rows[split].append({**shared, **named, **ranged})
+    return rows

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from gymnasium.vector import VectorEnv
 
-from lcd.agents.evaluate import Evaluator
+from lcd.agents.evaluate import EveryTask
 from lcd.agents.learner import Learner, spaces_for
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
+from lcd.pipelines.jobs.build import build_evaluators
 from lcd.pipelines.jobs.checkpoint import CURVE, kept_curve, save
 from lcd.pipelines.jobs.record import CurveFile, require_finite_returns
 from lcd.pipelines.kinds.train import promise
@@ -23,7 +25,7 @@ from lcd.pipelines.study.store import RUNNING, finish, read_status, update_statu
 
 REPORT_EVERY_S = 0.5
 
-Environments = Callable[[list[int]], tuple[VectorEnv, dict[str, VectorEnv]]]
+Environments = Callable[[list[int]], tuple[VectorEnv, dict[str, list[VectorEnv]]]]
 """The seeds -> the training population, and those on which is evaluated, by the split that their rows get."""
 
 
@@ -112,10 +114,8 @@ class _Session:
         evaluation = self.run_config["evaluation"]
         try:
             learner = kind(config, training, seeds)
-            evaluators = {
-                split: Evaluator(spaces_for(kind, env), seeds, evaluation["episodes"])
-                for split, env in held_out.items()
-            }
+            played = {split: [spaces_for(kind, env) for env in envs] for split, envs in held_out.items()}
+            evaluators = build_evaluators(self.run_config, played, seeds)
             self.last, self.seeds = 0, len(seeds)
             self.rows: list[dict[str, Any]] = []
             learner.learn(
@@ -123,11 +123,11 @@ class _Session:
             )
             self._save(learner, seeds)
         finally:
-            for env in (training, *held_out.values()):
+            for env in (training, *chain.from_iterable(held_out.values())):
                 env.close()
         return self.last
 
-    def _record(self, learner: Learner, evaluators: dict[str, Evaluator], step: int) -> None:
+    def _record(self, learner: Learner, evaluators: dict[str, EveryTask], step: int) -> None:
         learner.require_finite(step)
         found = {split: evaluator(learner, step) for split, evaluator in evaluators.items()}
         found["train"] = learner.log.pop()

@@ -15,14 +15,21 @@ from rich.table import Table
 from rich.text import Text
 
 from lcd.agents import agents, validate
-from lcd.agents.evaluate import Evaluator, EveryTask
+from lcd.agents.evaluate import EveryTask
 from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts
 from lcd.config.schemas import TrainConfig
+from lcd.curves.names import evaluated_name
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
-from lcd.pipelines.jobs.build import build_agent, build_environments, build_rollouts, shared_columns
+from lcd.pipelines.jobs.build import (
+    build_agent,
+    build_environments,
+    build_evaluators,
+    build_rollouts,
+    shared_columns,
+)
 from lcd.pipelines.jobs.checkpoint import drop_without_curve, kept_curve, reached_step
 from lcd.pipelines.jobs.fitting import fit
 from lcd.pipelines.jobs.learn import learn_run
@@ -104,13 +111,16 @@ def _summary(run_config: RunConfig, folder: Path) -> Table:
         title_justify="left",
         box=None,
     )
-    for task, of_task in held_out.groupby("task", sort=False):
+    groups = held_out.fillna({"context": ""}).groupby(["task", "context"], sort=False)
+    for key, of_task in groups:
         seeds = of_task.groupby("seed", sort=False)
         ends = np.stack([seeds.return_mean.first(), seeds.return_mean.last(), seeds.r_min.first(), seeds.r_max.first()])
         names = [*map(str, seeds.groups), "IQM"]
         for name, numbers in zip(names, [*ends.T, iqm(ends)], strict=True):
-            whose = f"{task}, {name}" if "curriculum" in run_config else name
-            table.add_row(whose, *(f"{x:.3g}" for x in numbers), style="bold" if name == "IQM" else None)
+            whose = f"{evaluated_name(*key)}, {name}" if len(groups) > 1 else name
+            table.add_row(
+                whose, *("–" if np.isnan(x) else f"{x:.3g}" for x in numbers), style="bold" if name == "IQM" else None
+            )
     return table
 
 
@@ -156,11 +166,7 @@ def train_rank(
     try:
         agent = build_agent(run_config, training[0], ranks)
         rollouts = build_rollouts(run_config, training, agent)
-        episodes = run_config["evaluation"]["episodes"]
-        evaluators = {
-            split: EveryTask([Evaluator(env, rollouts.seeds, episodes) for env in envs])
-            for split, envs in held_out.items()
-        }
+        evaluators = build_evaluators(run_config, held_out, rollouts.seeds)
         _fit(run_config, Path(run_dir), agent, rollouts, evaluators, tracker, device.accelerator, place)
     finally:
         for env in (*training, *chain.from_iterable(held_out.values())):
@@ -173,9 +179,9 @@ def _learn(run_config: RunConfig, folder: Path, kind: type, config: Any, tracker
         name = run_config["agent"]["name"]
         raise InputError(f"agent={name} learns one task: a curriculum needs agent=ppo or agent=recurrent_ppo.")
 
-    def environments(seeds: list[int]) -> tuple[VectorEnv, dict[str, VectorEnv]]:
+    def environments(seeds: list[int]) -> tuple[VectorEnv, dict[str, list[VectorEnv]]]:
         training, held_out = build_environments(run_config | {"seeds": seeds}, config.copies)
-        return training[0], {split: envs[0] for split, envs in held_out.items()}
+        return training[0], held_out
 
     learn_run(run_config, folder, kind, config, environments, shared_columns(run_config), tracker)
 

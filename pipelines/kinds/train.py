@@ -38,7 +38,9 @@ def promise(config: RunConfig) -> Promise:
         [evaluated_name(each.task, each.context) for each in evaluated],
         config["seeds"],
         ("eval", "noise_free") if config["evaluation"].get("noise_free") else ("eval",),
+        elsewhere=[evaluated_name(each.task, each.context) for each in evaluated if not each.trained],
         numbers=("return_mean", "r_min", "r_max"),
+        may_lack=("r_min", "r_max"),
         shared={**shared, "trained_on": named["task"]},
         varying={
             "stage": [stage.name for stage in stages_of(config)],

@@ -264,7 +264,7 @@ def _print_diagnosis(
     if (warnings := validity_text(diagnosis)) is not None:
         console.print(warnings, soft_wrap=True)
     leading = [analysis for analysis in analyses if how.first and analysis.key.startswith(how.first)]
-    shown = {"adaptive", *(() if curricula else ("outcomes",))}
+    shown = {"adaptive", "returns", "return_ranks", *(() if curricula else ("outcomes",))}
     for analysis in leading or [analysis for analysis in analyses if analysis.key in shown]:
         console.print(analysis_table(analysis, console.width))
     if len(diagnosis.table) and not leading:

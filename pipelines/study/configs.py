@@ -52,6 +52,8 @@ class EvaluationEntry(TypedDict, total=False):
     copies: int
     episodes: int
     noise_free: bool
+    tasks: list[str]
+    contexts: dict[str, dict[str, Any]]
 
 
 class StageEntry(TypedDict):

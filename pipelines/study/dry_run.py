@@ -25,6 +25,7 @@ from lcd.pipelines.launch.launchers import calls_at_once
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import condition
 from lcd.pipelines.study.cost import HOUR, hours_text
+from lcd.pipelines.study.evaluated import evaluated_by
 from lcd.pipelines.study.probe import PROBE_S, probe, quiet_tracker
 
 Finish = Callable[[Any, store.Study, Console], Any]
@@ -118,8 +119,10 @@ def _write_made_up_curve(run: store.Run) -> None:
         writer.writeheader()
         for seed in config["seeds"]:
             for number in range(times):
-                step = config["steps"] * number // (times - 1)
-                writer.writerow(shared | {"seed": seed, "step": step, "return_mean": draws.random()})
+                moment = {"seed": seed, "step": config["steps"] * number // (times - 1)}
+                for each in evaluated_by(config):
+                    named = {"task": each.task, "context": each.context}
+                    writer.writerow(shared | named | moment | {"return_mean": draws.random()})
     store.finish(run.path)
 
 

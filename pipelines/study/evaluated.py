@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from lcd.curves.names import evaluated_name
 from lcd.pipelines.study.configs import RunConfig, task_name
 
 
@@ -38,12 +40,22 @@ class Evaluated:
         made: The benchmark's task.
         knobs: What of it is changed.
         context: The context's name; empty for the one of training.
+        trained: Whether the run is trained on it, too.
     """
 
     task: str
     made: str
     knobs: Mapping[str, Any]
     context: str = ""
+    trained: bool = True
+
+    @property
+    def branch(self) -> tuple[str | int, ...]:
+        """Of each seed's random streams, those of its evaluations: what is evaluated besides disturbs nothing else."""
+        if self.trained:
+            return ("evaluation",)
+        name = evaluated_name(self.task, self.context)
+        return ("elsewhere", int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]))
 
 
 def stages_of(run_config: RunConfig) -> list[Stage]:
@@ -62,6 +74,14 @@ def stages_of(run_config: RunConfig) -> list[Stage]:
 
 
 def evaluated_by(run_config: RunConfig) -> list[Evaluated]:
-    """What a run is evaluated on, in the order of its rows: the trained tasks."""
-    trained = {stage.task: stage for stage in stages_of(run_config)}
-    return [Evaluated(stage.task, stage.made, stage.knobs) for stage in trained.values()]
+    """What a run is evaluated on, in the order of its rows: the trained tasks, other tasks, the contexts."""
+    stages = {stage.task: stage for stage in stages_of(run_config)}
+    trained = [Evaluated(stage.task, stage.made, stage.knobs) for stage in stages.values()]
+    evaluation = run_config["evaluation"]
+    others = [Evaluated(task, task, {}, trained=False) for task in evaluation.get("tasks", ()) if task not in stages]
+    contexts = [
+        replace(each, knobs={**each.knobs, **knobs}, context=name, trained=False)
+        for name, knobs in evaluation.get("contexts", {}).items()
+        for each in trained
+    ]
+    return [*trained, *others, *contexts]

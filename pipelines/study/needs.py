@@ -6,6 +6,7 @@ from lcd.config.schemas import VideosConfig, ViewConfig
 from lcd.pipelines.kinds.pretrain import PAIR_BYTES, VIDEO_BYTES
 from lcd.pipelines.kinds.train import COPY_BYTES, evaluations, held_out_bytes, rollout_bytes
 from lcd.pipelines.study.configs import RunConfig
+from lcd.pipelines.study.evaluated import evaluated_by
 from lcd.process.limits import require_memory, require_time
 
 EPISODE_BYTES = 32
@@ -26,7 +27,8 @@ def check_run(run_config: RunConfig) -> None:
     require_time(f"{many} of steps={run_config['steps']}", seeds * run_config["steps"])
     every, episodes = evaluation["every"], evaluation["episodes"]
     what = f"{many} of evaluation.copies={evaluation['copies']} and evaluation.episodes={episodes}"
-    require_time(f"{what}, every evaluation.every={every} steps,", held_out * episodes * evaluations(run_config))
+    each = len(evaluated_by(run_config))
+    require_time(f"{what}, every evaluation.every={every} steps,", held_out * episodes * evaluations(run_config) * each)
 
 
 def check_videos(asked: VideosConfig, tasks: int, batch: int, iterations: int) -> None:

@@ -13,10 +13,13 @@ from lcd.envs.protocols import has_shaping, shapings_of
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
 from lcd.pipelines.study.grid import Point, by_task, check_points, points_of
 from lcd.scores.contrasts import (
+    CONTEXT,
     HEADLINE,
     KNOB,
     PERCEPTION,
     REWARD,
+    STAGE,
+    TRAINED_ON,
     USUAL,
     Condition,
     Contrast,
@@ -188,6 +191,7 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
             check_view(benchmark, task, each.view)
         for knob in each.knobs:
             check_knob(f"study.contrasts: {KNOB}{knob}", knob)
+        _check_evaluated(contrast, each, cfg)
         where, changed = dict(each.where), {}
         for key in ("agent", "frontend"):
             chosen = [_named(cfg, key, where[key])] if key in where else getattr(base, f"{key}s")[:1]
@@ -196,6 +200,23 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
         offered = shapings_of(benchmark)
         check_names("study.contrasts: shaping", changed["shapings"], offered, benchmark.name)
         yield replace(base, conditions=[each], **changed)
+
+
+def _check_evaluated(contrast: Contrast, each: Condition, cfg: DiagnoseConfig) -> None:
+    """Refuse what the study's runs are not evaluated under; a context trains nothing of its own."""
+    where = dict(each.where)
+    for key in (STAGE, TRAINED_ON):
+        if key in where:
+            raise InputError(
+                f"study.contrasts: {contrast.name} compares by {key}={where[key]}, but a study trains each task by "
+                "itself: train curricula with 'lcd train', and give the contrast to diagnose_curves."
+            )
+    contexts = cfg.study.evaluation.contexts
+    if CONTEXT in where and where[CONTEXT] not in contexts:
+        raise InputError(
+            f"study.contrasts: {contrast.name} asks for the context '{where[CONTEXT]}', which "
+            f"study.evaluation.contexts does not have: {nearest(where[CONTEXT], contexts) if contexts else 'add it.'}"
+        )
 
 
 def _tasks_shaped(benchmark: Benchmark, asked: _PartRequest, where: str) -> list[str]:

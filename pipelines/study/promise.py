@@ -26,7 +26,9 @@ class Promise:
     Attributes:
         steps: at which it has an evaluation; the last of them is the least at which it may end.
         tasks, seeds, splits: of which each has one there; of a task in a context its `evaluated_name`.
+        elsewhere: of the tasks, those that are not trained and have the first split alone.
         numbers: columns that are finite in every row.
+        may_lack: of these, those that are empty where the benchmark does not know them.
         shared: columns that are the same in all rows, with their values.
         varying: columns that are not, with the values that they may have.
     """
@@ -35,7 +37,9 @@ class Promise:
     tasks: Sequence[str]
     seeds: Sequence[int]
     splits: Sequence[str] = ("eval",)
+    elsewhere: Collection[str] = ()
     numbers: Collection[str] = ()
+    may_lack: Collection[str] = ()
     shared: Mapping[str, Any] = field(default_factory=dict)
     varying: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -92,7 +96,7 @@ def _wrong_value(rows: Sequence[Row], promise: Promise) -> str:
         if int(row["seed"]) not in promise.seeds:
             return f"has rows {where}, which is none of the run's"
         for name in promise.numbers:
-            if not math.isfinite(float(row[name])):
+            if not (name in promise.may_lack and row[name] == "") and not math.isfinite(float(row[name])):
                 return f"has {name}={row[name]} {where}"
         for name, values in promise.varying.items():
             if row[name] not in values:
@@ -112,7 +116,7 @@ def _missing(rows: Sequence[Row], promise: Promise, upto: float) -> str:
     *inner, end = promise.steps
     for task in promise.tasks:
         for seed in promise.seeds:
-            for split in promise.splits:
+            for split in promise.splits[:1] if task in promise.elsewhere else promise.splits:
                 steps = found.get((task, seed, split), set())
                 lacking = [step for step in inner if step <= upto and step not in steps]
                 lacking += [end] if end <= upto and max(steps, default=-1) < end else []

@@ -8,15 +8,24 @@ from typing import Any
 
 from lcd.config import budgets
 from lcd.config.compose import check_knob, seed_list, show
-from lcd.config.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
+from lcd.config.schemas import DiagnoseConfig, TrainConfig
 from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.kinds.kind import TRAIN, Job
 from lcd.pipelines.study import adaptive, needs, sources
-from lcd.pipelines.study.configs import AgentEntry, FrontendEntry, RunConfig, StageEntry, canonical, run_id
+from lcd.pipelines.study.configs import (
+    AgentEntry,
+    EvaluationEntry,
+    FrontendEntry,
+    RunConfig,
+    StageEntry,
+    canonical,
+    run_id,
+)
 from lcd.pipelines.study.encoders import entry_after, pretraining_for
+from lcd.pipelines.study.evaluation import evaluation_entry
 from lcd.pipelines.study.grid import axes_of, check_tests, placed, seeds_of_runs
 from lcd.pipelines.study.parts import check_names, parts_of
 
@@ -35,6 +44,9 @@ def expand(cfg: DiagnoseConfig, chosen: adaptive.Recommended | None = None) -> l
     check_tests(study.tests)
     benchmark = get_benchmark(cfg.benchmark.name)
     parts = parts_of(cfg, benchmark) if chosen is None else adaptive.parts_of(cfg, chosen)
+    evaluation = evaluation_entry(study.evaluation, benchmark, "study.evaluation")
+    if study.noise_free:
+        evaluation["noise_free"] = True
     found: dict[str, Job] = {}
     for part in parts:
         agents = [_agent(given) for given in part.agents]
@@ -47,9 +59,9 @@ def expand(cfg: DiagnoseConfig, chosen: adaptive.Recommended | None = None) -> l
             name = condition["agent"]["name"]
             steps = budgets.steps_of(part.steps, name, cfg.budget, benchmark.name)
             task, knobs = placed(benchmark, condition["task"], condition.pop("point"), condition["knobs"])
-            condition |= {"task": task, "knobs": knobs, "steps": steps, "evaluation": study.evaluation}
+            condition |= {"task": task, "knobs": knobs, "steps": steps, "evaluation": evaluation}
             for seeds in seeds_of_runs(part.seeds, name, study.seeds_per_run):
-                made = _run_config(cfg.benchmark.name, seeds=seeds, noise_free=study.noise_free, **condition)
+                made = _run_config(cfg.benchmark.name, seeds=seeds, **condition)
                 found.setdefault(run_id(made), Job(made))
     return list(found.values())
 
@@ -103,7 +115,7 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
         shaping=cfg.shaping,
         seeds=seeds,
         steps=cfg.steps if stages is None else sum(stage["steps"] for stage in stages),
-        evaluation=cfg.evaluation,
+        evaluation=evaluation_entry(cfg.evaluation, benchmark, "evaluation"),
     )
     return run_config if stages is None else {**run_config, "curriculum": stages}
 
@@ -203,7 +215,7 @@ def _frontend(given: Mapping[str, Any]) -> FrontendEntry:
     return entry_of(str(knobs.pop("name")), **knobs)
 
 
-def _run_config(benchmark: str, evaluation: EvaluationConfig, noise_free: bool = False, **fields: Any) -> RunConfig:
+def _run_config(benchmark: str, evaluation: EvaluationEntry, **fields: Any) -> RunConfig:
     made: RunConfig = {
         "kind": TRAIN,
         "benchmark": benchmark,
@@ -216,7 +228,7 @@ def _run_config(benchmark: str, evaluation: EvaluationConfig, noise_free: bool =
         "agent": fields["agent"],
         "seeds": list(fields["seeds"]),
         "steps": fields["steps"],
-        "evaluation": {**asdict(evaluation), **({"noise_free": True} if noise_free else {})},
+        "evaluation": evaluation,
     }
     needs.check_run(made)
     return sources.with_source(made)

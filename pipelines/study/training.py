@@ -14,7 +14,7 @@ from rich.console import Console
 from lcd.config.schemas import DiagnoseConfig, PretrainConfig, TrainConfig
 from lcd.envs.benchmarks import BENCHMARKS, reward_range
 from lcd.envs.errors import InputError
-from lcd.pipelines.kinds.kind import TRAIN, Job
+from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.kinds.pretrain import before_pretraining
 from lcd.pipelines.launch.launchers import calls_at_once, launch, launchers
 from lcd.pipelines.launch.order import Call, Needs, waits_for
@@ -22,6 +22,7 @@ from lcd.pipelines.publish.track import usable
 from lcd.pipelines.study import devices, sources, store
 from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, longest_first
 from lcd.pipelines.study.evaluated import stages_of
+from lcd.pipelines.study.evaluation import check_spaces
 from lcd.pipelines.study.progress import Progress
 from lcd.process.signals import Stopped
 
@@ -36,21 +37,22 @@ def check_trainable(cfg: Asked, jobs: Iterable[Job]) -> None:
     # Another launcher's workers may be on machines that have other devices.
     if cfg.launcher.name == "local":
         devices.check_device(device_of(cfg))
-    for job in jobs:
-        if job.config["kind"] == TRAIN:
-            if not BENCHMARKS.is_built_in(job.config["benchmark"]):
-                _check_ranges(job.config)
-            devices.check_share(*agent_of(job.config), device_of(cfg))
+    run_configs = trainings(jobs)
+    check_spaces(run_configs)
+    for config in run_configs:
+        if not BENCHMARKS.is_built_in(config["benchmark"]):
+            _check_ranges(config)
+        devices.check_share(*agent_of(config), device_of(cfg))
 
 
 def _check_ranges(run_config: RunConfig) -> None:
     """Refuse a stranger's range of returns that nothing can be divided by, before anything is trained."""
     for stage in stages_of(run_config):
         low, high = reward_range(run_config["benchmark"], stage.made, run_config["seeds"][0], stage.knobs)
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        if any(map(math.isinf, (low, high))) or low >= high:
             raise InputError(
                 f"benchmark={run_config['benchmark']} says that returns of '{stage.made}' lie between r_min={low:g} "
-                f"and r_max={high:g}: both must be finite, and r_max above r_min."
+                f"and r_max={high:g}: both must be finite (None where it is not known), and r_max above r_min."
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from importlib.metadata import EntryPoint
 from typing import ClassVar
 
@@ -229,11 +230,15 @@ class Odd:
         return self.make()
 
 
-@pytest.mark.parametrize(
-    ("bound", "sentence"),
-    [({}, r"has no r_max\['odd/a'\]"), (None, r"has no r_max\['odd/a'\]"), ({"odd/a": "x"}, "a number is needed")],
-)
-def test_a_range_that_is_not_there_is_told(bound, sentence):
+@pytest.mark.parametrize("bound", [{}, None, {"odd/a": None}, {"odd/a": lambda seed: None}])
+def test_a_range_may_be_unknown(bound):
+    low, high = reward_range(Odd(r_max=bound), "odd/a", 0)
+    assert low == 0
+    assert math.isnan(high)
+
+
+@pytest.mark.parametrize(("bound", "sentence"), [({"odd/a": "x"}, "a number is needed"), (3.0, "a mapping from tasks")])
+def test_a_range_that_is_no_number_is_told(bound, sentence):
     with pytest.raises(InputError, match=sentence):
         reward_range(Odd(r_max=bound), "odd/a", 0)
 

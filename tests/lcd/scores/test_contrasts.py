@@ -1,9 +1,11 @@
 """Contrasts as data: what is compared, how it is scored, and what a study's file may ask for."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from lcd.envs.errors import InputError
+from lcd.report.page import write_report
 from lcd.report.terminal import terminal_table
 from lcd.scores.contrasts import HEADLINE, PERCEPTION, REWARD, all_conditions, most_solved, parse_contrasts
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves, table_columns
@@ -21,8 +23,6 @@ def of_delays(make_study, areas, seeds=4):
 
 
 def test_a_contrast_over_a_knob_is_scored_by_hand(make_study):
-    import pandas as pd
-
     curves = pd.DataFrame(of_delays(make_study, {0: 0.8, 2: 0.5, 4: 0.2}))
     asked = parse_contrasts([DELAY])
     diagnosis = diagnose_curves(curves, contrasts=asked)
@@ -56,8 +56,6 @@ def test_psi_is_asked_on_the_view_whose_rewards_were_thinned(make_study):
 
 
 def test_agents_are_compared_as_a_contrast(make_study):
-    import pandas as pd
-
     frames = [make_study({"x/a": (None, None, area, None, None, None)}, 3, agent=agent) for agent, area in
               (("ppo", 0.4), ("recurrent_ppo", 0.7))]  # fmt: skip
     memory = {"name": "memory", "axis": "agent", "baseline": "ppo", "variants": ["recurrent_ppo"], "formula": "gain"}
@@ -131,3 +129,51 @@ def test_no_contrast_takes_a_column_that_is_there_already(curves):
             parse_contrasts([DELAY | {"name": column}])
     with pytest.raises(InputError, match="begins like the contrast delay"):
         parse_contrasts([DELAY, DELAY | {"name": "delay_raw", "variants": [3]}])
+
+
+def test_contexts_are_compared_as_a_contrast(make_study, tmp_path):
+    own, far, near = (
+        make_study({"toy/a": (None, None, area, None, None, None)}, 4, noise=0.02, **where)
+        for area, where in ((0.7, {}), (0.3, {"context": "far"}), (0.6, {"context": "near"}))
+    )
+    given = {"name": "delay", "axis": "context", "variants": ["far", "near"], "formula": "loss"}
+    asked = parse_contrasts([given])
+    diagnosis = diagnose_curves(pd.concat([own, far, near]), contrasts=asked)
+    (row,) = diagnosis.table.to_dict("records")
+    assert row["delay_raw"] == pytest.approx(0.7 - (0.3 + 0.6) / 2)
+    assert row["delay_raw_low"] < row["delay_raw"] < row["delay_raw_high"]
+    names = ("auc_semantic", "auc_context=far", "auc_context=near")
+    assert [row[name] for name in names] == pytest.approx([0.7, 0.3, 0.6])
+    assert asked[-1].label("") == "as trained"
+    assert "as trained" in write_report(tmp_path, diagnosis).read_text("utf-8")
+    (alone,) = diagnose_curves(own, contrasts=asked).table.to_dict("records")
+    assert alone["delay_status"] == "missing_values"
+
+
+def test_stages_are_compared_over_their_own_steps(make_study):
+    stages = {"b": (0.2, (0, 500, 1000)), "c": (0.5, (1500, 2000)), "b (2)": (0.9, (2500, 3000))}
+    curves = pd.concat(
+        make_study(
+            {"toy/a": (None, None, area, None, None, None)}, 3, noise=0.02, trained_on="mine", stage=stage, steps=steps
+        )
+        for stage, (area, steps) in stages.items()
+    )
+    given = {"name": "memory", "axis": "stage", "baseline": "b", "variants": ["c", "b (2)"], "formula": "mean_change"}
+    asked = parse_contrasts([given | {"at": {"trained_on": "mine"}}])
+    (row,) = diagnose_curves(curves, contrasts=asked).table.to_dict("records")
+    assert row["memory_raw"] == pytest.approx((0.3 + 0.4) / 2)
+    assert row["task"] == "toy/a"
+    assert row["phi_status"] == PERCEPTION.lacks
+    with pytest.raises(InputError, match=r"at\.trained_on is missing: a stage is one of a curriculum"):
+        parse_contrasts([given])
+
+
+def test_what_was_trained_is_compared_as_a_contrast(make_study):
+    curves = pd.concat(
+        make_study({"toy/a": (None, None, area, None, None, None)}, 3, noise=0.02, trained_on=trained)
+        for trained, area in (("toy/a", 0.8), ("toy/b", 0.5), ("family", 0.7))
+    )
+    given = {"name": "held_out", "axis": "trained_on", "baseline": "toy/a", "variants": ["toy/b"], "formula": "loss"}
+    (row,) = diagnose_curves(curves, contrasts=parse_contrasts([given])).table.to_dict("records")
+    assert row["held_out_raw"] == pytest.approx(0.3)
+    assert row["auc_semantic"] == pytest.approx(0.8)

@@ -253,8 +253,14 @@ def auc(folder):
 
 def test_ranges_are_given_by_key_or_file(tmp_path, capsys):
     curves_without_ranges(tmp_path / "c.csv")
-    assert cli.main(["report", "c.csv"]) == 2
-    assert "give the columns r_min and r_max, or 'ranges.a/x=1 [b]=[R_min,R_max]'" in capsys.readouterr().err
+    assert cli.main(["report", "c.csv"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Give the columns r_min and r_max, or 'ranges.a/x=1 [b]=[R_min,R_max]'" in told
+    assert "Returns of tasks whose range is not known" in told
+    (row,) = pd.read_csv(tmp_path / "c-diagnosis" / "challenge.csv").to_dict("records")
+    assert (row["status"], row["phi_status"]) == ("no_range", "no_range")
+    assert cli.main(["power", "c.csv"]) == 2
+    assert "No task has a range" in capsys.readouterr().err
     assert cli.main(["report", "c.csv", "ranges.a/x=1 [b]=[0,10]", "out=one"]) == 0
     assert auc(tmp_path / "one") == pytest.approx(0.25)
     (tmp_path / "r.yaml").write_text("a/x=1 [b]: [0, 5]\nanother: [0, 1]\n")

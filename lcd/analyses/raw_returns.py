@@ -1,0 +1,112 @@
+"""What can be told where nobody knows the range of a task: returns as they are, their differences, and ranks."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from lcd.analyses.analysis import Analysis, Evidence
+from lcd.analyses.areas import tasks_of, with_interval
+from lcd.analyses.levels import place_of_setting
+from lcd.curves.table import SETTING, area, common_interval, split_curves
+from lcd.statistics.intervals import iqm
+
+Setting = tuple
+"""The values of `SETTING` but for the benchmark."""
+Curves = Mapping[Setting, Mapping[int, tuple[np.ndarray, np.ndarray]]]
+"""Setting → seed → steps and returns."""
+Means = Mapping[Setting, pd.Series]
+"""Setting → seed → the mean return over the steps that all settings of the task span."""
+NAMES = SETTING[1:]
+NOTE = (
+    "Returns as they are, on held-out copies: their mean height over training, and the last ones (interquartile mean "
+    "over seeds). The difference is to the first setting of the same agent; rank 1 has the highest mean of its task. "
+    "Without R_min and R_max, numbers of different tasks cannot be compared; ranks can."
+)
+
+
+def without_range(evidence: Evidence) -> list[Analysis]:
+    """What is there to tell of tasks whose range nobody knows: returns as they are, differences, ranks."""
+    curves = evidence.diagnosis.curves
+    return list(raw_returns(curves)) if len(curves) and curves["normalised"].isna().any() else []
+
+
+def raw_returns(curves: pd.DataFrame) -> Iterator[Analysis]:
+    """The returns of tasks without a range, and how settings rank over all tasks that have them.
+
+    Args:
+        curves: Checked curves of tasks as they were trained, with the column `normalised` (NaN without a range).
+    """
+    held_out = curves[curves["split"] == "eval"]
+    without = {key for key, _ in tasks_of(held_out[held_out["normalised"].isna()])}
+    rows, means = [], {}
+    for key, mine in tasks_of(held_out.assign(normalised=held_out["return_mean"])):
+        by_seed = _by_seed(mine)
+        means[key] = _means(by_seed, f"task '{key[1]}'")
+        if key in without:
+            rows += [dict(zip(("benchmark", "task"), key, strict=True)) | row for row in _rows(by_seed, means[key])]
+    yield Analysis("returns", "Returns of tasks whose range is not known", pd.DataFrame(rows), (), NOTE)
+    ranks = _ranks(means)
+    if len(ranks) > 1:
+        note = "Mean over tasks of the rank by mean return (1 is the best), of settings that all tasks have."
+        yield Analysis("return_ranks", "Ranks by return", ranks, (), note)
+
+
+def _by_seed(rows: pd.DataFrame) -> Curves:
+    """Setting → seed → curve, of one task; plain pixels first."""
+    found: dict[Setting, dict[int, tuple[np.ndarray, np.ndarray]]] = {}
+    for (*setting, seed), curve in split_curves(rows, [*NAMES, "seed"]).items():
+        found.setdefault(tuple(setting), {})[int(seed)] = curve
+    return dict(sorted(found.items(), key=lambda item: place_of_setting(**dict(zip(NAMES, item[0], strict=True)))))
+
+
+def _means(
+    curves: Mapping[Setting, Mapping[int, tuple[np.ndarray, np.ndarray]]], where: str
+) -> dict[Setting, pd.Series]:
+    low, high = common_interval([steps for seeds in curves.values() for steps, _ in seeds.values()], where)
+    return {
+        setting: pd.Series({seed: area(*curve, low, high) for seed, curve in seeds.items()})
+        for setting, seeds in curves.items()
+    }
+
+
+def _rows(curves: Curves, means: Means) -> Iterator[dict]:
+    """A row for each setting of one task."""
+    ranks = dict(zip(means, rankdata([-sample.mean() for sample in means.values()]), strict=True))
+    first: dict[str, Setting] = {}
+    for setting, sample in means.items():
+        named = dict(zip(NAMES, setting, strict=True))
+        baseline = first.setdefault(named["agent"], setting)
+        last = np.array([heights[-1] for _, heights in curves[setting].values()])
+        row = named | with_interval(("mean return",), {"": sample}, lambda averages: averages)
+        row |= {"last return": float(iqm(last)), "seeds": float(len(sample)), "rank": float(ranks[setting])}
+        difference = dict.fromkeys(("difference", "difference_low", "difference_high"), np.nan)
+        if baseline != setting:
+            pair = {"own": sample, "baseline": means[baseline]}
+            difference = with_interval(("difference",), pair, lambda both: (both[..., 0] - both[..., 1])[..., None])
+        yield row | difference
+
+
+def _ranks(means: Mapping[tuple[str, str], Means]) -> pd.DataFrame:
+    """The mean rank over tasks of each setting that all tasks have, with intervals over seeds."""
+    shared = [
+        setting for setting in next(iter(means.values())) if all(setting in of_task for of_task in means.values())
+    ]
+    if len(shared) < 2:
+        return pd.DataFrame()
+    samples = {f"{place} {setting}": of[setting] for place, of in enumerate(means.values()) for setting in shared}
+
+    def mean_ranks(averages: np.ndarray) -> np.ndarray:
+        by_task = averages.reshape(*averages.shape[:-1], len(means), len(shared))
+        return rankdata(-by_task, axis=-1).mean(-2)
+
+    names = [str(place) for place in range(len(shared))]
+    found = with_interval(names, samples, mean_ranks)
+    ends = ("", "_low", "_high")
+    return pd.DataFrame(
+        dict(zip(NAMES, setting, strict=True))
+        | {"tasks": float(len(means))}
+        | {f"mean rank{end}": found[f"{name}{end}"] for end in ends}
+        for name, setting in zip(names, shared, strict=True)
+    )
