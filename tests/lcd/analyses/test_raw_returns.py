@@ -106,7 +106,7 @@ def test_a_curriculum_without_a_range_has_a_matrix_and_no_measures(make_curve, t
     diagnosis = diagnose_curves(pd.DataFrame(rows).drop(columns=RANGE))
     (found,) = transfers(diagnosis.others)
     assert found.scale == "return"
-    assert found.matrix[-1].tolist() == [6.0, 6.0]
+    assert found.matrix[-1].tolist() == pytest.approx([6.0, 6.0])
     assert all(value["mean"] is None for value in found.plain()["measures"].values())
     assert "no_range" in transfer_table(found).caption.plain
     assert "no_range" in write_report(tmp_path, diagnosis, transfers=[found]).read_text("utf-8")
