@@ -51,7 +51,7 @@ def run(cfg: TrainConfig) -> int:
         return _join_in(cfg, run_config, console)
     if cfg.dry_run:
         return dry_run.tell([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
-    determinism.refuse_chance(missing(cfg.out or default_out(run_config), [run_config]), console)
+    determinism.refuse_chance(missing(cfg.out or default_out(run_config), [run_config]), console, cfg.deadlines)
     study = Study(cfg.out or default_out(run_config), create=True)
     with study.lock():
         (made,) = study.ask({"train": run_config}, [run_config])

@@ -41,7 +41,7 @@ def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
         stopping.check(cfg)
     if cfg.dry_run:
         return dry_run.tell(run_configs, cfg, default_out(cfg), console, finish)
-    determinism.refuse_chance(store.missing(default_out(cfg), run_configs), console)
+    determinism.refuse_chance(store.missing(default_out(cfg), run_configs), console, cfg.deadlines)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
@@ -83,7 +83,7 @@ def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, cons
     """
     wanted = study.ask(request(cfg), runs.expand(part))
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
-    dynamics.compare(study, wanted, console)
+    dynamics.compare(study, wanted, console, cfg.deadlines)
     return train_missing(cfg, study, wanted, console)
 
 
