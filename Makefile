@@ -34,7 +34,7 @@ diagnose: $(STAMP)  ## diagnose the toy benchmark, end to end
 test: $(STAMP)  ## run the tests
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal $(ARGS)
 
-lint: $(STAMP)  ## check style and format
+lint: types  ## check style, format and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 

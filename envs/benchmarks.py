@@ -4,35 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.protocols import Benchmark, RangesByKnobs, missing, offers, views_of
 from lcd.envs.registry import Registry
-
-Bound = float | Callable[[int], float]
-"""A return, or, where every seed is another MDP, a function from the seed to a return."""
-
-
-@runtime_checkable
-class Benchmark(Protocol):
-    """What a benchmark has to have.
-
-    `make_population` and `reward_range` are optional: see the functions. So are `moving_tasks`: those whose videos a
-    front-end can learn motion from; and `views_of(task)`: the views of a task that has not all of them.
-    """
-
-    name: str
-    tasks: Sequence[str]
-    views: Sequence[str]
-    r_min: Mapping[str, Bound]
-    r_max: Mapping[str, Bound]
-
-    def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
-        """A vector environment of `num_envs` copies of a task."""
-        ...
-
 
 BENCHMARKS = Registry("benchmark", "lcd.benchmarks")
 BENCHMARKS.add("toy", "lcd.envs.toy:TOY")
@@ -42,8 +20,6 @@ BENCHMARKS.add("procgen", "lcd.envs.procgen.benchmark:PROCGEN")
 BENCHMARKS.add("procgen-easy", "lcd.envs.procgen.benchmark:PROCGEN_EASY")
 BENCHMARKS.add("ctgraph", "lcd.envs.ctgraph.benchmark:CTGRAPH")
 BENCHMARKS.add("hardness", "lcd.envs.hardness.benchmark:HARDNESS")
-
-_NEEDED = ("name", "tasks", "views", "r_min", "r_max", "make_vec")
 
 
 def get_benchmark(name: str | Benchmark) -> Benchmark:
@@ -56,9 +32,8 @@ def get_benchmark(name: str | Benchmark) -> Benchmark:
             found = found()
         except TypeError as error:
             raise InputError(f"The benchmark '{name}' cannot be made without arguments ({error}): name one.") from error
-    missing = [attribute for attribute in _NEEDED if not hasattr(found, attribute)]
-    if missing:
-        raise InputError(f"The benchmark '{name}' has no {', '.join(missing)}; a benchmark needs all of them.")
+    if lacking := missing(found, Benchmark):
+        raise InputError(f"The benchmark '{name}' has no {', '.join(lacking)}; a benchmark needs all of them.")
     return found
 
 
@@ -70,7 +45,7 @@ def check_task(benchmark: Benchmark, task: str) -> None:
 
 def check_view(benchmark: Benchmark, task: str, view: str) -> None:
     """Refuse a view that the task does not have: what it shows instead would be taken for it."""
-    views = benchmark.views_of(task) if hasattr(benchmark, "views_of") else benchmark.views
+    views = views_of(benchmark, task)
     if view not in views:
         raise InputError(f"view={view}: the task '{task}' has no such view; {nearest(view, views)}")
 
@@ -88,7 +63,7 @@ def reward_range(
     """
     benchmark = get_benchmark(benchmark)
     check_task(benchmark, task)
-    if hasattr(benchmark, "reward_range"):
+    if offers(benchmark, RangesByKnobs):
         low, high = benchmark.reward_range(task, seed, **(knobs or {}))
         return float(low), float(high)
     return _bound(benchmark, "r_min", task, seed), _bound(benchmark, "r_max", task, seed)

@@ -29,7 +29,7 @@ def require_whole_number(name: str, value: Any, least: int, most: int | None = N
     """Refuse a value that is no whole number from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name} is {value!r}, but it must be a whole number of at least {least}.")
-    if most is not None and value > most:
+    if most is not None and int(value) > most:
         raise InputError(f"{name} is {value!r}, but it must be a whole number of at most {most}.")
 
 

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
 
 from lcd.envs.checks import require_one_of, require_whole_number, seed_list
 from lcd.envs.errors import InputError
-from lcd.envs.streams import Streams, seed_sequence
+from lcd.envs.state import State, nest, unnest
+from lcd.envs.streams import Streams, group_seeds, seed_sequence
 
 IMAGE_VIEWS = ("pixels", "figure_ground", "semantic")
 VIEWS = (*IMAGE_VIEWS, "state")
@@ -60,3 +63,102 @@ class NativeVectorEnv(VectorEnv):
             self._streams = fresh
         for name, streams in fresh.items():
             self._streams[name].set_state(streams.get_state())
+
+    def _make_ready(self) -> None:
+        """Make the spaces of all copies of the single ones; no episode runs yet."""
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._running = False
+        self._shown: np.ndarray | None = None
+
+    # What an environment has to say
+
+    def _begin(self, index: np.ndarray | None) -> None:
+        """Start a new episode in these copies; None: in all of them, as `reset` does."""
+        raise NotImplementedError
+
+    def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
+        """What these copies show; None: all."""
+        raise NotImplementedError
+
+    def _pictures(self) -> Any:
+        """A picture a copy to render where the view is no image."""
+        raise NotImplementedError
+
+    def _own_state(self) -> State:
+        """What the future depends on, but for streams and other parts."""
+        raise NotImplementedError
+
+    def _set_own_state(self, state: State) -> None:
+        """Put back what `_own_state` gave."""
+        raise NotImplementedError
+
+    def _parts(self) -> dict[str, Any]:
+        """What has a state of its own, by name."""
+        return dict(self._streams)
+
+    def _read_options(self, options: dict[str, Any]) -> None:
+        """Take in the options of `reset`; none are known."""
+
+    def _infos(self) -> dict[str, Any]:
+        """What `reset` tells beside the observations."""
+        return {}
+
+    # What they share
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode in every copy.
+
+        Args:
+            seed: re-seeds the streams, never what the task is: one seed, or one for each seed of the population.
+            options: those that the environment knows.
+        """
+        if seed is not None:
+            self._seed_anew(seed)
+        self._read_options(options or {})
+        self._running = True
+        self._begin(None)
+        return self._show(self._observe()), self._infos()
+
+    def _seed_anew(self, seed: int | Sequence[int]) -> None:
+        self._seeds = group_seeds(seed, self.num_seeds)
+        self._start_streams()
+
+    def _require_episode(self, call: str) -> None:
+        if not self._running:
+            raise ResetNeeded(f"Call reset() before {call}(): no episode is running.")
+
+    def _begin_again(self, index: np.ndarray, observations: np.ndarray) -> np.ndarray:
+        """Start the next episodes of copies that ended theirs; returns the observations with their first ones."""
+        self._begin(index)
+        observations = observations.copy()
+        observations[index] = self._observe(index)
+        return observations
+
+    def _show(self, observations: np.ndarray) -> np.ndarray:
+        if self.render_mode is not None and self.view in IMAGE_VIEWS:
+            self._shown = observations.copy()
+        return observations
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """The copies' last observations; in the view `state`, a picture of each state."""
+        if self.render_mode is None:
+            return None
+        self._require_episode("render")
+        return tuple(self._pictures() if self._shown is None else self._shown.copy())
+
+    def get_state(self) -> State:
+        """Everything that the future depends on."""
+        state = self._own_state() | {"running": np.array(self._running)}
+        for name, part in self._parts().items():
+            state |= nest(name, part.get_state())
+        return state
+
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called (on an environment made with the same arguments)."""
+        self._set_own_state(state)
+        self._running = bool(state["running"])
+        for name, part in self._parts().items():
+            part.set_state(unnest(name, state))

@@ -12,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 from lcd.envs.benchmarks import Benchmark, check_task, get_benchmark, make_copies
 from lcd.envs.checks import require_whole_number
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.protocols import Populations, offers
 from lcd.envs.rewards import KeepRewards
 from lcd.envs.state import State, keeps_state, nest, unnest
 from lcd.envs.streams import group_seeds
@@ -49,7 +50,7 @@ def make_population(
     require_whole_number("copies", copies, 1)
     if split not in ("train", "eval"):
         raise InputError(f"split is {split!r}, which is none of its values; {nearest(split, ('train', 'eval'))}")
-    if hasattr(benchmark, "make_population"):
+    if offers(benchmark, Populations):
         env = benchmark.make_population(task, seeds=seeds, copies=copies, view=view, split=split, **knobs)
     else:
         made = [make_copies(benchmark, task, view=view, split=split, num_envs=copies, seed=s, **knobs) for s in seeds]
@@ -59,8 +60,8 @@ def make_population(
 
 
 def _checked_seeds(seeds: Sequence[int]) -> list[int]:
-    seeds = [seeds] if isinstance(seeds, int | np.integer) else list(seeds)
-    for seed in seeds:
+    checked = [int(seeds)] if isinstance(seeds, int | np.integer) else list(seeds)
+    for seed in checked:
         require_whole_number("seeds", seed, 0)
     if not seeds or len(set(seeds)) < len(seeds):
         raise InputError(f"seeds is {seeds}, but it must name at least one seed and none twice.")
@@ -85,7 +86,7 @@ class SeedStack(VectorEnv):
         self.single_action_space = first.single_action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        # Only what all parts can do is offered, so that `hasattr` tells whether a run can be continued exactly.
+        # Only what all parts can do is offered, and `keeps_state` tells whether a run can be continued exactly.
         if keeps_state(self.envs):
             self.get_state, self.set_state = self._get_state, self._set_state
 

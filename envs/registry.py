@@ -6,10 +6,14 @@ ones it was given (`naming`), and no others are imported, by itself or by the pr
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from lcd.envs.errors import InputError, nearest
@@ -96,6 +100,22 @@ class Registry:
             return self._load(name)
         raise InputError(f"There is no {self.kind} '{name}'; {nearest(name, self.names())}")
 
+    def explains(self, name: str) -> str:
+        """What a name stands for, in one line: the first of its docstring, read without importing anything."""
+        target = self._built_in.get(name, name)
+        for point in () if name in self._built_in else entry_points(group=self.group, name=name):
+            target = point.value
+        if not isinstance(target, str):
+            return (inspect.getdoc(target) or "").partition("\n")[0]
+        module_name, _, attribute = target.partition(":")
+        try:
+            found = find_spec(module_name)
+            text = "" if found is None or found.origin is None else Path(found.origin).read_text("utf-8")
+            return _docstring(ast.parse(text), attribute).strip().partition("\n")[0]
+        # A module of somebody else's, or a package above it, may be broken in any way.
+        except Exception:
+            return ""
+
     def _load(self, target: str) -> Any:
         module_name, _, attribute = target.partition(":")
         try:
@@ -111,3 +131,19 @@ class Registry:
                 options = nearest(part, (n for n in vars(found) if not n.startswith("_")))
                 raise InputError(f"The {self.kind} '{target}' has no '{part}'; {options}") from None
         return found
+
+
+def _docstring(module: ast.Module, name: str) -> str:
+    """What a module says of the class, function or value of this name; of a value also what its class says."""
+    named = {node.name: node for node in module.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    if name in named:
+        return ast.get_docstring(named[name]) or ""
+    for node, after in zip(module.body, [*module.body[1:], None], strict=True):
+        if not (isinstance(node, ast.Assign) and any(ast.unparse(target) == name for target in node.targets)):
+            continue
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+            return after.value.value
+        made = node.value.func if isinstance(node.value, ast.Call) else None
+        if isinstance(made, ast.Name) and made.id in named:
+            return ast.get_docstring(named[made.id]) or ""
+    return ast.get_docstring(module) or ""

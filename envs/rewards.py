@@ -33,12 +33,12 @@ class KeepRewards(VectorWrapper):
         super().__init__(env)
         if isinstance(p, bool) or not isinstance(p, Real) or not 0 < p <= 1:
             raise InputError(f"reward_p is {p!r}, but it must be a probability above 0 and at most 1.")
-        self.p = float(p)
-        self._seeds = [seed] if isinstance(seed, int | np.integer) else list(seed)
+        self.p: float = float(p)
+        self._seeds: list[int] = [seed] if isinstance(seed, int | np.integer) else list(seed)
         if env.num_envs % len(self._seeds):
             raise InputError(f"seed names {len(self._seeds)} seeds, but {env.num_envs} copies cannot be shared out.")
         self._start_streams()
-        # Only what the environment can do is offered, so that `hasattr` tells whether a run can be continued exactly.
+        # Only what the environment can do is offered, and `keeps_state` tells whether a run can be continued exactly.
         if keeps_state([env]):
             self.get_state, self.set_state = self._get_state, self._set_state
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from lcd.envs.protocols import KeepsState, offers
+
 State = dict[str, np.ndarray]
 
 
@@ -23,4 +25,4 @@ def unnest(name: str, state: State) -> State:
 
 def keeps_state(envs: Iterable[Any]) -> bool:
     """Can all of these environments say where they are, which third parties' need not?"""
-    return all(hasattr(env, "get_state") and hasattr(env, "set_state") for env in envs)
+    return all(offers(env, KeepsState) for env in envs)

@@ -80,3 +80,4 @@ class ToyBenchmark(NativeBenchmark):
 
 
 TOY = ToyBenchmark()
+"""One MDP family, seen and rewarded in easy and in hard ways; a laptop diagnoses it."""

@@ -51,7 +51,8 @@ class Backbone(nn.Module):
             raise InputError(f"frontend.size={size} must be a whole number of at least 1.")
         loaded = load(library, model, weights, size, quick_gelu)
         self.network, self.output = loaded.network, output
-        self._untrained = {"library": library, "model": model, "output": output, "size": size, "quick_gelu": quick_gelu}
+        own = {"library": library, "model": model, "output": output, "size": size, "quick_gelu": quick_gelu}
+        self._untrained: dict[str, Any] = own
         self._embed, self._map = loaded.embed, loaded.map
         self.preprocessing = _preprocessing(loaded, size, mean, std)
         self.label = f"{library}/{model}" + ("/tokens" if output == "tokens" else "")
@@ -61,7 +62,8 @@ class Backbone(nn.Module):
         self.network.requires_grad_(False).eval()
         with torch.no_grad():
             width = self(torch.zeros(1, 64, 64, 3, dtype=torch.uint8)).shape[1]
-        self.channels, self.features = (width, None) if output == "tokens" else (None, width)
+        self.channels: int | None = width if output == "tokens" else None
+        self.features: int | None = None if output == "tokens" else width
 
     def forward(self, observations: Tensor) -> Tensor:
         """uint8 images (N, H, W, 3) → embeddings (N, features), or the last map (N, channels, h, w)."""

@@ -1,7 +1,7 @@
 """What a run's config says of its front-end: every knob, and of a file of weights its content.
 
 `entry_of` makes it of what a user asked for; `build` makes the front-end of it. A file of weights is recorded as
-`{"file": …, "sha256": …}`: a run is name apart from others by the content, wherever the file lies.
+`{"file": …, "sha256": …}`: a run is told apart from others by the content, wherever the file lies.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict
 
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.protocols import offers
 from lcd.frontends import make, parameters_of
+from lcd.frontends.protocols import HasLabel, HasPreprocessing, HasWeightsHash
 
 if TYPE_CHECKING:
     from torch import nn
 
 WEIGHTS = "weights"
-REPORTED = ("label", "sha256", "preprocessing")
-"""What a front-end may tell of itself, if it has such attributes: what curves call it when it may be many, the content
-of weights that it loaded by name, what it does to images. All of it is part of what a run is."""
+REPORTED = {"label": HasLabel, "sha256": HasWeightsHash, "preprocessing": HasPreprocessing}
+"""What a front-end may tell of itself, all of it part of what a run is."""
 KEEP = ("auto", "features", "observations")
 PRECISIONS = ("auto", "full", "half")
 USE: dict[str, Any] = {"keep": "auto", "memory_gb": 2.0, "precision": "auto"}
@@ -40,7 +41,7 @@ class FrontendEntry(TypedDict, total=False):
     """A front-end by its name, with every knob that it has and how policy learning uses it; most knobs are its own."""
 
     name: Required[str]
-    weights: str | WeightsFile | None
+    weights: str | Mapping[str, str] | None
     label: str
     sha256: str
     preprocessing: str
@@ -53,7 +54,7 @@ _PLAIN = (str, int, float, bool, list, dict, type(None))
 
 
 def entry_of(name: str, **knobs: Any) -> dict[str, Any]:
-    """What a run's config keeps; the front-end is made once, so that a mistake is name before anything is written.
+    """What a run's config keeps; the front-end is made once, so that a mistake is told before anything is written.
 
     Args:
         name: a registered front-end or `module:object`.
@@ -71,10 +72,7 @@ def entry_of(name: str, **knobs: Any) -> dict[str, Any]:
             f"frontend={name} with frontend.weights={own.get(WEIGHTS)} cannot be made ({error.strerror or error}): "
             "give a file of weights that is there."
         ) from error
-    for key in REPORTED:
-        if getattr(made, key, None) is not None:
-            own[key] = getattr(made, key)
-    return {"name": name, **own, **use}
+    return {"name": name, **own, **_described(made), **use}
 
 
 def build(recorded: Mapping[str, Any]) -> nn.Module:
@@ -87,13 +85,20 @@ def build(recorded: Mapping[str, Any]) -> nn.Module:
             "or put the file back."
         )
     made = make(recorded["name"], **_arguments(own))
+    found = _described(made)
     for key in REPORTED:
-        if recorded.get(key) != getattr(made, key, None):
+        if recorded.get(key) != found.get(key):
             raise InputError(
                 f"The {key} of frontend={recorded['name']} is not what it was when the run was asked for: "
                 "ask for it again."
             )
     return made
+
+
+def _described(made: nn.Module) -> dict[str, Any]:
+    """What a front-end tells of itself, by name; what is None is not told."""
+    offered = {name: getattr(made, name) for name, protocol in REPORTED.items() if offers(made, protocol)}
+    return {name: value for name, value in offered.items() if value is not None}
 
 
 def use(recorded: Mapping[str, Any]) -> dict[str, Any]:

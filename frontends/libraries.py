@@ -151,8 +151,8 @@ def _torchvision(model: str, weights: str, is_file: bool, size: int | None, quic
     named = weights != UNTRAINED and not is_file
     options = [*models.get_model_weights(model).__members__, "DEFAULT"]
     if named and weights not in options:
-        options = nearest(weights, [*options, UNTRAINED])
-        raise InputError(f"frontend.weights={weights} is neither a file nor weights of {model}: {options}")
+        hint = nearest(weights, [*options, UNTRAINED])
+        raise InputError(f"frontend.weights={weights} is neither a file nor weights of {model}: {hint}")
     network = models.get_model(model, weights=weights if named else None)
     head = next((name for name in ("fc", "classifier", "heads", "head") if hasattr(network, name)), None)
     if head is None:

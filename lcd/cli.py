@@ -8,10 +8,9 @@ import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lcd import __version__
 from lcd.process import exits, signals
@@ -38,7 +37,7 @@ COMMANDS = {
         "train what differs in one thing alone (front-ends, or reward for sub-goals), and say what it changes",
     ),
     "train": Command(
-        "lcd.pipelines.jobs.train:run",
+        "lcd.pipelines.study.one_run:run",
         "task=toy/… [view=semantic] [reward_p=0.5] [budget=smoke] [--dry-run]",
         "train one task under one condition for several seeds",
     ),
@@ -77,6 +76,11 @@ COMMANDS = {
         "procgen ['tasks=[procgen/heist]'] [episodes=1000 | frontend=flow frontend.weights=…]",
         "measure a random agent's returns, beside the stated R_min; or how well a front-end's maps show objects",
     ),
+    "horizon": Command(
+        "lcd.horizon.command:run",
+        "mdp.npz horizon=50 | module:object | ctgraph/ct-fo-b1 [timesteps=1e6] [out=x.json]",
+        "say how far a deterministic task asks an agent to look ahead: its effective horizon, from its tables",
+    ),
     "list": Command(
         "lcd.pipelines.publish.listing:run", "[benchmarks|tasks|agents|…]", "list what can be chosen, yours included"
     ),
@@ -87,8 +91,11 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line.
 
-    argv: the arguments without the program's name; None takes the process's own.
-    Returns the exit code, one of `lcd.process.exits.EXITS`.
+    Args:
+        argv: the arguments without the program's name; None takes the process's own.
+
+    Returns:
+        The exit code, one of `lcd.process.exits.EXITS`.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     line = shlex.join(["lcd", *arguments])
@@ -150,7 +157,9 @@ def _run(name: str, overrides: list[str]) -> int:
             return OK
         from lcd.config.compose import compose
         from lcd.config.own_code import names_code
+        from lcd.config.settings import check_choices
         from lcd.envs.registry import code_names, naming
+        from lcd.process.children import resolve
 
         config = compose(name, overrides)
         # A user's own module:object is looked for where the command is given, as `python` does.
@@ -158,16 +167,12 @@ def _run(name: str, overrides: list[str]) -> int:
             sys.path.append(os.getcwd())
         # What else is read, of a study say, is data: nothing in it may be imported.
         with naming(code_names(asdict(config))):
-            return int(_resolve(COMMANDS[name].target)(config) or OK)
+            check_choices(config)
+            return int(resolve(COMMANDS[name].target)(config) or OK)
     except InputError as mistake:
         return print_error(str(mistake), MISTAKE)
     except Unfinished as lack:
         return print_error(str(lack), FAILED)
-
-
-def _resolve(target: str) -> Callable[[Any], int]:
-    module, _, function = target.partition(":")
-    return getattr(import_module(module), function)
 
 
 def _overview() -> str:

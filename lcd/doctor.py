@@ -141,7 +141,8 @@ def _procgen() -> Check:
     if absent:
         return Check("procgen", "missing", f"Not installed: {', '.join(absent)}. {PROCGEN_RECIPE}")
     # Importing `procgen` itself would import `gym`; LCD loads the library in this folder.
-    library = Path(find_spec("procgen").origin).parent / "data" / "prebuilt" / "libenv.so"
+    found = find_spec("procgen")
+    library = Path((found and found.origin) or "procgen").parent / "data" / "prebuilt" / "libenv.so"
     if not library.is_file():
         return Check("procgen", "missing", f"{library} is not there: reinstall. {PROCGEN_RECIPE}")
     importlib.import_module("gym3.libenv")

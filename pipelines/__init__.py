@@ -1,1 +1,1 @@
-""""""
+"""Studies, jobs, launchers and what is published: where all other rooms come together."""

@@ -45,9 +45,15 @@ SAME_IDEA = {
     "networks": {"lcd.agents", "lcd.frontends.flow"},
     "objectness": {"lcd.frontends", "lcd.pipelines.jobs"},
     "population": {"lcd.agents", "lcd.envs"},
+    "pretrain": {"lcd.pipelines.jobs", "lcd.pipelines.kinds"},
     "power": {"lcd.pipelines.publish", "lcd.statistics"},
+    "protocols": {"lcd.agents", "lcd.envs", "lcd.frontends"},
     "ranks": {"lcd.agents", "lcd.pipelines.jobs"},
+    "reading": {"lcd.curves", "lcd.files"},
+    "tables": {"lcd.horizon", "lcd.report"},
+    "settings": {"lcd.agents", "lcd.config"},
     "tabular": {"lcd.agents", "lcd.envs.ctgraph", "lcd.envs.hardness"},
+    "train": {"lcd.pipelines.jobs", "lcd.pipelines.kinds"},
     "vector": {"lcd.envs.procgen", "lcd.envs.tabular"},
 }
 
@@ -219,6 +225,44 @@ def test_modules_import_each_other_in_no_cycle():
 
 def test_a_cycle_is_found():
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
+# What is no thing of a third party's: the platform, an object's own state, libraries' objects, and configs of commands.
+ASKED_BY_NAME = {"os", "signal", "self", "stream", "error", "network", "inside", "cfg"}
+
+
+def asked_by_name(root: Path) -> list[str]:
+    """Every place that asks what a benchmark, an environment, a front-end or an agent has, but for the protocols."""
+    found = []
+    for room in ROOMS:
+        for path in sorted((root / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+                if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) > 1):
+                    continue
+                asks = node.func.id == "hasattr" or (node.func.id == "getattr" and len(node.args) == 3)
+                if asks and isinstance(node.args[1], ast.Constant) and _root(node.args[0]) not in ASKED_BY_NAME:
+                    found.append(f"{path.relative_to(root)}:{node.lineno}: declare a protocol and ask `offers`")
+    return found
+
+
+def _root(node: ast.AST) -> str:
+    """The name that an expression starts from: `cfg` of `getattr(cfg, "stopping", None).name`."""
+    names = [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and inner.id != "getattr"]
+    return names[0] if names else ""
+
+
+def test_what_third_parties_may_offer_is_declared():
+    assert asked_by_name(REPO) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['hasattr(benchmark, "make_pairs")', 'getattr(get_benchmark(name), "truth", {})', 'getattr(agent, "draws", ())'],
+)
+def test_an_offer_that_is_asked_for_by_name_is_found(tmp_path, source):
+    (tmp_path / "lcd").mkdir()
+    (tmp_path / "lcd" / "planted.py").write_text(f"x = {source}\n")
+    assert asked_by_name(tmp_path) == ["lcd/planted.py:1: declare a protocol and ask `offers`"]
 
 
 def namesakes(modules: Iterable[str]) -> dict[str, set[str]]:

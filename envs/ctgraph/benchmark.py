@@ -96,3 +96,4 @@ def alternating(depth: Any) -> list[int] | None:
 
 
 CTGRAPH = CTGraphBenchmark()
+"""Configurable tree graphs: how deep, how long to wait, how much can be observed."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from lcd.envs.ctgraph.theory import end_probability
+
+if TYPE_CHECKING:
+    from lcd.envs.ctgraph.knobs import GraphKnobs
 
 DISTRIBUTIONS = ("needle_in_haystack", "gradient")
 
@@ -43,7 +48,7 @@ def mean_comparison(goal: np.ndarray, b: int, distribution: str) -> float:
     return float(1.0 - deviation @ weights(b, len(goal)) / farthest(goal, b))
 
 
-def expected_return(knobs: object, goal: np.ndarray, policy: str) -> float:
+def expected_return(knobs: GraphKnobs, goal: np.ndarray, policy: str) -> float:
     """The exact mean return of an episode under the "random", "navigation" or "optimal" policy.
 
     Args:

@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
-from gymnasium.vector.utils import batch_space
 
 from lcd.envs.checks import checked_actions, require_fitting_table
 from lcd.envs.ctgraph.compare import compare
@@ -20,8 +18,7 @@ from lcd.envs.ctgraph.transitions import transitions
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.native import IMAGE_VIEWS, VIEWS, NativeVectorEnv
 from lcd.envs.single import SingleCopy
-from lcd.envs.state import State, nest, unnest
-from lcd.envs.streams import group_seeds
+from lcd.envs.state import State
 
 __all__ = ["VIEWS", "CTGraphEnv", "CTGraphVectorEnv"]
 
@@ -97,15 +94,12 @@ class CTGraphVectorEnv(NativeVectorEnv):
         else:
             self.single_observation_space = spaces.Box(0, 255, self._reader.shape, np.uint8)
         self.single_action_space = spaces.Discrete(self._transitions.actions)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._make_ready()
 
     def _make_buffers(self) -> None:
         self._nodes = np.zeros(self.num_envs, dtype=np.int64)
         self._ids = np.zeros(self.num_envs, dtype=np.int64)
         self._random_ids = bool((self._transitions.id_count > 1).any())
-        self._running = False
-        self._shown: np.ndarray | None = None
         self._start_goals()
 
     def _start_goals(self) -> None:
@@ -113,32 +107,20 @@ class CTGraphVectorEnv(NativeVectorEnv):
         self._goals = np.stack([schedule.goal(0) for schedule in self._schedules])[self.group]
         self._left = np.array([schedule.episodes(0) for schedule in self._schedules])[self.group]
 
-    def reset(
-        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start an episode in every copy.
+    def _seed_anew(self, seed: int | Sequence[int]) -> None:
+        super()._seed_anew(seed)
+        self._start_goals()
 
-        Args:
-            seed: re-seeds the streams and goes back to the first goal, which stays what it is: one seed, or one for
-                each seed of the population.
-            options: `goal`: the optimal decisions from now on, in every copy.
-        """
-        if seed is not None:
-            self._seeds = group_seeds(seed, self.num_seeds)
-            self._start_streams()
-            self._start_goals()
-        for key, value in (options or {}).items():
+    def _read_options(self, options: dict[str, Any]) -> None:
+        """Take in `goal`: the optimal decisions from now on, in every copy."""
+        for key, value in options.items():
             if key != "goal":
                 raise InputError(f"options has '{key}', which is no option of reset; {nearest(key, ['goal'])}")
             self._goals[:] = checked_goal(value, self.knobs.graph_shape.b, self.knobs.graph_shape.d)
-        self._running = True
-        self._nodes[:] = 0
-        return self._show(self._observe()), {}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """One step of every copy; a copy whose episode ends shows the next one's first observation."""
-        if not self._running:
-            raise ResetNeeded("Call reset() before step(): no episode is running.")
+        self._require_episode("step")
         self._move(checked_actions(actions, self.num_envs, self._transitions.actions))
         terminations = self._transitions.terminal.take(self._nodes)
         ended = np.flatnonzero(terminations)
@@ -180,7 +162,10 @@ class CTGraphVectorEnv(NativeVectorEnv):
             noisy[at_end] += self.knobs.reward.std_r * self._streams["dynamics"].normal(at_end)
         return noisy
 
-    def _begin_again(self, index: np.ndarray, observations: np.ndarray) -> np.ndarray:
+    def _begin(self, index: np.ndarray | None) -> None:
+        if index is None:
+            self._nodes[:] = 0
+            return
         self._nodes[index] = 0
         if self.knobs.reward.goal_changes:
             self._left[index] -= 1
@@ -189,9 +174,6 @@ class CTGraphVectorEnv(NativeVectorEnv):
                 schedule = self._schedules[self.group[copy]]
                 self._goals[copy] = schedule.goal(self._phases[copy])
                 self._left[copy] = schedule.episodes(self._phases[copy])
-        observations = observations.copy()
-        observations[index] = self._observe(index)
-        return observations
 
     def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
         nodes = self._nodes if index is None else self._nodes[index]
@@ -206,42 +188,23 @@ class CTGraphVectorEnv(NativeVectorEnv):
             return self._one_hot.take(ids, axis=0)
         return self._reader.show(ids, index)
 
-    def _show(self, observations: np.ndarray) -> np.ndarray:
-        if self.render_mode is not None and self._reader is not None:
-            self._shown = observations.copy()
-        return observations
+    def _pictures(self) -> np.ndarray:
+        """The labels of the observation ids that are shown."""
+        return labels(self.knobs.num_ids)[self._ids]
 
-    def render(self) -> tuple[np.ndarray, ...] | None:
-        """The copies' last observations; in the view `state`, the labels of the ids."""
-        if self.render_mode is None:
-            return None
-        if not self._running:
-            raise ResetNeeded("Call reset() before render(): there is nothing to show.")
-        if self._reader is None:
-            return tuple(labels(self.knobs.num_ids)[self._ids])
-        return tuple(self._shown.copy())
-
-    def get_state(self) -> State:
-        """Everything that the future depends on."""
-        state = {
+    def _own_state(self) -> State:
+        return {
             "nodes": self._nodes.copy(),
             "ids": self._ids.copy(),
             "goals": self._goals.copy(),
             "phases": self._phases.copy(),
             "left": self._left.copy(),
-            "running": np.array(self._running),
         }
-        for name, streams in self._streams.items():
-            state |= nest(name, streams.get_state())
-        return state
 
-    def set_state(self, state: State) -> None:
-        """Continue exactly where `get_state` was called (on an environment made with the same arguments)."""
+    def _set_own_state(self, state: State) -> None:
         self._nodes, self._ids = state["nodes"].copy(), state["ids"].copy()
         self._goals, self._phases = state["goals"].copy(), state["phases"].copy()
-        self._left, self._running = state["left"].copy(), bool(state["running"])
-        for name, streams in self._streams.items():
-            streams.set_state(unnest(name, state))
+        self._left = state["left"].copy()
 
 
 class CTGraphEnv(SingleCopy):

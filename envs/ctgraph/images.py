@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from lcd.envs.colours import label_colours
 from lcd.envs.ctgraph.files import read_images
 from lcd.envs.ctgraph.knobs import ImageDataset
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.shapes import label_colours
 from lcd.envs.streams import Streams
 
 SIDE, BLUEPRINT, LEVELS, ROTATIONS = 12, 4, 3, (0.0, 30.0, 60.0)

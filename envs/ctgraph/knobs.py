@@ -166,6 +166,8 @@ class GraphKnobs:
     """Seed of random goals; by default the seed of the environment."""
     general_seed: int | None = None
     """The environment's seed where none is given otherwise."""
+    id_sets: dict[str, tuple[int, int]] = field(init=False, compare=False, repr=False)
+    num_ids: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("goal_seed", "general_seed"):
@@ -222,7 +224,7 @@ def load_json(path: str | Path) -> dict[str, Any]:
 
 def canonical(knobs: Mapping[str, Any]) -> dict[str, Any]:
     """The same knobs under their own names, whatever spelling they were given by; values are not checked yet."""
-    known = [entry.name for entry in fields(GraphKnobs)]
+    known = [entry.name for entry in fields(GraphKnobs) if entry.init]
     result: dict[str, Any] = {}
     for given, value in knobs.items():
         name = _known(given, "", [*known, "config"])

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from lcd.envs.checks import require_one_of
 from lcd.envs.ctgraph.layout import DECISION
 from lcd.envs.ctgraph.theory import POLICIES
 
+if TYPE_CHECKING:
+    from lcd.envs.ctgraph.graph import CTGraphVectorEnv
 
-def policy_actions(env: object, policy: str, rng: np.random.Generator) -> np.ndarray:
+
+def policy_actions(env: CTGraphVectorEnv, policy: str, rng: np.random.Generator) -> np.ndarray:
     """The actions of all copies of a `CTGraphVectorEnv`.
 
     Args:

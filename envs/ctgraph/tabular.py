@@ -38,15 +38,11 @@ def as_tabular(knobs: GraphKnobs, goal: np.ndarray, name: str) -> TabularMDP:
 
 def _refuse_chance(knobs: GraphKnobs) -> None:
     if knobs.graph_shape.p > 0:
-        raise InputError(
-            f"graph_shape.p is {knobs.graph_shape.p}, but a tabular MDP is deterministic: give graph_shape.p=0."
-        )
+        raise InputError(f"graph_shape.p is {knobs.graph_shape.p}, but a tabular MDP is deterministic: it has to be 0.")
     if knobs.reward.std_r > 0:
-        raise InputError(
-            f"reward.std_r is {knobs.reward.std_r}, but a tabular MDP is deterministic: give reward.std_r=0."
-        )
+        raise InputError(f"reward.std_r is {knobs.reward.std_r}, but a tabular MDP is deterministic: it has to be 0.")
     if knobs.reward.goal_changes:
         raise InputError(
             f"reward.min_static_reward_episodes is {knobs.reward.min_static_reward_episodes}, but a tabular MDP has "
-            "one goal: give -1."
+            "one goal: it has to be -1."
         )

@@ -49,7 +49,7 @@ def sample_tasks(
         require_one_of("vary", name, VARIATIONS)
     base = merge(base or {})
     rng = np.random.default_rng(seed_sequence(seed, "mdp"))
-    tasks = []
+    tasks: list[Knobs] = []
     for number in range(count):
         task = merge(base)
         if "shape" in vary:

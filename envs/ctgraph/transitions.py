@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from lcd.envs.checks import require_fitting_table
 from lcd.envs.ctgraph.layout import DECISION, END, FAIL, HOME, KINDS, SET_OF_KIND, WAIT, has_own_id
 from lcd.envs.ctgraph.theory import num_decisions, num_ends, num_states, num_waits
 from lcd.envs.errors import InputError
+
+if TYPE_CHECKING:
+    from lcd.envs.ctgraph.knobs import GraphKnobs
 
 MOST_STATES = 4_000_000
 FIRST_WAIT = 2
@@ -27,7 +31,7 @@ class Transitions:
         terminal: (states,) does an episode end there?
     """
 
-    def __init__(self, knobs: object) -> None:
+    def __init__(self, knobs: GraphKnobs) -> None:
         """Make the tables of a graph with some `GraphKnobs`."""
         b, d = knobs.graph_shape.b, knobs.graph_shape.d
         waits, decisions, ends = num_waits(b, d), num_decisions(b, d), num_ends(b, d)
@@ -61,7 +65,7 @@ class Transitions:
 
 
 @lru_cache(maxsize=16)
-def transitions(knobs: object) -> Transitions:
+def transitions(knobs: GraphKnobs) -> Transitions:
     """The tables of a graph; building them is refused where they would not fit."""
     b, d = knobs.graph_shape.b, knobs.graph_shape.d
     if num_states(b, d) > MOST_STATES:

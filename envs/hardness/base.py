@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium.error import ResetNeeded
-from gymnasium.vector.utils import batch_space
 
 from lcd.envs.hardness.payment import Generators, Payment
 from lcd.envs.native import VIEWS, NativeVectorEnv
-from lcd.envs.state import State, nest, unnest
-from lcd.envs.streams import group_seeds
+from lcd.envs.state import State
 
 __all__ = ["STREAMS", "VIEWS", "ToyVectorEnv"]
 
@@ -49,11 +46,8 @@ class ToyVectorEnv(NativeVectorEnv):
         self._payment = self._make_payment()
         self._start_streams()
         self._make()
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
         self._steps = np.zeros(num_envs, dtype=np.int64)
-        self._running = False
-        self._shown: np.ndarray | None = None
+        self._make_ready()
 
     # What a toy has to say
 
@@ -82,19 +76,12 @@ class ToyVectorEnv(NativeVectorEnv):
         """Put these copies where their next episode starts."""
         raise NotImplementedError
 
-    def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
-        raise NotImplementedError
-
-    def _augmented(self) -> dict[str, np.ndarray]:
+    def _infos(self) -> dict[str, np.ndarray]:
         """What makes the observation Markov, as fresh arrays with a row a copy."""
         raise NotImplementedError
 
     def _noise_arguments(self, actions: np.ndarray) -> tuple[Sequence[Any], Sequence[Any]]:
         """The states before the step and the actions, as the user's reward noise function sees them."""
-        raise NotImplementedError
-
-    def _picture(self) -> np.ndarray:
-        """Something to render where the view is no image."""
         raise NotImplementedError
 
     # What they share
@@ -117,26 +104,9 @@ class ToyVectorEnv(NativeVectorEnv):
     def _uses_functions(self) -> bool:
         return callable(self.knobs.transition_noise) or callable(self.knobs.reward_noise)
 
-    def reset(
-        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start an episode in every copy.
-
-        Args:
-            seed: re-seeds the streams, never the tables: one seed, or one for each seed of the population.
-            options: none are known.
-        """
-        if seed is not None:
-            self._seeds = group_seeds(seed, self.num_seeds)
-            self._start_streams()
-        self._running = True
-        self._begin(None)
-        return self._show(self._observe()), self._augmented()
-
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """One step of every copy; a copy whose episode ends shows the next one's first observation."""
-        if not self._running:
-            raise ResetNeeded("Call reset() before step(): no episode is running.")
+        self._require_episode("step")
         actions = self._checked(actions)
         self._steps += 1
         terminations = self._move(actions)
@@ -145,11 +115,11 @@ class ToyVectorEnv(NativeVectorEnv):
         truncations &= ~terminations
         observations = self._observe()
         ended = terminations | truncations
-        infos |= self._augmented()
+        infos |= self._infos()
         if ended.any():
             infos["final_obs"], infos["_final_obs"] = observations, ended
             observations = self._begin_again(np.flatnonzero(ended), observations)
-            for name, later in self._augmented().items():
+            for name, later in self._infos().items():
                 infos[f"final_{name}"], infos[name] = infos[name], later
         return self._show(observations), rewards, terminations, truncations, infos
 
@@ -175,52 +145,22 @@ class ToyVectorEnv(NativeVectorEnv):
         if self._renderer is not None:
             self._renderer.begin(index)
 
-    def _begin_again(self, index: np.ndarray, observations: np.ndarray) -> np.ndarray:
-        self._begin(index)
-        observations = observations.copy()
-        observations[index] = self._observe(index)
-        return observations
-
     def restart(self, index: np.ndarray) -> np.ndarray:
         """Start new episodes in these copies (numbers); returns their observations."""
         self._begin(index)
         return self._observe(index)
 
-    def _show(self, observations: np.ndarray) -> np.ndarray:
-        if self.render_mode is not None and self._renderer is not None:
-            self._shown = observations.copy()
-        return observations
-
-    def render(self) -> tuple[np.ndarray, ...] | None:
-        """The copies' last observations; in the view `state`, a picture of each state."""
-        if self.render_mode is None:
-            return None
-        if not self._running:
-            raise ResetNeeded("Call reset() before render(): there is nothing to show.")
-        return tuple(self._picture() if self._renderer is None else self._shown.copy())
-
     def get_state(self) -> State:
         """Everything that the future depends on."""
-        state = self._own_state() | {"steps": self._steps.copy(), "running": np.array(self._running)}
-        for name, part in self._parts().items():
-            state |= nest(name, part.get_state())
-        return state
+        return super().get_state() | {"steps": self._steps.copy()}
 
     def set_state(self, state: State) -> None:
         """Continue exactly where `get_state` was called (on an environment made with the same arguments)."""
-        self._set_own_state(state)
-        self._steps, self._running = state["steps"].copy(), bool(state["running"])
-        for name, part in self._parts().items():
-            part.set_state(unnest(name, state))
-
-    def _own_state(self) -> State:
-        raise NotImplementedError
-
-    def _set_own_state(self, state: State) -> None:
-        raise NotImplementedError
+        super().set_state(state)
+        self._steps = state["steps"].copy()
 
     def _parts(self) -> dict[str, Any]:
-        parts = {**self._streams, "payment": self._payment}
+        parts = {**super()._parts(), "payment": self._payment}
         if self._generators is not None:
             parts["generators"] = self._generators
         if self._renderer is not None:

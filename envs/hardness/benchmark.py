@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any
 
 import gymnasium
-import numpy as np
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation, TransformObservation
+from gymnasium.vector import VectorEnv
 
 from lcd.envs.benchmarks import check_view
 from lcd.envs.checks import seed_list
+from lcd.envs.engines import SeededCopies, atari
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.hardness.base import VIEWS
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
@@ -22,12 +21,12 @@ from lcd.envs.hardness.images import ImageKnobs
 from lcd.envs.hardness.injection import InjectionKnobs
 from lcd.envs.hardness.knobs import HardnessKnobs
 from lcd.envs.hardness.mdp import build_mdp
-from lcd.envs.hardness.mujoco import MujocoHardness
-from lcd.envs.hardness.names import PREFIX, parse_task, task_name
 from lcd.envs.hardness.point import PointKnobs
 from lcd.envs.hardness.solve import exact_range
 from lcd.envs.hardness.tabular import as_tabular
+from lcd.envs.hardness.task_names import PREFIX, parse_task, task_name
 from lcd.envs.hardness.wrappers import HardnessVectorWrapper, HardnessWrapper
+from lcd.envs.mujoco import MujocoHardness
 from lcd.envs.population import SeedStack
 from lcd.envs.streams import seed_sequence
 from lcd.envs.tabular.mdp import TabularMDP
@@ -144,13 +143,12 @@ class HardnessBenchmark:
         check_view(self, task, view)
         return _complex(base, knobs, seed_list(seeds), copies, split)
 
-
-def quiet(task: str, knobs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The same task without noise in transitions and rewards: what a policy trained under noise is rolled out on."""
-    base, varied = parse_task(task)
-    still = {"transition_noise": 0, "reward_noise": 0}
-    varied = {name: still.get(name, value) for name, value in varied.items()}
-    return task_name(base, varied, knob_order(base)), {name: v for name, v in knobs.items() if name not in still}
+    def without_noise(self, task: str, knobs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The same task without noise in transitions and rewards, and the knobs that are left."""
+        base, varied = parse_task(task)
+        still = {"transition_noise": 0, "reward_noise": 0}
+        varied = {name: still.get(name, value) for name, value in varied.items()}
+        return task_name(base, varied, knob_order(base)), {name: v for name, v in knobs.items() if name not in still}
 
 
 def _complex(base: str, knobs: dict[str, Any], seeds: list[int], copies: int, split: str) -> VectorEnv:
@@ -167,40 +165,13 @@ def _complex(base: str, knobs: dict[str, Any], seeds: list[int], copies: int, sp
         # Noise has to reach the simulation's state, so each copy is wrapped by itself.
         single = {name: knobs.pop(name) for name in MUJOCO_KNOBS if name in knobs}
         made = [partial(_harder_mujoco, name, single, seed, knobs) for seed in every]
-        return _Seeded(SyncVectorEnv(made, autoreset_mode=AutoresetMode.SAME_STEP), every)
-    make = partial(_atari, name) if kind == "atari" else partial(gymnasium.make, name)
-    env = _Seeded(SyncVectorEnv([make] * len(every), autoreset_mode=AutoresetMode.SAME_STEP), every)
-    return HardnessVectorWrapper(env, streams, **knobs)
+        return SeededCopies(made, every)
+    make = partial(atari, name) if kind == "atari" else partial(gymnasium.make, name)
+    return HardnessVectorWrapper(SeededCopies([make] * len(every), every), streams, **knobs)
 
 
 def _harder_mujoco(name: str, own: dict[str, float], seed: int, knobs: dict[str, Any]) -> gymnasium.Env:
     return HardnessWrapper(MujocoHardness(gymnasium.make(name), **own), seed, **knobs)
-
-
-def _atari(name: str) -> gymnasium.Env:
-    """A game as the paper's agents see it: 84 × 84 grey pixels, four frames stacked as channels, four skipped."""
-    game = gymnasium.make(f"ale_py:ALE/{name}-v5", frameskip=1, repeat_action_probability=0.0)
-    stacked = FrameStackObservation(AtariPreprocessing(game, noop_max=1), 4)
-    last = gymnasium.spaces.Box(0, 255, (84, 84, 4), np.uint8)
-    return TransformObservation(stacked, lambda frames: np.moveaxis(np.asarray(frames), 0, -1), last)
-
-
-class _Seeded(gymnasium.vector.VectorWrapper):
-    """An environment whose first reset seeds every copy for itself, and which knows its population's size."""
-
-    def __init__(self, env: VectorEnv, seeds: list[int]) -> None:
-        super().__init__(env)
-        self._seeds = seeds
-
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Reset; one seed a group becomes one a copy."""
-        if self._seeds is not None and seed is None:
-            seed, self._seeds = self._seeds, []
-            seed = seed or None
-        elif seed is not None and not isinstance(seed, int) and len(seed) < self.num_envs:
-            each = self.num_envs // len(seed)
-            seed = [int(n) for s in seed for n in seed_sequence(int(s)).generate_state(each)]
-        return self.env.reset(seed=seed, options=options)
 
 
 HARDNESS = HardnessBenchmark()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -130,7 +129,7 @@ class HardnessContinuousVectorEnv(ToyVectorEnv):
             return None
         return self.knobs.action_loss_weight * np.linalg.norm(actions, axis=1)
 
-    def _noise_arguments(self, actions: np.ndarray) -> tuple[Sequence[Any], Sequence[Any]]:
+    def _noise_arguments(self, actions: np.ndarray) -> tuple[Any, Any]:
         return self._trail[:, -2], actions
 
     def _start(self, rows: slice | np.ndarray, index: np.ndarray | None) -> None:
@@ -168,13 +167,13 @@ class HardnessContinuousVectorEnv(ToyVectorEnv):
             return positions.astype(np.float32)
         return self._renderer.draw(positions)
 
-    def _augmented(self) -> dict[str, np.ndarray]:
+    def _infos(self) -> dict[str, np.ndarray]:
         markov = {"augmented_state": self._derivatives.copy()}
         if self.knobs.delay:
             markov["pending_rewards"] = self._payment.pending()
         return markov
 
-    def _picture(self) -> np.ndarray:
+    def _pictures(self) -> np.ndarray:
         knobs, positions = self.knobs, self._derivatives[:, 0]
         if len(self._relevant) != 2 or len(knobs.irrelevant_indices) not in (0, 2):
             # What has no picture of its own shows the point in its first two dimensions.

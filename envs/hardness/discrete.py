@@ -203,10 +203,10 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
             states.append(others - self._first_other[rows])
         return self._renderer.draw(np.stack(states), self._steps[rows], index)
 
-    def _augmented(self) -> dict[str, np.ndarray]:
+    def _infos(self) -> dict[str, np.ndarray]:
         return {"augmented_state": self._trail.copy()}
 
-    def _picture(self) -> np.ndarray:
+    def _pictures(self) -> np.ndarray:
         return portraits(self.knobs.state_space_size)[self.states]
 
     def _own_state(self) -> State:

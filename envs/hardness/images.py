@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from lcd.envs.checks import MOST_TABLE_BYTES, is_number, require_share, require_whole_knob
+from lcd.envs.colours import label_colours
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.hardness.picture_files import picture_sprites
-from lcd.envs.hardness.shapes import RADIUS, distractor_masks, figure_masks, label_colours, noise_tiles
+from lcd.envs.hardness.shapes import RADIUS, distractor_masks, figure_masks, noise_tiles
 from lcd.envs.state import State
 from lcd.envs.streams import Streams
 
@@ -85,7 +87,7 @@ class ImageKnobs:
         """The scales that occur."""
         if "scale" not in self.image_transforms:
             return (1.0,)
-        return tuple(float(s) for s in np.geomspace(*self.image_scale_range, _SCALE_STEPS))
+        return tuple(float(s) for s in np.geomspace(self.image_scale_range[0], self.image_scale_range[1], _SCALE_STEPS))
 
     @property
     def rotations(self) -> tuple[float, ...]:
@@ -226,7 +228,7 @@ class Renderer:
             variant = self._variant[rows]
             path = self._start[rows] + self._velocity[rows] * steps[:, None]
             offset = np.rint(_bounce(path, self._reaches[self._scale_of(variant)][:, None])).astype(np.int64)
-            words = self._words[rows]
+            words: Any = self._words[rows]
         else:
             variant, offset = self._draw_geometry(index, np.int64)
             words = self._appearance.bits(index, self._words_a_frame) if self._words_a_frame else None
@@ -236,9 +238,7 @@ class Renderer:
             frames.append(self._draw_half(of_half, variant, offset, own))
         return frames[0] if self.halves == 1 else np.concatenate(frames, axis=2)
 
-    def _draw_half(
-        self, states: np.ndarray, variant: np.ndarray, offset: np.ndarray, words: np.ndarray | None
-    ) -> np.ndarray:
+    def _draw_half(self, states: np.ndarray, variant: np.ndarray, offset: np.ndarray, words: Any) -> np.ndarray:
         corner = self._reach - offset
         place = (states * self._variants + variant, corner[:, 0], 3 * corner[:, 1])
         figure = self._figures[place]

@@ -14,6 +14,7 @@ from lcd.envs.errors import InputError
 from lcd.envs.hardness.images import MOST_PIXELS, parse_transforms
 from lcd.envs.hardness.payment import Noise
 from lcd.envs.hardness.transforms import ImageTransforms
+from lcd.envs.spaces import is_image, number_of_actions
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class InjectionKnobs:
                 raise InputError(
                     f"transition_noise is {self.transition_noise}, but with discrete actions it is a probability."
                 )
-            if count(actions) < 2:
+            if number_of_actions(actions) < 2:
                 raise InputError("transition_noise needs a second action, but the environment has one only.")
         elif image or not isinstance(observations, spaces.Box):
             raise InputError(
@@ -111,13 +112,3 @@ class InjectionKnobs:
         return ImageTransforms(
             self.image_transforms, self.image_padding, self.image_sh_quant, self.image_ro_quant, self.image_scale_range
         )
-
-
-def is_image(space: spaces.Space) -> bool:
-    """Are observations bytes of (height, width) or (height, width, channels)?"""
-    return isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) in (2, 3)
-
-
-def count(space: spaces.Space) -> int:
-    """How many elements a Discrete or MultiDiscrete space has."""
-    return int(space.n) if isinstance(space, spaces.Discrete) else int(np.prod(space.nvec))

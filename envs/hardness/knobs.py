@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,10 @@ def power(base: int, exponent: int) -> int:
     return base ** min(exponent, MOST_POWER)
 
 
+Checked: TypeAlias = Any
+"""What the user gives in one of several forms, or not at all, and what the checks turn into one form."""
+
+
 @dataclass(frozen=True)
 class HardnessKnobs:
     """What makes the toy hard. Names and defaults are MDP Playground's where it has the knob.
@@ -41,9 +45,9 @@ class HardnessKnobs:
     After the checks sizes are numbers, user-given tables are nested tuples and defaults are filled in.
     """
 
-    state_space_size: int | Sequence[int] | None = None
+    state_space_size: Checked = None
     """Number of states (8), or `action_space_size * diameter`; two numbers with `irrelevant_features`."""
-    action_space_size: int | Sequence[int] = 8
+    action_space_size: Checked = 8
     """Number of actions; the successors of a state all differ. Two numbers with `irrelevant_features`."""
     diameter: int | None = None
     """The states fall into this many sets of `action_space_size`; actions lead from each set to the next one.
@@ -63,7 +67,7 @@ class HardnessKnobs:
     generator) -> noise."""
     make_denser: bool = False
     """Pay i/n of a sequence's reward for its first i states, for all sequences under way, at every step."""
-    reward_every_n_steps: int | None = None
+    reward_every_n_steps: Checked = None
     """Sequences count only when completed at a multiple of this step; by default `sequence_length`."""
     reward_scale: float = 1.0
     """Factor of the reward and of its noise."""
@@ -76,7 +80,7 @@ class HardnessKnobs:
     """Share of the states (of every set) that end the episode."""
     term_state_reward: float = 0.0
     """Added, times the scale, on reaching a state that ends the episode."""
-    terminal_states: Sequence[int] | Callable[[int], bool] | None = None
+    terminal_states: Checked = None
     """The states that end the episode, or a function that says so of a state; instead of the density."""
     init_state_dist: Sequence[float] | None = None
     """Probability of starting in each state; by default uniform over the states that are not terminal."""
@@ -189,12 +193,12 @@ class HardnessKnobs:
                 raise InputError(f"init_state_dist is {list(chances)}, but it must be {states} probabilities of sum 1.")
             self._set(init_state_dist=chances)
         if self.reward_dist is not None and not callable(self.reward_dist):
-            ends = self.reward_dist if isinstance(self.reward_dist, Sequence) else ()
-            if len(ends) != 2 or not all(map(is_number, ends)) or not ends[0] <= ends[1]:
+            interval: Sequence[float] = self.reward_dist if isinstance(self.reward_dist, Sequence) else ()
+            if len(interval) != 2 or not all(map(is_number, interval)) or not interval[0] <= interval[1]:
                 raise InputError(
                     f"reward_dist is {self.reward_dist!r}, but it must be two rising numbers or a function."
                 )
-            self._set(reward_dist=(float(ends[0]), float(ends[1])))
+            self._set(reward_dist=(float(interval[0]), float(interval[1])))
 
     def _check_together(self) -> None:
         free = self.state_space_size - self.terminal_count

@@ -65,7 +65,8 @@ def build_mdp(knobs: HardnessKnobs, seed: int = 0) -> DiscreteMDP:
         transitions = np.array(knobs.transition_function, dtype=np.int64)
         _check_sets(transitions, terminal, knobs)
     length = knobs.sequence_length
-    sequences, worth, partial = np.zeros((0, length), dtype=np.int64), np.zeros(0), ()
+    sequences, worth = np.zeros((0, length), dtype=np.int64), np.zeros(0)
+    partial: tuple[np.ndarray, ...] = ()
     if knobs.reward_function is None:
         sequences = _rewarded(knobs, admissible_sequences(transitions, terminal, length), rng, seed)
         worth = _worth(knobs, sequences, rng)

@@ -94,11 +94,11 @@ class Payment:
         self, streams: Streams, generators: Generators | None, states: Sequence[Any], actions: Sequence[Any]
     ) -> np.ndarray:
         """This step's noise of every copy."""
-        if callable(self.noise):
+        if callable(self.noise) and generators is not None:
             return np.array(
                 [self.noise(*pair, generators[n]) for n, pair in enumerate(zip(states, actions, strict=True))]
             )
-        return self.noise * streams.normal()
+        return np.asarray(self.noise * streams.normal())
 
     def paid(self, due: np.ndarray, noise: np.ndarray | None, terminated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rewards, and the part of them that is an event: without noise and shift."""

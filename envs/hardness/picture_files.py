@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lcd.envs.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 
@@ -62,7 +66,7 @@ def _pictures(folder: str, states: int) -> list:
         raise InputError(f"image_folder is {folder!r}, but an image in it cannot be read: {error}.") from None
 
 
-def _placed(picture, size: int, radius: float, rotation: float, flip: int) -> np.ndarray:
+def _placed(picture: Image.Image, size: int, radius: float, rotation: float, flip: int) -> np.ndarray:
     """A picture in the middle of a transparent frame, so that its corners touch the circle."""
     from PIL import Image
 
@@ -72,5 +76,5 @@ def _placed(picture, size: int, radius: float, rotation: float, flip: int) -> np
     for bit, way in ((1, Image.Transpose.FLIP_LEFT_RIGHT), (2, Image.Transpose.FLIP_TOP_BOTTOM)):
         own = own.transpose(way) if flip & bit else own
     frame = Image.new("RGBA", (size, size))
-    frame.paste(own, tuple((size - side) // 2 for side in own.size))
+    frame.paste(own, ((size - own.size[0]) // 2, (size - own.size[1]) // 2))
     return np.asarray(frame)

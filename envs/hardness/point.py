@@ -19,6 +19,7 @@ from lcd.envs.checks import (
 )
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.images import MOST_PIXELS
+from lcd.envs.hardness.knobs import Checked
 
 MOST_DIMENSIONS, MOST_ORDER, MOST_LENGTH = 1000, 20, 1e12
 """Beyond these numbers overflow, or a step takes for ever."""
@@ -31,7 +32,7 @@ class PointKnobs:
 
     state_space_dim: int = 2
     """Number of dimensions; each has an action of its own."""
-    relevant_indices: Sequence[int] | None = None
+    relevant_indices: Checked = None
     """The dimensions that reward and ends depend on; by default all of them."""
     state_space_max: float = 10.0
     """Positions lie between minus this and this; a border stops the point."""
@@ -39,14 +40,14 @@ class PointKnobs:
     """Actions lie between minus this and this; what is beyond counts as the border."""
     transition_dynamics_order: int = 1
     """Which derivative of the position the action sets (times 1/inertia)."""
-    inertia: float | Sequence[float] = 1.0
+    inertia: Checked = 1.0
     """The point's mass, or one for each dimension."""
     time_unit: float = 1.0
     """How long an action is applied."""
     reward_function: str = TO_A_POINT
     """"move_to_a_point", or "move_along_a_line": minus the mean distance of the last sequence_length + 1 positions
     from the straight line nearest to them."""
-    target_point: Sequence[float] | None = None
+    target_point: Checked = None
     """Where to go, in the relevant dimensions; by default the origin."""
     target_radius: float = 0.05
     """Nearer than this the target is reached and the episode ends."""
@@ -54,7 +55,7 @@ class PointKnobs:
     """Reward the distance that the point came nearer to the target; else 1 for reaching it."""
     action_loss_weight: float = 0.0
     """Times the length of the action, taken from the reward at once."""
-    terminal_states: Sequence[Sequence[float]] | None = None
+    terminal_states: Checked = None
     """Centres of hypercubes, in the relevant dimensions, that end the episode."""
     term_state_edge: float = 1.0
     """Length of an edge of those hypercubes."""
@@ -129,7 +130,7 @@ class PointKnobs:
         target = (0.0,) * len(indices) if self.target_point is None else self.target_point
         centres = () if self.terminal_states is None else self.terminal_states
         inertia = [self.inertia] * self.state_space_dim if is_number(self.inertia) else self.inertia
-        values = {
+        values: dict[str, Any] = {
             "relevant_indices": tuple(int(index) for index in indices),
             "target_point": _numbers("target_point", target, len(indices)),
             "terminal_states": tuple(_numbers("terminal_states", centre, len(indices)) for centre in centres),

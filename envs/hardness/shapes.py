@@ -6,6 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from lcd.envs.colours import label_colours
+
 RADIUS = 1 / 3
 """Radius of a figure at scale 1, as a share of the image's side."""
 _SUPERSAMPLING = 4
@@ -109,31 +111,6 @@ def noise_tiles(period: int, count: int = 8) -> np.ndarray:
         smooth = np.fft.ifft2(np.fft.fft2(white, axes=(0, 1)) * blur, axes=(0, 1)).real
         tiles[number] = np.clip((smooth - smooth.mean()) / (2 * smooth.std()), -1, 1)
     return tiles
-
-
-def label_colours(states: int) -> np.ndarray:
-    """(states, 3): a colour for every state's label, well apart from one another and from black."""
-    if states <= len(_PALETTE):
-        return _PALETTE[:states]
-    levels = next(n for n in range(2, 257) if n**3 > states)
-    steps = np.linspace(0, 255, levels).astype(np.uint8)
-    cube = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)[1:]
-    return cube[np.linspace(0, len(cube) - 1, states).astype(np.int64)]
-
-
-_PALETTE = np.array(
-    [
-        (255, 0, 0),
-        (0, 255, 0),
-        (0, 0, 255),
-        (255, 255, 0),
-        (255, 0, 255),
-        (0, 255, 255),
-        (255, 255, 255),
-        (255, 128, 0),
-    ],
-    dtype=np.uint8,
-)
 
 
 @lru_cache(maxsize=8)

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.envs.hardness.injection import is_image
+from lcd.envs.spaces import is_image
 from lcd.envs.state import State
 
 _WITHOUT_END = {"terminal_state_density": 0.0}
@@ -38,7 +38,7 @@ class SideToy:
             seed: one seed, or one for each group of copies.
         """
         self._observations, self._actions = observations, actions
-        own = {} if knobs is True else dict(knobs)
+        own = dict(knobs) if isinstance(knobs, Mapping) else {}
         discrete = isinstance(actions, spaces.Discrete | spaces.MultiDiscrete)
         if not discrete and not (isinstance(actions, spaces.Box) and len(actions.shape) == 1):
             raise InputError(f"irrelevant_features cannot be added to the actions {actions}: a vector is needed.")

@@ -47,22 +47,20 @@ def _refuse_chance(mdp: DiscreteMDP) -> None:
         value = getattr(mdp.knobs, key)
         if callable(value) or value:
             told = "a function" if callable(value) else value
-            raise InputError(f"{key} is {told}, but a tabular MDP is deterministic: give {key}=0.")
+            raise InputError(f"{key} is {told}, but a tabular MDP is deterministic: it has to be 0.")
     if mdp.knobs.irrelevant_features:
-        raise InputError(
-            "irrelevant_features is true, but a tabular MDP has one action at a time: give irrelevant_features=false."
-        )
+        raise InputError("irrelevant_features is true, but a tabular MDP has one action at a time: leave it out.")
 
 
 def _start(mdp: DiscreteMDP, start: int | None) -> int:
-    starts = mdp.starts.tolist()
+    starts: list[Any] = mdp.starts.tolist()
     if start is None and len(starts) == 1:
         return starts[0]
-    if start not in starts:
+    if start is None or start not in starts:
         told = "is missing" if start is None else f"is {start!r}"
         raise InputError(
-            f"start {told}, but a tabular MDP begins in one state and the toy in any of {len(starts)}: give start=… "
-            f"out of {', '.join(map(str, starts[:20]))}{', …' if len(starts) > 20 else ''}."
+            f"start {told}, but a tabular MDP begins in one state and the toy in any of {len(starts)}: it "
+            f"can be {', '.join(map(str, starts[:20]))}{', …' if len(starts) > 20 else ''}."
         )
     return int(start)
 
@@ -158,7 +156,7 @@ def _rules(mdp: DiscreteMDP, parts: _Parts) -> Callable[[np.ndarray], tuple[np.n
         ended = mdp.terminal[reached]
         paid = (paid + ended * knobs.term_state_reward) * knobs.reward_scale + knobs.reward_shift
         after = parts.code(reached, kept["history"], kept["taken"], due, parts.later(clock))
-        return tuple(part.reshape(-1, actions) for part in (after, paid, ended))
+        return after.reshape(-1, actions), paid.reshape(-1, actions), ended.reshape(-1, actions)
 
     return rules
 

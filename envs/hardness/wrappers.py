@@ -14,10 +14,11 @@ from gymnasium.vector.utils import batch_space
 
 from lcd.envs.checks import seed_list
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.injection import InjectionKnobs, count
-from lcd.envs.hardness.mujoco import jolt_state
+from lcd.envs.hardness.injection import InjectionKnobs
 from lcd.envs.hardness.payment import Generators, Payment
 from lcd.envs.hardness.side_toy import SideToy
+from lcd.envs.mujoco import jolt_state
+from lcd.envs.spaces import number_of_actions
 from lcd.envs.state import State, keeps_state, nest, unnest
 from lcd.envs.streams import Streams, group_seeds, seed_sequence
 
@@ -88,7 +89,7 @@ class Injector:
             self._toys = self.side_toy.toy.step(toys)[0]
         if not self._discrete or self._quiet:
             return actions
-        others = count(self._actions) - 1
+        others = number_of_actions(self._actions) - 1
         chance = self.knobs.transition_noise
         if callable(chance):
             chance = np.array([chance(*pair, self._generators[n]) for n, pair in enumerate(self._pairs())])
@@ -200,7 +201,7 @@ class HardnessVectorWrapper(VectorWrapper):
         self.action_space = batch_space(self.single_action_space, env.num_envs)
         self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self._ended = np.zeros(env.num_envs, dtype=bool)
-        # Only what the environment can do is offered, so that `hasattr` tells whether a run can be continued exactly.
+        # Only what the environment can do is offered, and `keeps_state` tells whether a run can be continued exactly.
         if keeps_state([env]):
             self.get_state, self.set_state = self._get_state, self._set_state
 

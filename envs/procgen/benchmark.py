@@ -113,4 +113,6 @@ def _game(task: str) -> str:
 
 
 PROCGEN = ProcgenBenchmark("procgen", "hard", 500)
+"""Procgen's 16 games as the papers have them: hard, 500 levels to train on."""
 PROCGEN_EASY = ProcgenBenchmark("procgen-easy", "easy", 200)
+"""Procgen's 16 games, easy, 200 levels to train on."""

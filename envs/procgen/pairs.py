@@ -59,9 +59,9 @@ class PairedViews(VectorEnv):
         """Step every view with the same actions."""
         for env in self.envs.values():
             env.step_async(actions)
-        results = {view: env.step_wait() for view, env in self.envs.items()}
-        for told in (1, 2):
-            self._check([result[told] for result in results.values()])
+        results: dict[str, tuple[Any, ...]] = {view: env.step_wait() for view, env in self.envs.items()}
+        for part in (1, 2):
+            self._check([result[part] for result in results.values()])
         self._check([result[4]["level_seed"] for result in results.values()])
         observations = {view: result[0] for view, result in results.items()}
         return (observations, *next(iter(results.values()))[1:])

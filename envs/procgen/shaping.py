@@ -38,7 +38,7 @@ class Subgoals:
     def restart(self, engine: Engine, copies: np.ndarray) -> None:
         """Episodes have begun in some copies: what is reached already is worth nothing."""
         for copy in copies:
-            self.reached[copy] = set(self._look(engine, copy))
+            self.reached[copy] = set(self._look(engine, int(copy)))
 
     def step(self, engine: Engine, started: np.ndarray) -> np.ndarray:
         """The extra rewards of a step; `started` marks the copies that have begun a new episode with it."""
@@ -48,7 +48,7 @@ class Subgoals:
         self.last = frames.copy()
         self.asleep -= 1
         for copy in np.flatnonzero(moved & ~started & (self.asleep < 0)):
-            worth = self._look(engine, copy)
+            worth = self._look(engine, int(copy))
             extra[copy] = sum(value for goal, value in worth.items() if goal not in self.reached[copy])
             self.reached[copy] |= worth.keys()
         self.restart(engine, np.flatnonzero(started))

@@ -144,7 +144,7 @@ def keys_held(state: Snapshot) -> np.ndarray:
 def lanes(state: Snapshot) -> np.ndarray:
     """Leaper: the rows that are road or river, from below."""
     state.rewind()
-    rows = []
+    rows: list[int] = []
     for _ in range(2):
         lowest = int(state.integers(1)[0])
         rows += range(lowest, lowest + len(state.vector()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -14,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 
 from lcd.envs.checks import require_whole_number
 from lcd.envs.errors import InputError
-from lcd.envs.procgen.decode import make_decoder
+from lcd.envs.procgen.decode import Decoder, make_decoder
 from lcd.envs.procgen.engine import ACTIONS, RESET, SIDE, Engine
 from lcd.envs.procgen.knobs import LABELS, ProcgenKnobs
 from lcd.envs.procgen.mask_tables import TABLES
@@ -60,7 +61,10 @@ class ProcgenVectorEnv(VectorEnv):
         self.single_action_space = gymnasium.spaces.Discrete(ACTIONS)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._skin = self._decoder = self._subgoals = self._engine = None
+        self._engine: Any = None
+        self._skin: Path | None = None
+        self._decoder: Decoder | None = None
+        self._subgoals: Subgoals | None = None
         if (mask := self.knobs.mask) is not None:
             self._skin = skin_folder(skin_of(self.knobs.game, mask), self.knobs.cache)
             self._label_of = np.zeros(256, dtype=np.uint8)

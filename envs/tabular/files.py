@@ -66,7 +66,8 @@ def load(path: str | Path, horizon: int | None = None, sticky: float | None = No
 
     Args:
         path: an `.npz` file, BRIDGE's or one that `save` wrote.
-        horizon: steps of an episode; needed where the file does not say, as BRIDGE's do not.
+        horizon: steps of an episode; needed where the file does not say, as BRIDGE's do not. Where it says, at most as
+            many: beyond them its tables may have been cut off.
         sticky: probability of repeating an action; by default the file's, else 0.
 
     Raises:
@@ -128,6 +129,10 @@ def _made(path: Path, arrays: dict[str, np.ndarray], horizon: int | None, sticky
                 f"horizon is missing: {path} does not say after how many steps its episodes end; give horizon=…."
             )
         horizon = int(arrays["horizon"])
+    elif horizon > int(arrays.get("horizon", horizon)):
+        raise InputError(
+            f"horizon is {horizon}, but the tables in {path} are for {arrays['horizon']} steps: give at most that."
+        )
     if sticky is None:
         sticky = float(arrays.get("sticky", 0.0))
     try:

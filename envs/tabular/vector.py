@@ -8,15 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
-from gymnasium.vector.utils import batch_space
 
 from lcd.envs.checks import checked_actions, require_fitting_table, require_one_of
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.native import IMAGE_VIEWS, NativeVectorEnv
 from lcd.envs.single import SingleCopy
-from lcd.envs.state import State, nest, unnest
-from lcd.envs.streams import group_seeds
+from lcd.envs.state import State
 from lcd.envs.tabular.files import load
 from lcd.envs.tabular.mdp import TERMINAL, TabularMDP
 
@@ -68,8 +65,6 @@ class TabularVectorEnv(NativeVectorEnv):
         self._nodes = np.zeros(num_envs, dtype=np.int64)
         self._steps = np.zeros(num_envs, dtype=np.int64)
         self._last_actions = np.zeros(num_envs, dtype=np.int64)
-        self._running = False
-        self._shown: np.ndarray | None = None
 
     @property
     def states(self) -> np.ndarray:
@@ -121,30 +116,11 @@ class TabularVectorEnv(NativeVectorEnv):
             low, high = float(self._features.min()), float(self._features.max())
             self.single_observation_space = spaces.Box(low, high, self._features.shape[1:], np.float32)
         self.single_action_space = spaces.Discrete(self.mdp.num_actions)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
-
-    def reset(
-        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start an episode in every copy.
-
-        Args:
-            seed: re-seeds the streams: one seed, or one for each seed of the population.
-            options: none are known.
-        """
-        if seed is not None:
-            self._seeds = group_seeds(seed, self.num_seeds)
-            self._start_streams()
-        self._running = True
-        self._nodes = np.full(self.num_envs, self.mdp.start, dtype=np.int64)
-        self._steps[:] = 0
-        return self._show(self._observe(self._nodes)), {}
+        self._make_ready()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """One step of every copy; a copy whose episode ends shows the next one's first observation."""
-        if not self._running:
-            raise ResetNeeded("Call reset() before step(): no episode is running.")
+        self._require_episode("step")
         actions = checked_actions(actions, self.num_envs, self.mdp.num_actions)
         if self.mdp.sticky > 0:
             actions = self._stuck(actions)
@@ -163,12 +139,9 @@ class TabularVectorEnv(NativeVectorEnv):
             terminations, ended = np.zeros(self.num_envs, dtype=bool), truncations
         self._nodes = nodes
         if not ended.any():
-            return self._show(self._observe(nodes)), rewards, terminations, truncations, {}
-        infos = {"final_obs": self._observe(nodes), "_final_obs": ended.copy()}
-        self._begin_again(ended)
-        observations = infos["final_obs"].copy()
-        index = np.flatnonzero(ended)
-        observations[index] = self._observe(self._nodes[index], index)
+            return self._show(self._observe()), rewards, terminations, truncations, {}
+        infos = {"final_obs": self._observe(), "_final_obs": ended.copy()}
+        observations = self._begin_again(np.flatnonzero(ended), infos["final_obs"])
         return self._show(observations), rewards, terminations, truncations, infos
 
     def _stuck(self, actions: np.ndarray) -> np.ndarray:
@@ -178,12 +151,13 @@ class TabularVectorEnv(NativeVectorEnv):
         self._last_actions = np.where(repeat, self._last_actions, actions)
         return self._last_actions
 
-    def _begin_again(self, ended: np.ndarray) -> None:
-        self._nodes = np.where(ended, self.mdp.start, self._nodes)
-        self._steps[ended] = 0
+    def _begin(self, index: np.ndarray | None) -> None:
+        rows = slice(None) if index is None else index
+        self._nodes[rows] = self.mdp.start
+        self._steps[rows] = 0
 
-    def _observe(self, nodes: np.ndarray, index: np.ndarray | None = None) -> np.ndarray:
-        """What copies in these states show; `index` says which copies, None all."""
+    def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
+        nodes = self._nodes if index is None else self._nodes[index]
         if self.view not in IMAGE_VIEWS:
             return nodes.copy() if self._features is None else self._features.take(nodes, axis=0)
         renderer = self.mdp.renderer
@@ -200,41 +174,22 @@ class TabularVectorEnv(NativeVectorEnv):
             frames[over] = 0
         return frames
 
-    def _show(self, observations: np.ndarray) -> np.ndarray:
-        if self.render_mode is not None and self.view in IMAGE_VIEWS:
-            self._shown = observations.copy()
-        return observations
-
-    def render(self) -> tuple[np.ndarray, ...] | None:
-        """The copies' last observations; in the view `state`, pictures of the states where there is a renderer."""
-        if self.render_mode is None:
-            return None
-        if not self._running:
-            raise ResetNeeded("Call reset() before render(): there is nothing to show.")
-        if self._shown is not None:
-            return tuple(self._shown.copy())
+    def _pictures(self) -> np.ndarray:
+        """Pictures of the states where there is a renderer, else nothing to see."""
         if self.mdp.renderer is None:
-            return tuple(np.zeros((self.num_envs, 1, 1, 3), np.uint8))
-        return tuple(self._painted(self._nodes, self.mdp.renderer.views[-1]))
+            return np.zeros((self.num_envs, 1, 1, 3), np.uint8)
+        return self._painted(self._nodes, self.mdp.renderer.views[-1])
 
-    def get_state(self) -> State:
-        """Everything that the future depends on."""
-        state = {
+    def _own_state(self) -> State:
+        return {
             "nodes": self._nodes.copy(),
             "steps": self._steps.copy(),
             "last_actions": self._last_actions.copy(),
-            "running": np.array(self._running),
         }
-        for name, streams in self._streams.items():
-            state |= nest(name, streams.get_state())
-        return state
 
-    def set_state(self, state: State) -> None:
-        """Continue exactly where `get_state` was called (on an environment made with the same arguments)."""
+    def _set_own_state(self, state: State) -> None:
         self._nodes, self._steps = state["nodes"].copy(), state["steps"].copy()
-        self._last_actions, self._running = state["last_actions"].copy(), bool(state["running"])
-        for name, streams in self._streams.items():
-            streams.set_state(unnest(name, state))
+        self._last_actions = state["last_actions"].copy()
 
 
 def _given(mdp: Any, horizon: int | None, sticky: float | None) -> TabularMDP:

@@ -15,6 +15,33 @@ LEAST_SIDE = 8
 
 
 @dataclass(frozen=True)
+class LossConfig:
+    """Weights of the loss's parts; the defaults are the paper's."""
+
+    mse: float = 1.0
+    """Weight of the mean squared error."""
+    l1: float = 0.0
+    """Weight of the mean absolute error (Liu et al. 2021: 0.15)."""
+    ssim: float = 0.0
+    """Weight of (1 − SSIM) / 2 over 3×3 windows (Liu et al. 2021: 0.85)."""
+    smoothness: float = 0.0
+    """Weight of the flow's mean absolute difference between neighbours, less where frame t + 1 has an edge."""
+    occlusion: bool = False
+    """Leave out pixels whose flow leaves the frame, and those that no pixel of the frame moves to."""
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if entry.name == "occlusion":
+                if not isinstance(value, bool):
+                    raise InputError(f"loss.occlusion={value} must be true or false.")
+            elif isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+                raise InputError(f"loss.{entry.name}={value} must be a number of at least 0.")
+        if not self.mse + self.l1 + self.ssim > 0:
+            raise InputError("loss.mse, loss.l1 and loss.ssim are all 0: give one of them a weight.")
+
+
+@dataclass(frozen=True)
 class FlowConfig:
     """Sizes; the defaults are ResNet-18, its FPN and the paper's 16 maps and 8 steps."""
 

@@ -4,17 +4,20 @@ An agent is a class with a `Config` (a dataclass of its hyper-parameters, `copie
 `agent(config, shape, actions, seeds, frontend)`; the training pipeline asks of it what `lcd.agents.ppo.PPO` offers
 under "Acting" and a `training_step` that learns from one rollout; its `losses` by name, (seeds,) each, are looked at
 after it, if it has any: a run whose numbers are not finite any more ends there. An agent that remembers what it saw
-earlier in an episode also has what `lcd.agents.memory` asks for. Agents that train themselves, without Lightning (those
-of Stable-Baselines3, the tabular ones), are `lcd.agents.learner.Learner`s. Third parties add theirs by an entry point
-in the group `lcd.agents` or as `module:object`.
+earlier in an episode also has what `lcd.agents.protocols.Remembers` asks for. Agents that train themselves, without
+Lightning (those of Stable-Baselines3, the tabular ones), are `lcd.agents.learner.Learner`s. Third parties add theirs by
+an entry point in the group `lcd.agents` or as `module:object`.
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from dataclasses import is_dataclass
+from typing import Any
 
-from lcd.envs.errors import InputError, nearest
+from lcd.agents import settings
+from lcd.agents.protocols import HasSchema
+from lcd.config.settings import checked
+from lcd.envs.errors import InputError
+from lcd.envs.protocols import offers
 from lcd.envs.registry import Registry
 
 agents = Registry("agent", "lcd.agents")
@@ -36,6 +39,25 @@ for _name, _agent in {"q_learning": "QLearning", "double_q_learning": "DoubleQLe
     agents.add(f"tabular/{_name}", f"lcd.agents.tabular:{_agent}")
 
 
+SETTINGS = {
+    "ppo": "PPOConfig",
+    "recurrent_ppo": "RecurrentPPOConfig",
+    "ppg": "PPGConfig",
+    "sb3": "Sb3Config",
+    "tabular": "TabularConfig",
+}
+"""Our agents, or families of them, to their hyper-parameters in `lcd.agents.settings`."""
+
+
+def settings_of(name: str) -> Any:
+    """The agent's `Config`; of one of ours, without importing what trains it."""
+    family = name.partition("/")[0]
+    if agents.is_built_in(name) and family in SETTINGS:
+        return getattr(settings, SETTINGS[family])
+    agent = agents.resolve(name)
+    return agent.Config if offers(agent, HasSchema) else None
+
+
 def validate(name: str, params: Mapping[str, Any]) -> Any:
     """The agent's own configuration from plain values.
 
@@ -46,34 +68,7 @@ def validate(name: str, params: Mapping[str, Any]) -> Any:
     Raises:
         InputError: when there is no such agent or hyper-parameter, or a value is of the wrong kind.
     """
-    config = getattr(agents.resolve(name), "Config", None)
+    config = settings_of(name)
     if not (isinstance(config, type) and is_dataclass(config)):
         raise InputError(f"agent={name} is no agent: an agent is a class with a dataclass `Config`.")
-    types = get_type_hints(config)
-    known = [field.name for field in fields(config)]
-    for key in params:
-        if key not in known:
-            raise InputError(f"agent.{key} is not a hyper-parameter of {name}: {nearest(key, known)}")
-    values = {key: _typed(key, value, types[key]) for key, value in params.items()}
-    for field in fields(config):
-        if field.name not in values and field.default is MISSING and field.default_factory is MISSING:
-            raise InputError(f"agent.{field.name} is missing: {name} has no default for it.")
-    return config(**values)
-
-
-def _typed(key: str, value: Any, kind: Any) -> Any:
-    """The value as the field's type; only an integer may stand for a fraction."""
-    options = [get_origin(option) or option for option in (get_args(kind) if is_union(kind) else (kind,))]
-    if Any in options:
-        return value
-    if float in options and isinstance(value, int) and not isinstance(value, bool) and int not in options:
-        return float(value)
-    if not isinstance(value, tuple(options)) or (isinstance(value, bool) and bool not in options):
-        names = " or ".join("null" if option is NoneType else option.__name__ for option in options)
-        raise InputError(f"agent.{key}={value} should be of type {names}.")
-    return value
-
-
-def is_union(kind: Any) -> bool:
-    """Whether a type hint names alternatives."""
-    return get_origin(kind) in (Union, UnionType)
+    return checked(config, params, "agent", name, "hyper-parameter")

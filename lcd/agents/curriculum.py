@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gymnasium.vector import VectorEnv
 from torch import Tensor
@@ -38,7 +39,13 @@ class CurriculumRollouts(Rollouts):
     """
 
     def __init__(
-        self, stages: Sequence[TrainedStage], seeds: list[int], agent, length: int, gamma: float, normalise: bool
+        self,
+        stages: Sequence[TrainedStage],
+        seeds: list[int],
+        agent: Any,
+        length: int,
+        gamma: float,
+        normalise: bool,
     ):
         self.stages = list(stages)
         first = self.stages[0]

@@ -1,10 +1,13 @@
 """Held-out evaluation: sampled actions, the original reward, a fixed number of episodes for each copy."""
 
+from typing import Any
+
 import numpy as np
 from gymnasium.vector import VectorEnv
 
 from lcd.agents.finite import require_finite
 from lcd.agents.memory import begin_episodes, forget, recall, restore
+from lcd.agents.protocols import draws_of
 from lcd.agents.rollout import commands, uniforms
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
@@ -31,7 +34,7 @@ class Evaluator:
         self.stepper, self.seeds, self.episodes = Stepper(env), list(seeds), episodes
         self.copies = env.num_envs // len(seeds)
 
-    def __call__(self, agent, step: int) -> list[dict[str, float]]:
+    def __call__(self, agent: Any, step: int) -> list[dict[str, float]]:
         """Each seed's curve columns (`episodes`, `return_mean`, …) at a training step."""
         remembered = recall(agent)
         forget(agent, self.copies)
@@ -40,7 +43,7 @@ class Evaluator:
         finally:
             restore(agent, remembered)
 
-    def _play(self, agent, step: int) -> list[dict[str, float]]:
+    def _play(self, agent: Any, step: int) -> list[dict[str, float]]:
         streams = [seed_sequence(seed, "evaluation", step, 0).generate_state(1)[0] for seed in self.seeds]
         observations = self.stepper.reset(seed=[int(stream) for stream in streams])
         log = EpisodeLog(len(self.seeds), self.copies)
@@ -51,7 +54,7 @@ class Evaluator:
                 raise signals.Stopped
             if elapsed % BLOCK == 0:
                 stream = ("evaluation", step, 1 + elapsed // BLOCK)
-                each = (BLOCK, self.copies, *getattr(agent, "draws", ()))
+                each = (BLOCK, self.copies, *draws_of(agent))
                 draws = uniforms(self.seeds, *stream, shape=each).to(agent.device)
             require_finite("a held-out observation", observations, self.seeds, step)
             actions, log_probs, _ = agent.act(agent.encode(observations), draws[:, elapsed % BLOCK])
@@ -84,6 +87,6 @@ class EveryTask:
     def __init__(self, evaluators: list[Evaluator]):
         self.evaluators = evaluators
 
-    def __call__(self, agent, step: int) -> list[dict[str, float]]:
+    def __call__(self, agent: Any, step: int) -> list[dict[str, float]]:
         """Each task's and each seed's curve columns."""
         return [columns for evaluator in self.evaluators for columns in evaluator(agent, step)]

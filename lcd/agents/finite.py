@@ -5,14 +5,16 @@ returns before they become rows. Losses and weights are looked at once an iterat
 the device; only where that is not finite is it asked what is wrong, and of which seed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from lcd.agents.protocols import ReportsLosses, precision_of
 from lcd.envs.errors import Diverged
+from lcd.envs.protocols import offers
 
 
 def diverged(what: str, finite: Sequence[bool] | np.ndarray, seeds: Sequence[int], step: int) -> Diverged:
@@ -57,12 +59,13 @@ def require_finite_agent(agent: Any, seeds: Sequence[int], step: int) -> None:
 
 
 def _losses(agent: Any) -> dict[str, Tensor]:
-    losses: Mapping[str, Any] = getattr(agent, "losses", {})
+    if not offers(agent, ReportsLosses):
+        return {}
     # In fp16 a gradient that overflows is ordinary: the step is left out, and the scale made smaller.
-    scaled = getattr(getattr(agent, "config", None), "precision", None) == "16-mixed"
+    scaled = precision_of(agent) == "16-mixed"
     return {
         name: loss.detach()
-        for name, loss in losses.items()
+        for name, loss in agent.losses.items()
         if isinstance(loss, Tensor) and not (scaled and name.endswith("grad_norm"))
     }
 

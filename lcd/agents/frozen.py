@@ -14,6 +14,9 @@ import torch
 from gymnasium import Space
 from torch import Tensor, nn
 
+from lcd.envs.protocols import offers
+from lcd.frontends.protocols import HalfIsSafe
+
 GIB = 2**30
 HALF = torch.float16
 
@@ -42,9 +45,8 @@ class FrozenFrontend(nn.Module):
         super().__init__()
         # A list hides the front-end from state_dict, from train() and from whoever looks for parameters to train.
         self._frontend = [frontend.requires_grad_(False).eval()]
-        self.half_precision = precision == "half" or (
-            precision == "auto" and bool(getattr(frontend, "half_is_safe", False))
-        )
+        safe = offers(frontend, HalfIsSafe) and bool(frontend.half_is_safe)
+        self.half_precision = precision == "half" or (precision == "auto" and safe)
         self.keep, self.batch, self.axes = keep, batch, axes
 
     @property

@@ -6,10 +6,11 @@ Biases start at zero (`torch` leaves those of encoders, too, as PyTorch draws th
 
 import math
 from collections.abc import Mapping
+from typing import TypeVar
 
 from torch import nn
 
-Layer = nn.Linear | nn.Conv2d
+Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
 
 # One of IMPALA's three stacks has two residual blocks, whose two convolutions share what a block may add.
 _BLOCK = math.sqrt(1 / math.sqrt(3) / math.sqrt(2))

@@ -18,7 +18,10 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from lcd.agents.finite import diverged
-from lcd.envs.hardness.flatten import FlatActions, NumberedStates
+from lcd.agents.protocols import SpaceNeeds
+from lcd.agents.stepping import EpisodeLog
+from lcd.envs.protocols import offers
+from lcd.envs.spaces import FlatActions, NumberedStates
 
 Evaluate = Callable[[int], None]
 """Called with the environment steps of a seed at which the learner stands still to be evaluated."""
@@ -26,6 +29,8 @@ Evaluate = Callable[[int], None]
 
 class Learner:
     """What learners share.
+
+    A learner adds every step of training to its `log`, which says what its training episodes returned.
 
     Args:
         config: hyper-parameters.
@@ -45,6 +50,7 @@ class Learner:
 
     def __init__(self, config: Any, env: VectorEnv, seeds: Sequence[int]):
         self.config, self.env, self.seeds = config, env, list(seeds)
+        self.log = EpisodeLog(len(self.seeds), env.num_envs // len(self.seeds))
 
     def learn(self, steps: int, every: int, evaluate: Evaluate) -> None:
         """Train for `steps` steps of a seed, calling `evaluate` at 0, at multiples of `every` and at the end."""
@@ -79,6 +85,7 @@ class Learner:
 
 def spaces_for(learner: type[Any], env: VectorEnv) -> VectorEnv:
     """The environment with the spaces that an agent needs: one discrete action, numbered states."""
-    if getattr(learner, "flat_actions", True) and isinstance(env.single_action_space, spaces.MultiDiscrete):
+    flat, numbered = (learner.flat_actions, learner.numbered) if offers(learner, SpaceNeeds) else (True, False)
+    if flat and isinstance(env.single_action_space, spaces.MultiDiscrete):
         env = FlatActions(env)
-    return NumberedStates(env) if getattr(learner, "numbered", False) else env
+    return NumberedStates(env) if numbered else env

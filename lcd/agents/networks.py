@@ -200,7 +200,7 @@ class ActorCritic(nn.Module):
         self.value = initialise(nn.Linear(self.encoder.features, 1), scheme, "value")
         self.log_deviation = nn.Parameter(torch.full((deviations,), -0.5)) if deviations else None
 
-    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, observations: Tensor) -> tuple[Tensor, ...]:
         """The policy's outputs (batch, actions or means and log-deviations) and values (batch,)."""
         features = self.encoder(observations)
         return self.act_on(features), self.value(features).squeeze(-1)

@@ -130,7 +130,8 @@ class Stored:
 
     def write(self, path: Path, iteration: int) -> None:
         """Into a file that is there as a whole or not at all."""
-        layout, content = {}, []
+        layout: dict[str, Any] = {}
+        content = []
         offset = 0
         for name, part in self.parts.items():
             data = part.numpy() if part.dtype != torch.bfloat16 else part.view(torch.int16).numpy()
@@ -163,7 +164,7 @@ class Stored:
                 dtype = getattr(torch, part["dtype"])
                 size = int(np.prod(part["shape"])) * dtype.itemsize
                 piece = data[part["at"] : part["at"] + size]
-                check = zlib.crc32(piece, check) if checked else head["crc32"]
+                check = zlib.crc32(piece.data, check) if checked else head["crc32"]
                 parts[name] = torch.from_numpy(piece).view(dtype).view(part["shape"])
             good = check == head["crc32"] and head["iteration"] == iteration
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError):
@@ -185,7 +186,8 @@ class RolloutStore:
     """
 
     def __init__(self, folder: Path | None = None, spilled: bool = False):
-        self.folder, self.spilled = folder, spilled and folder is not None
+        self.folder: Any = folder
+        self.spilled = spilled and folder is not None
         self.rollouts: dict[int, Stored] = {}
         self._relied_on: set[int] = set()
 
@@ -258,12 +260,6 @@ class RolloutStore:
         for iteration in state["iterations"]:
             self.rollouts[iteration] = Stored.read(self._path(iteration), iteration, self.spilled)
         self._relied_on = set(self.rollouts)
-
-    def remove(self) -> None:
-        """Delete all files: of a run that is over, or that starts anew."""
-        self.rollouts.clear()
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _path(self, iteration: int) -> Path:
         return self.folder / f"rollout-{iteration:08d}.bin"

@@ -6,6 +6,7 @@ trains more slowly than a loop over seeds.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,8 +14,6 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from lcd.envs.streams import seed_sequence
-
-EXECUTIONS = ("auto", "vmap", "loop")
 
 
 class Population(nn.Module):
@@ -43,7 +42,7 @@ class Population(nn.Module):
         if execution == "auto":
             execution = "loop" if len(seeds) == 1 or _has_convolutions(networks[0]) else "vmap"
         self.execution = execution
-        self._compiled = torch.compile(self._call_one) if compiled else None
+        self._compiled: Any = torch.compile(self._call_one) if compiled else None
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """Apply each seed's network to its own batch: (seeds, batch, …) → outputs of (seeds, batch, …)."""

@@ -4,62 +4,16 @@ A phase is a number of iterations of PPO, the policy phase, and then an auxiliar
 phase's rollouts, in which the policy's network learns to predict values, too, while its policy is held where it was.
 """
 
-from dataclasses import dataclass
-
 import torch
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import Tensor, nn
 
 from lcd.agents.networks import ActorCritic
 from lcd.agents.phase_store import RolloutStore, StoreSize
-from lcd.agents.ppo import PPO, PPOConfig, average, check
+from lcd.agents.ppo import PPO, average
+from lcd.agents.settings import PPGConfig
 from lcd.envs.errors import InputError
 from lcd.process.deadlines import beat
-
-VARIANTS = ("dual", "shared", "detached")
-
-
-@dataclass(frozen=True)
-class PPGConfig(PPOConfig):
-    """Hyper-parameters of PPG: those of PPO, with the authors' values where they differ, and more.
-
-    Attributes:
-        variant: `dual`: policy and value have a network each, and the policy's has an auxiliary value head; `shared`:
-            one network; `detached`: one network, on whose trunk values have no effect but in the auxiliary phase.
-        phase: iterations of a policy phase, N_pi.
-        epochs: passes over a rollout for the policy, E_pi.
-        value_epochs: passes over a rollout for the values, E_V; where they are not `epochs`, they are made first.
-        auxiliary_epochs: passes over the phase's rollouts in the auxiliary phase, E_aux.
-        auxiliary_rollouts: how many copies' rollouts make an auxiliary minibatch: a divisor of copies x phase.
-        auxiliary_learning_rate: Adam's step size in the auxiliary phase.
-        clone_weight: weight of the divergence from the policy as it was before the auxiliary phase, β_clone.
-    """
-
-    epochs: int = 1
-    adam_eps: float = 1e-8
-    value_clip: float = 0.0
-    value_weight: float = 1.0
-    max_grad_norm: float = 0.0
-    normalise_advantages: str = "rollout"
-    initialisation: str = "normed"
-    variant: str = "dual"
-    phase: int = 32
-    value_epochs: int = 1
-    auxiliary_epochs: int = 6
-    auxiliary_rollouts: int = 4
-    auxiliary_learning_rate: float = 5e-4
-    clone_weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for key in ("phase", "value_epochs", "auxiliary_epochs", "auxiliary_rollouts"):
-            check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
-        check("auxiliary_learning_rate", self.auxiliary_learning_rate, "above 0", self.auxiliary_learning_rate > 0)
-        check("clone_weight", self.clone_weight, "0 or more", self.clone_weight >= 0)
-        check("variant", self.variant, f"one of {', '.join(VARIANTS)}", self.variant in VARIANTS)
-        rollouts = self.copies * self.phase
-        fits = f"a divisor of copies x phase ({rollouts})"
-        check("auxiliary_rollouts", self.auxiliary_rollouts, fits, rollouts % self.auxiliary_rollouts == 0)
 
 
 class PhasicActorCritic(ActorCritic):
@@ -67,7 +21,7 @@ class PhasicActorCritic(ActorCritic):
 
     Args:
         shape, actions, encoder, width, deviations, scheme: as those of `ActorCritic`.
-        variant: one of `VARIANTS`.
+        variant: one of `lcd.agents.settings.VARIANTS`.
     """
 
     def __init__(
@@ -86,7 +40,7 @@ class PhasicActorCritic(ActorCritic):
             twin = ActorCritic(shape, 1, encoder, width, scheme=scheme)
             self.value_encoder, self.apart = twin.encoder, twin.value
 
-    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, observations: Tensor) -> tuple[Tensor, ...]:
         """The policy's outputs (batch, …), the values (batch,), and those with which the policy's encoder learns."""
         features = self.encoder(observations)
         auxiliary = self.value(features).squeeze(-1)
@@ -102,11 +56,12 @@ class PPG(PPO):
     """PPO's iterations, and after each phase of them the auxiliary phase."""
 
     Config = PPGConfig
+    config: PPGConfig
 
     def __init__(self, *arguments, **named):
         super().__init__(*arguments, **named)
         self.store = RolloutStore()
-        self._learning = ("policy", "value")
+        self._learning: tuple[str, ...] = ("policy", "value")
 
     def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's network."""
@@ -156,7 +111,7 @@ class PPG(PPO):
         config = self.config
         if config.epochs == config.value_epochs:
             return self.learn(samples, config.epochs, "shuffle", index)
-        losses = {}
+        losses: dict[str, Tensor] = {}
         for part, epochs, branch in (("value", config.value_epochs, 1), ("policy", config.epochs, 0)):
             self._learning = (part,)
             losses |= self.learn(samples, epochs, "shuffle", index, branch)

@@ -6,7 +6,6 @@ and summed over seeds, so that no seed's gradient knows of the others, and one o
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -17,10 +16,10 @@ from torch import Tensor, nn
 
 from lcd.agents.distributions import policy_for
 from lcd.agents.frozen import FrozenFrontend
-from lcd.agents.initialise import SCHEMES
-from lcd.agents.networks import ENCODERS, ActorCritic
-from lcd.agents.population import EXECUTIONS, Population
+from lcd.agents.networks import ActorCritic
+from lcd.agents.population import Population
 from lcd.agents.ranks import ALONE, Ranks
+from lcd.agents.settings import PPOConfig
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.process.deadlines import beat
@@ -30,91 +29,8 @@ CACHED = 256
 cores with 32 MB, in single precision (an eighth before a minibatch of 2048 at once) and in bf16 (a fiftieth)."""
 
 
-@dataclass(frozen=True)
-class PPOConfig:
-    """Hyper-parameters of PPO.
-
-    Attributes:
-        copies: environment copies of each seed.
-        rollout: steps of each copy between two updates.
-        epochs: passes over a rollout.
-        minibatches: parts of a rollout in each pass; copies x rollout must be divisible by it.
-        learning_rate: Adam's step size.
-        adam_eps: Adam's ε.
-        gamma: discount.
-        gae_lambda: λ of the generalised advantage estimate.
-        clip: range of the policy's ratio, 1 ± clip.
-        value_clip: range of the value's change in one update; 0 turns it off.
-        entropy: weight of the entropy bonus.
-        value_weight: weight of the value loss.
-        max_grad_norm: each seed's gradient is scaled to at most this norm; 0 turns it off.
-        normalise_rewards: divide rewards by the standard deviation of their discounted sums.
-        normalise_advantages: over each `minibatch`, over the whole `rollout`, or `off`.
-        encoder: of images: `auto` (which is `cnn`), `cnn`, `impala` or `mlp`; vectors go through the MLP.
-        width: units of the encoder's hidden layers.
-        initialisation: how layers start: `orthogonal`, `glorot` (Cobbe et al. 2020), `normed` (Cobbe et al. 2021) or
-            `torch` (PyTorch's own).
-        precision: Lightning's: `32-true`, `bf16-mixed` where the device is faster with it, or `16-mixed` on a GPU.
-        execution: how the seed axis runs: `auto`, `vmap` or `loop`.
-        micro_batch: samples of each seed whose gradients are computed at once, then added up over the minibatch; 0 is
-            what was measured to be best: 256 with IMPALA on a CPU, else the whole minibatch.
-        compile: act by networks that torch.compile has made faster; it needs a C++ compiler, and a minute at the start.
-    """
-
-    copies: int = 8
-    rollout: int = 128
-    epochs: int = 4
-    minibatches: int = 4
-    learning_rate: float = 1e-3
-    adam_eps: float = 1e-5
-    gamma: float = 0.99
-    gae_lambda: float = 0.95
-    clip: float = 0.2
-    value_clip: float = 0.2
-    entropy: float = 0.01
-    value_weight: float = 0.5
-    max_grad_norm: float = 0.5
-    normalise_rewards: bool = True
-    normalise_advantages: str = "minibatch"
-    encoder: str = "auto"
-    width: int = 64
-    initialisation: str = "orthogonal"
-    precision: str = "32-true"
-    execution: str = "auto"
-    micro_batch: int = 0
-    compile: bool = False
-
-    def __post_init__(self) -> None:
-        for key in ("copies", "rollout", "epochs", "minibatches", "width"):
-            check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
-        for key in ("gamma", "gae_lambda"):
-            check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
-        for key in ("learning_rate", "adam_eps", "clip"):
-            check(key, getattr(self, key), "above 0", getattr(self, key) > 0)
-        for key in ("value_clip", "entropy", "value_weight", "max_grad_norm", "micro_batch"):
-            check(key, getattr(self, key), "0 or more", getattr(self, key) >= 0)
-        samples = self.copies * self.rollout
-        fits = f"a divisor of copies x rollout ({samples})"
-        check("minibatches", self.minibatches, fits, samples % self.minibatches == 0)
-        for key, options in {
-            "normalise_advantages": ("minibatch", "rollout", "off"),
-            "encoder": ("auto", *ENCODERS),
-            "initialisation": tuple(SCHEMES),
-            "precision": ("32-true", "bf16-mixed", "16-mixed"),
-            "execution": EXECUTIONS,
-        }.items():
-            value = getattr(self, key)
-            check(key, value, f"one of {', '.join(options)}", value in options)
-
-
-def check(key: str, value: object, right: str, holds: bool) -> None:
-    """Refuse a hyper-parameter with a sentence unless it `holds`."""
-    if not holds:
-        raise InputError(f"agent.{key}={value} should be {right}.")
-
-
 class PPO(LightningModule):
-    """The agent: one policy and value network for each seed, and how they learn from a rollout.
+    """PPO: one policy and value network for each seed, and how they learn from a rollout together.
 
     Args:
         config: hyper-parameters.

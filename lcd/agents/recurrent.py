@@ -4,33 +4,15 @@ Minibatches are made of copies, each with its whole rollout: gradients go back t
 the rollout started with. Episodes start from an empty memory.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lcd.agents.initialise import initialise
 from lcd.agents.networks import make_encoder
-from lcd.agents.ppo import PPO, PPOConfig, check
+from lcd.agents.ppo import PPO
+from lcd.agents.settings import RecurrentPPOConfig
 from lcd.envs.errors import InputError
-
-
-@dataclass(frozen=True)
-class RecurrentPPOConfig(PPOConfig):
-    """Hyper-parameters of recurrent PPO: those of PPO, where minibatches divide the copies, and one more.
-
-    Attributes:
-        memory: units of the memory.
-    """
-
-    memory: int = 64
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check("memory", self.memory, "at least 1", self.memory >= 1)
-        fits = f"a divisor of copies ({self.copies}): minibatches of {RecurrentPPO.__name__} are made of copies"
-        check("minibatches", self.minibatches, fits, self.copies % self.minibatches == 0)
 
 
 class RecurrentActorCritic(nn.Module):
@@ -88,6 +70,7 @@ class RecurrentPPO(PPO):
     """PPO whose networks remember what they saw earlier in the episode."""
 
     Config = RecurrentPPOConfig
+    config: RecurrentPPOConfig
 
     def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's network."""

@@ -1,6 +1,7 @@
 """Collecting rollouts: one item of the dataset is one rollout of all seeds."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,9 +12,11 @@ from torch.utils.data import DataLoader, IterableDataset
 from lcd.agents.finite import require_finite
 from lcd.agents.memory import begin_episodes, forget, recall, restore
 from lcd.agents.normalise import RewardNormaliser
-from lcd.agents.ranks import ALONE
+from lcd.agents.protocols import GivesCommands, draws_of, ranks_of
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import offers
+from lcd.envs.state import keeps_state
 from lcd.envs.streams import seed_sequence
 
 # A policy: (observations of all copies, uniform draws (seeds, copies)) → actions, log-probabilities, values.
@@ -32,9 +35,9 @@ def uniforms(seeds: list[int], *stream: str | int, shape: tuple[int, ...]) -> Te
     return torch.from_numpy(np.stack(draws))
 
 
-def commands(agent, actions: Tensor) -> np.ndarray:
+def commands(agent: Any, actions: Tensor) -> np.ndarray:
     """What the environment is told: an agent of discrete actions need not say."""
-    return agent.commands(actions) if hasattr(agent, "commands") else actions.flatten().cpu().numpy()
+    return agent.commands(actions) if offers(agent, GivesCommands) else actions.flatten().cpu().numpy()
 
 
 class Rollouts(IterableDataset):
@@ -55,17 +58,19 @@ class Rollouts(IterableDataset):
         normalise: divide rewards by the standard deviation of their discounted sums.
     """
 
-    def __init__(self, env: VectorEnv, seeds: list[int], agent, length: int, total: int, gamma: float, normalise: bool):
+    def __init__(
+        self, env: VectorEnv, seeds: list[int], agent: Any, length: int, total: int, gamma: float, normalise: bool
+    ):
         self.env, self.seeds, self.agent = env, list(seeds), agent
         self.length, self.total, self.gamma = length, total, gamma
         self.copies = env.num_envs // len(seeds)
-        self.ranks = getattr(agent, "ranks", ALONE)
+        self.ranks = ranks_of(agent)
         self.stepper = Stepper(env)
         self.episodes = EpisodeLog(len(seeds), self.copies)
         self.normaliser = RewardNormaliser(len(seeds), self.copies, gamma, ranks=self.ranks) if normalise else None
         self.iteration = 0
-        self.observations: np.ndarray | None = None
-        self._seen: tuple[np.ndarray, tuple[Tensor, Tensor]] | None = None
+        self.observations: Any = None
+        self._seen: Any = None
 
     stage = ""
     """The stage of a curriculum that is being trained."""
@@ -107,7 +112,7 @@ class Rollouts(IterableDataset):
             forget(self.agent, self.copies)
         seeds, copies, device = len(self.seeds), self.copies, self.agent.device
         shape = (self.length, copies)
-        each = (*shape, *getattr(self.agent, "draws", ()))
+        each = (*shape, *draws_of(self.agent))
         draws = uniforms(self.seeds, "exploration", self.iteration, *self.ranks.branch, shape=each).to(device)
         host = {name: np.zeros((seeds, *shape)) for name in ("rewards", "bootstrap")}
         dones, valid = np.zeros((2, seeds, *shape), dtype=bool)
@@ -162,8 +167,8 @@ class Rollouts(IterableDataset):
 
     def state_dict(self) -> dict:
         """Everything that the next rollout depends on, as tensors and numbers; of all ranks, on the first of them."""
-        states = self.ranks.gather_first(self._state())
-        return states[0] if self.ranks.world == 1 else {RANKS: states or []}
+        states = self.ranks.gather_first(self._state()) or []
+        return states[0] if self.ranks.world == 1 else {RANKS: states}
 
     def _state(self) -> dict:
         state = {
@@ -175,7 +180,7 @@ class Rollouts(IterableDataset):
         if self.normaliser:
             state["normaliser"] = _tensors(self.normaliser.state())
         state["memory"] = recall(self.agent)
-        if hasattr(self.env, "get_state"):
+        if keeps_state([self.env]):
             state["env"] = _tensors(self.env.get_state())
         return state
 

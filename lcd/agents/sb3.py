@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -18,32 +17,16 @@ from torch import Tensor
 from lcd.agents.finite import diverged, require_finite
 from lcd.agents.learner import Evaluate, Learner
 from lcd.agents.networks import SmallCnn
-from lcd.agents.ppo import check
+from lcd.agents.settings import Sb3Config
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.injection import is_image
+from lcd.envs.spaces import is_image
 from lcd.envs.streams import seed_sequence
 
 SMALLEST_FOR_SB3 = 36
 """Below this many pixels Stable-Baselines3's own convolutions have nothing left; ours take over."""
 NOT_FINITE = ("found invalid values", "probability tensor contains either")
 """What PyTorch says, in a ValueError or a RuntimeError, when it is to draw from a policy that is not finite."""
-
-
-@dataclass(frozen=True)
-class Sb3Config:
-    """Hyper-parameters of an agent of Stable-Baselines3.
-
-    Attributes:
-        copies: environment copies of each seed.
-        params: the agent's own arguments (learning_rate, buffer_size, policy_kwargs, …).
-    """
-
-    copies: int = 1
-    params: dict = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check("copies", self.copies, "at least 1", self.copies >= 1)
 
 
 class Sb3(Learner):
@@ -63,7 +46,6 @@ class Sb3(Learner):
         if len(self.seeds) != 1:
             raise ValueError("agents of Stable-Baselines3 are trained seed by seed")
         algorithm = load_algorithm(self.algorithm)
-        self.log = EpisodeLog(1, config.copies)
         params = dict(config.params)
         number = int(seed_sequence(self.seeds[0], "initialisation").generate_state(1)[0] >> 1)
         policy = "MlpPolicy"
@@ -207,7 +189,7 @@ def adapter(env: VectorEnv, log: EpisodeLog, seeds: Sequence[int]) -> Any:
 
 
 class Dqn(Sb3):
-    """DQN."""
+    """Stable-Baselines3's DQN."""
 
     algorithm, flat_actions = "stable_baselines3:DQN", True
 
@@ -219,7 +201,7 @@ class A2c(Sb3):
 
 
 class Ppo(Sb3):
-    """PPO."""
+    """Stable-Baselines3's PPO."""
 
     algorithm, sampled = "stable_baselines3:PPO", True
 
@@ -231,24 +213,24 @@ class QrDqn(Sb3):
 
 
 class Trpo(Sb3):
-    """TRPO."""
+    """Stable-Baselines3's TRPO."""
 
     algorithm, sampled = "sb3_contrib:TRPO", True
 
 
 class Sac(Sb3):
-    """SAC."""
+    """Stable-Baselines3's SAC."""
 
     algorithm, sampled = "stable_baselines3:SAC", True
 
 
 class Td3(Sb3):
-    """TD3."""
+    """Stable-Baselines3's TD3."""
 
     algorithm = "stable_baselines3:TD3"
 
 
 class Ddpg(Sb3):
-    """DDPG."""
+    """Stable-Baselines3's DDPG."""
 
     algorithm = "stable_baselines3:DDPG"

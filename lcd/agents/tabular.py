@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,36 +12,10 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from lcd.agents.learner import Evaluate, Learner
-from lcd.agents.ppo import check
-from lcd.agents.stepping import EpisodeLog, Stepper
+from lcd.agents.settings import TabularConfig
+from lcd.agents.stepping import Stepper
 from lcd.envs.errors import InputError
 from lcd.envs.streams import Streams, seed_sequence
-
-
-@dataclass(frozen=True)
-class TabularConfig:
-    """Hyper-parameters of the tabular agents.
-
-    Attributes:
-        copies: environment copies of each seed; all of a seed's copies write into its one table.
-        learning_rate: share of the temporal-difference error that is learned.
-        gamma: discount.
-        epsilon: probability of a random action while training; held-out episodes are played greedily.
-        initial: the tables' first values.
-    """
-
-    copies: int = 1
-    learning_rate: float = 0.1
-    gamma: float = 0.95
-    epsilon: float = 0.1
-    initial: float = 0.0
-
-    def __post_init__(self) -> None:
-        check("copies", self.copies, "at least 1", self.copies >= 1)
-        check("learning_rate", self.learning_rate, "above 0 and at most 1", 0 < self.learning_rate <= 1)
-        for key in ("gamma", "epsilon"):
-            check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
-        check("initial", self.initial, "a finite number", np.isfinite(self.initial))
 
 
 class Tabular(Learner):
@@ -59,7 +32,6 @@ class Tabular(Learner):
             raise InputError(f"A tabular agent needs discrete actions, not {env.single_action_space}.")
         self.states, self.actions = int(env.single_observation_space.n), int(env.single_action_space.n)
         self.values = np.full((self.tables, len(self.seeds) * self.states, self.actions), config.initial)
-        self.log = EpisodeLog(len(self.seeds), config.copies)
         copies = range(config.copies)
         (self._streams,) = Streams.spawn([seed_sequence(s, "exploration", c) for s in self.seeds for c in copies])
         self._training_rows = self._first_rows(config.copies)
@@ -153,7 +125,7 @@ class Tabular(Learner):
 class QLearning(Tabular):
     """Watkins' Q-learning: towards the best action of the state that was reached."""
 
-    def _update(self, rows, actions, rewards, reached, intended, going_on, valid) -> None:
+    def _update(self, rows, actions, rewards, reached, intended, going_on, valid):
         targets = rewards + self.config.gamma * going_on * self.values[0][reached].max(1)
         self._towards(self.values[0], (rows, actions), targets, valid)
 
@@ -161,7 +133,7 @@ class QLearning(Tabular):
 class Sarsa(Tabular):
     """Towards the action that is going to be taken."""
 
-    def _update(self, rows, actions, rewards, reached, intended, going_on, valid) -> None:
+    def _update(self, rows, actions, rewards, reached, intended, going_on, valid):
         targets = rewards + self.config.gamma * going_on * self.values[0][reached, intended]
         self._towards(self.values[0], (rows, actions), targets, valid)
 
@@ -171,7 +143,7 @@ class DoubleQLearning(Tabular):
 
     tables = 2
 
-    def _update(self, rows, actions, rewards, reached, intended, going_on, valid) -> None:
+    def _update(self, rows, actions, rewards, reached, intended, going_on, valid):
         first = (self._streams.bits() >> np.uint64(63)).astype(bool)
         flat = self.values.reshape(-1, self.actions)
         size = self.values.shape[1]

@@ -1,93 +1,60 @@
-"""What a study says beyond φ and ψ: the paper's analyses, as functions of curves."""
+"""What a study says beyond φ and ψ: the paper's analyses, and others' by entry point or `module:object`.
 
-from collections.abc import Callable, Mapping
+An analysis is a function of `lcd.analyses.analysis.Evidence` that gives an `Analysis`, several, or None where the
+curves do not allow it. It brings its figures along. A parameter `settings` that is annotated with a dataclass has
+what a user sets (`analysis_params`).
+"""
 
-import pandas as pd
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from lcd.analyses.adaptive import adaptive
-from lcd.analyses.agreement import agreement
-from lcd.analyses.analysis import Analysis
-from lcd.analyses.gains import gains
-from lcd.analyses.levels import final_performance, generalisation
-from lcd.analyses.outcomes import elsewhere
-from lcd.analyses.published import compare
-from lcd.analyses.synergy import synergy
-from lcd.analyses.taxonomy import taxonomy
+from lcd.analyses.analysis import Analysis, Drawing, Evidence
+from lcd.config.registries import analyses
+from lcd.config.settings import settings_for
 from lcd.envs.errors import InputError
-from lcd.scores.contrasts import DEFINITIONS
-from lcd.scores.diagnosis import Diagnosis
 
-__all__ = ["Analysis", "analyse"]
+__all__ = ["Analysis", "Drawing", "Evidence", "analyse"]
 
 
 def analyse(
-    diagnosis: Diagnosis,
-    threshold: float = 0.5,
+    evidence: Evidence,
+    names: Sequence[str] | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
     first: str | None = None,
-    chosen: Mapping[str, Mapping[str, str]] | None = None,
-    shared_seeds: bool = False,
 ) -> tuple[list[Analysis], list[str]]:
     """All analyses that a study's curves allow.
 
-    Parameters
-    ----------
-    diagnosis
-        Of the study, with its curves.
-    threshold
-        From where on a scaled score counts as hard.
-    first
-        The key of the analysis that comes first: an ablation's.
-    chosen
-        Task to agent and front-end that an earlier diagnosis recommends; see `lcd.analyses.adaptive`.
-    shared_seeds
-        Whether that diagnosis was made from the same seeds.
+    Args:
+        evidence: what is analysed.
+        names: analyses, registered or `module:object`, in their order; None: all that are registered.
+        settings: analysis to its own settings.
+        first: the key of the analysis that comes first: an ablation's.
 
-    Returns
-    -------
-    (list of Analysis, list of str)
-        The analyses, and sentences on those that the curves do not allow though they could.
+    Returns:
+        The analyses, and sentences on those that are left out though they were asked for.
     """
-    curves = diagnosis.curves
-    made: list[Analysis] = [taxonomy(diagnosis, threshold)] if len(diagnosis.table) else []
-    made += [of_known_hardness(diagnosis)] if diagnosis.calibration else []
+    made: list[Analysis] = []
     notes: list[str] = []
-    of_trained: list[Callable[[], list[Analysis | None]]] = [
-        lambda: [agreement(diagnosis)],
-        lambda: [synergy(curves)],
-        lambda: list(gains(diagnosis, "frontend", threshold)),
-        lambda: list(gains(diagnosis, "shaping", threshold)),
-        lambda: [adaptive(curves, chosen, shared_seeds) if chosen else None],
-        lambda: [final_performance(curves)],
-        lambda: [generalisation(curves)],
-    ]
-    everything: list[Callable[[], list[Analysis | None]]] = [
-        lambda: [elsewhere(pd.concat([each for each in (curves, diagnosis.others) if len(each)]))],
-    ]
-    for step in [*(of_trained if len(curves) else ()), *(everything if len(diagnosis.others) else ())]:
+    for name in analyses.names() if names is None else names:
+        function = analyses.resolve(name)
+        given = settings_for(
+            function, (settings or {}).get(name, {}), f"analysis_params.{name}", f"the analysis '{name}'"
+        )
         try:
-            made += [analysis for analysis in step() if analysis is not None]
+            made += _several(function(replace(evidence, made=tuple(made)), **given))
         except InputError as impossible:
             # Curves of different lengths cannot be compared with each other; each is diagnosed all the same.
             notes.append(f"An analysis is left out: {impossible}")
-    beside = compare(made)
-    made += [beside] if beside is not None else []
+        except Exception as error:
+            if analyses.is_built_in(name):
+                raise
+            notes.append(f"The analysis '{name}' is left out: {type(error).__name__}: {error}")
     made = [analysis for analysis in made if len(analysis.table)]
     return sorted(made, key=lambda analysis: not analysis.key.startswith(first or "\0")), notes
 
 
-def of_known_hardness(diagnosis: Diagnosis) -> Analysis:
-    """Recovery and cross-talk of every definition, where it is known how hard the tasks were made."""
-    rows = [
-        {"definition": name, "measure": measure.replace("_", " ")}
-        | {"ρ": found["value"], "ρ_low": found["low"], "ρ_high": found["high"], "tasks": float(found["tasks"])}
-        for name in DEFINITIONS
-        for measure, found in diagnosis.calibration[name].items()
-    ]
-    says = [
-        f"{row['definition']}: {row['measure']} {row['ρ']:.2f}." for row in rows if row["measure"].endswith("recovery")
-    ]
-    note = (
-        "Spearman's ρ of the scores with the hardness that the tasks were made with: recovery (φ with perception, ψ "
-        "with reward) should be high, crosstalk near 0."
-    )
-    return Analysis("calibration", "Do the scores measure what they claim?", pd.DataFrame(rows), says, note)
+def _several(given: Analysis | Iterable[Analysis] | None) -> list[Analysis]:
+    if given is None or isinstance(given, Analysis):
+        return [] if given is None else [given]
+    return list(given)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Evidence
 from lcd.analyses.areas import seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 
@@ -13,21 +13,22 @@ Choice = Mapping[str, str]
 """agent and frontend of a task."""
 
 
+def by_recommendation(evidence: Evidence) -> Analysis | None:
+    """Is it better to adapt agent and front-end to each task's diagnosis than to have one choice for all?"""
+    if evidence.curves.empty or not evidence.chosen:
+        return None
+    return adaptive(evidence.curves, evidence.chosen, evidence.shared_seeds)
+
+
 def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: bool = False) -> Analysis | None:
     """The mean AUC of the recommended choices less that of each choice made for all tasks.
 
-    Parameters
-    ----------
-    curves
-        Curves with the column `normalised`, on pixels at p = 1.
-    chosen
-        Task to what is recommended for it.
-    shared_seeds
-        Whether the diagnosis was made from the same seeds, which favours what it recommends.
+    Args:
+        curves: curves with the column `normalised`, on pixels at p = 1.
+        chosen: task to what is recommended for it.
+        shared_seeds: whether the diagnosis was made from the same seeds, which favours what it recommends.
 
-    Returns
-    -------
-    Analysis or None
+    Returns:
         None where not all of what is recommended was trained.
     """
     # A front-end's name in curves may go on with which of its kind it is; what is recommended is the kind.
@@ -35,7 +36,7 @@ def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: b
     plain = curves[
         (curves["shaping"] == "none") & (curves["view"] == PERCEPTION.baseline) & np.isclose(curves["reward_p"], 1)
     ]
-    sizes = sorted(set(zip(plain["agent"], plain["frontend"], strict=True)))
+    sizes = sorted(plain[["agent", "frontend"]].drop_duplicates().itertuples(index=False, name=None))
     rows = []
     for benchmark, mine in plain.groupby("benchmark", sort=True):
         tasks = {key[1]: found for key, found in tasks_of(mine) if key[1] in chosen}

@@ -1,9 +1,11 @@
 """Two studies beside each other: how much the scores and areas of shared tasks differ."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis, listed
+from lcd.analyses.analysis import Analysis, joined_names
 from lcd.envs.errors import InputError
 from lcd.scores.diagnosis import GROUP, Diagnosis
 
@@ -13,12 +15,10 @@ MEASURES = {"phi_raw": "φ, raw", "psi_raw": "ψ, raw", "phi_gain": "gain over p
 def against(first: Diagnosis, second: Diagnosis, names: tuple[str, str] = ("A", "B")) -> Analysis:
     """The second study's scores less the first's, task by task, with 95 % intervals.
 
-    Parameters
-    ----------
-    first, second
-        Their tasks are matched by name; where a study has several groups, also by agent, front-end and shaping.
-    names
-        What the studies are called.
+    Args:
+        first, second: their tasks are matched by name; where a study has several groups, also by agent, front-end and
+            shaping.
+        names: what the studies are called.
     """
     keys = _keys(first.table, second.table)
     both = first.table.merge(second.table, on=keys, suffixes=(" A", " B"))
@@ -29,7 +29,7 @@ def against(first: Diagnosis, second: Diagnosis, names: tuple[str, str] = ("A", 
     rows = []
     for _, row in both.iterrows():
         for column, label in measures.items():
-            found = _difference(row, column)
+            found: dict[str, Any] = _difference(row, column)
             if np.isfinite(found["difference"]):
                 rows.append({key: row[key] for key in keys} | {"measure": label} | found)
     table = pd.DataFrame(rows, columns=[*keys, "measure", "A", "A_low", "A_high", "B", "B_low", "B_high", *_COLUMNS])
@@ -79,4 +79,4 @@ def _sentence(table: pd.DataFrame, label: str) -> str:
         return f"{label}: {len(rows)} tasks compared; one seed cannot tell whether they differ."
     if changed.empty:
         return f"{label}: none of {len(rows)} tasks differs by more than seeds do."
-    return f"{label}: {len(changed)} of {len(rows)} tasks differ for sure ({listed(changed['task'].tolist())})."
+    return f"{label}: {len(changed)} of {len(rows)} tasks differ for sure ({joined_names(changed['task'].tolist())})."

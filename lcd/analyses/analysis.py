@@ -1,30 +1,72 @@
-"""What every analysis gives: a table, what it says, and how it was made."""
+"""What an analysis is made from, and what every one gives: a table, what it says, its figures, how it was made."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lcd.scores.diagnosis import Diagnosis
+
 ENDS = ("_low", "_high")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What an analysis may look at.
+
+    Attributes:
+        diagnosis: of the study, with its curves where they are known.
+        threshold: from where on a scaled score counts as hard.
+        chosen: task to agent and front-end that an earlier diagnosis recommends; see `lcd.analyses.adaptive`.
+        shared_seeds: whether that diagnosis was made from the same seeds.
+        made: the analyses that come before this one.
+    """
+
+    diagnosis: Diagnosis
+    threshold: float = 0.5
+    chosen: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    shared_seeds: bool = False
+    made: Sequence[Analysis] = ()
+
+    @property
+    def curves(self) -> pd.DataFrame:
+        """The curves, with the column `normalised`; empty where only scores are known."""
+        return self.diagnosis.curves
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of an analysis, drawn only where a page is written.
+
+    Attributes:
+        name: names its files.
+        caption: what it shows, for a reader who cannot see it.
+        draw: makes the figure; it gets whether the page is narrow, as on a telephone.
+    """
+
+    name: str
+    caption: str
+    draw: Callable[[bool], Figure]
 
 
 @dataclass(frozen=True)
 class Analysis:
     """One analysis of a study.
 
-    Parameters
-    ----------
-    key
-        Names its table's files and its figure.
-    title
-        What a reader calls it.
-    table
-        One row an outcome; a column with `_low` and `_high` beside it has an interval.
-    says
-        Its outcome in sentences.
-    note
-        How it was computed.
+    Attributes:
+        key: names its table's files.
+        title: what a reader calls it.
+        table: one row an outcome; a column with `_low` and `_high` beside it has an interval.
+        says: its outcome in sentences.
+        note: how it was computed.
+        figures: what draws it.
     """
 
     key: str
@@ -32,6 +74,7 @@ class Analysis:
     table: pd.DataFrame
     says: Sequence[str] = ()
     note: str = ""
+    figures: Sequence[Drawing] = ()
 
     def columns(self) -> list[str]:
         """The columns of the table, without those that are another's bounds."""
@@ -44,7 +87,7 @@ def shown_columns(table: pd.DataFrame) -> list[str]:
     return [name for name in table.columns if name not in bounds]
 
 
-def told(row: pd.Series, name: str, digits: int = 2) -> str:
+def cell_text(row: pd.Series, name: str, digits: int = 2) -> str:
     """A cell as a reader reads it: a text, a number, or a number with its interval."""
     value = row[name]
     if isinstance(value, str) or value is None:
@@ -70,7 +113,7 @@ def _number(name: str, value: float, digits: int) -> str:
     return f"{round(float(value), digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
-def listed(names: Sequence[str]) -> str:
+def joined_names(names: Sequence[str]) -> str:
     """Names as they are listed in a sentence."""
     names = list(names)
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"

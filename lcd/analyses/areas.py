@@ -1,6 +1,7 @@
 """Areas under the curves of chosen conditions, and statistics of them with intervals over seeds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,12 @@ Condition = Mapping[str, object]
 Statistic = Callable[[np.ndarray], np.ndarray]
 
 
-def pick(curves: pd.DataFrame, split: str = "eval", **wanted: object) -> pd.DataFrame:
+def rows_where(curves: pd.DataFrame, split: str = "eval", **wanted: Any) -> pd.DataFrame:
     """The rows of one split whose columns have the wanted values."""
-    chosen = curves[curves["split"] == split]
+    chosen = curves["split"] == split
     for name, value in wanted.items():
-        same = np.isclose(chosen[name], value) if name == "reward_p" else chosen[name] == value
-        chosen = chosen[same]
-    return chosen
+        chosen &= np.isclose(curves[name], value) if name == "reward_p" else curves[name] == value
+    return curves[chosen]
 
 
 def seed_areas(
@@ -26,19 +26,14 @@ def seed_areas(
 ) -> dict[str, pd.Series] | None:
     """Each condition's AUC by seed, over the steps that all of the conditions span.
 
-    Parameters
-    ----------
-    curves
-        Curves of one task, with the column `normalised`.
-    conditions
-        Name to the values of columns that choose the condition's rows.
+    Args:
+        curves: curves of one task, with the column `normalised`.
+        conditions: name to the values of columns that choose the condition's rows.
 
-    Returns
-    -------
-    dict or None
+    Returns:
         None where one of the conditions was not trained.
     """
-    found = {name: split_curves(pick(curves, split, **wanted), ["seed"]) for name, wanted in conditions.items()}
+    found = {name: split_curves(rows_where(curves, split, **wanted), ["seed"]) for name, wanted in conditions.items()}
     if not all(found.values()):
         return None
     grids = [steps for seeds in found.values() for steps, _ in seeds.values()]
@@ -57,7 +52,8 @@ def final_returns(rows: pd.DataFrame) -> pd.Series:
 def with_interval(names: Sequence[str], samples: Mapping[str, pd.Series], statistic: Statistic) -> dict[str, float]:
     """Statistics of the samples' averages, each with `_low` and `_high`.
 
-    names: of what `statistic` makes of averages (..., samples), in order.
+    Args:
+        names: of what `statistic` makes of averages (..., samples), in order.
     """
     arrays = [sample.sort_index().to_numpy() for sample in samples.values()]
     paired = len({tuple(sample.sort_index().index) for sample in samples.values()}) == 1
@@ -70,6 +66,6 @@ def with_interval(names: Sequence[str], samples: Mapping[str, pd.Series], statis
     }
 
 
-def tasks_of(curves: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
-    """The curves of each (benchmark, task)."""
-    return list(curves.groupby(["benchmark", "task"], sort=True))
+def tasks_of(curves: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    """The curves of each (benchmark, task), one after the other."""
+    yield from curves.groupby(["benchmark", "task"], sort=True)

@@ -1,12 +1,14 @@
 """What changing one thing alone gains: a front-end (figure 3, A.7), or reward for sub-goals (figure 13)."""
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
-from lcd.analyses.areas import final_returns, pick, seed_areas, tasks_of, with_interval
+from lcd.analyses.analysis import Analysis, Drawing, Evidence
+from lcd.analyses.areas import final_returns, rows_where, seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 from lcd.scores.diagnosis import Diagnosis
 from lcd.statistics.hypotheses import adjust, correlation, t_test
@@ -18,19 +20,24 @@ SIGN = {"phi": "φ", "psi": "ψ"}
 LEAST = 0.01
 
 
+def frontend_gains(evidence: Evidence) -> list[Analysis]:
+    """What front-ends gain on pixels, and whether they help where it is hard to see."""
+    return [] if evidence.curves.empty else gains(evidence.diagnosis, "frontend", evidence.threshold)
+
+
+def shaping_gains(evidence: Evidence) -> list[Analysis]:
+    """What reward for sub-goals gains, and whether it helps where reward is hard."""
+    return [] if evidence.curves.empty else gains(evidence.diagnosis, "shaping", evidence.threshold)
+
+
 def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Analysis]:
     """What each value of a factor gains over none: by task, and over easy, hard and all tasks.
 
-    Parameters
-    ----------
-    factor
-        frontend (on pixels) or shaping (on the semantic view), all else equal and p = 1.
-    threshold
-        From where on a scaled score counts as hard.
+    Args:
+        factor: frontend (on pixels) or shaping (on the semantic view), all else equal and p = 1.
+        threshold: from where on a scaled score counts as hard.
 
-    Returns
-    -------
-    list of Analysis
+    Returns:
         The gain of each task, and that of groups of tasks with tests; empty where the factor was not varied.
     """
     rows, samples = _by_task(diagnosis, factor)
@@ -44,13 +51,25 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Ana
         f"divides by the AUC without, and means little where that is near 0 (left out below {LEAST}); t is Welch's "
         "over seeds, one-tailed, with Holm's correction over all rows."
     )
-    by_task = Analysis(factor, f"What {title} gain, task by task", table, _sentences(table, factor), note)
+    title = f"What {title} gain, task by task"
+    figure = Drawing(factor, title, partial(_draw, table, factor))
+    by_task = Analysis(factor, title, table, _sentences(table, factor), note, [figure])
     grouped = _by_hardness(table, samples, factor, score, threshold)
     return [by_task, grouped]
 
 
+def _draw(table: pd.DataFrame, factor: str, narrow: bool) -> Any:
+    from lcd.report.analysis_figures import outcomes
+
+    words = {"frontend": "AUC gained over pixels", "shaping": "AUC gained by shaping"}[factor]
+    return outcomes(table, ("gain",), factor, words, narrow)
+
+
 def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
-    rows, samples = [], {}
+    rows: list[dict[str, Any]] = []
+    samples: dict[Any, Any] = {}
+    if set(diagnosis.curves[factor].unique()) <= {BASE[factor]}:
+        return rows, samples
     other = "shaping" if factor == "frontend" else "frontend"
     scores = diagnosis.table
     scores = scores[(scores[factor] == BASE[factor]) & (scores[other] == BASE[other])]
@@ -58,7 +77,7 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
     for (benchmark, task), curves in tasks_of(held[held[other] == BASE[other]]):
         for agent, mine in curves.groupby("agent", sort=True):
             fixed = {"agent": agent, other: BASE[other], "view": VIEW[factor], "reward_p": 1.0}
-            for value in sorted(set(mine[factor]) - {BASE[factor]}):
+            for value in sorted(set(mine[factor].unique()) - {BASE[factor]}):
                 conditions = {name: fixed | {factor: name} for name in (BASE[factor], value)}
                 areas = seed_areas(mine, conditions)
                 if areas is None:
@@ -71,7 +90,7 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
                 samples.setdefault(key, {})[task] = areas
                 rows.append(
                     {"benchmark": benchmark, "task": task, "agent": agent, factor: value}
-                    | _row(list(areas.values()), [pick(mine, **wanted) for wanted in conditions.values()])
+                    | _row(list(areas.values()), [rows_where(mine, **wanted) for wanted in conditions.values()])
                     | {SIGN[SCORE[factor]]: placed[SCORE[factor]]}
                 )
     return rows, samples

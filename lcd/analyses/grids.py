@@ -12,7 +12,7 @@ from scipy import stats
 
 from lcd.curves.table import area
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.names import parse_task
+from lcd.envs.hardness.task_names import parse_task
 from lcd.statistics.intervals import bootstrap
 
 LEVEL = 0.05
@@ -36,27 +36,20 @@ def areas(
 ) -> pd.DataFrame:
     """The area under every seed's curve, divided by its span.
 
-    Parameters
-    ----------
-    curves
-        Rows of `curve.csv`.
-    dimensions
-        The knobs that are varied; each becomes a column.
-    knobs
-        Those that are the same for all.
-    normalise
-        Bring returns of the discrete toy to one scale whatever delay and sequence length.
+    Args:
+        curves: rows of `curve.csv`.
+        dimensions: the knobs that are varied; each becomes a column.
+        knobs: those that are the same for all.
+        normalise: bring returns of the discrete toy to one scale whatever delay and sequence length.
 
-    Returns
-    -------
-    DataFrame
+    Returns:
         base, agent, seed, metric, value, and the dimensions (as they are written in the tasks' names).
     """
     rows = []
     for (task, agent, seed), of_run in curves.groupby(["task", "agent", "seed"], sort=False):
         base, varied = parse_task(task)
         scale = factor({**knobs, **varied}) if normalise and base == "discrete" else 1.0
-        point = {name: written(varied.get(name, "default")) for name in dimensions}
+        point = {name: value_text(varied.get(name, "default")) for name in dimensions}
         for metric, (split, column) in METRICS.items():
             chosen = of_run[of_run["split"] == split].sort_values("step")
             if len(chosen) < 2:
@@ -70,10 +63,10 @@ def areas(
     return pd.DataFrame(rows)
 
 
-def written(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value of a knob as figures and tables show it."""
     if isinstance(value, list | tuple):
-        return "+".join(written(entry) for entry in value)
+        return "+".join(value_text(entry) for entry in value)
     if value is None:
         return "none"
     if isinstance(value, str):
@@ -170,7 +163,7 @@ def _side(table: pd.DataFrame, agent: str, side: Mapping[str, Any], dimensions: 
     chosen = table[(table["agent"] == agent) & (table["metric"] == side.get("metric", "eval"))]
     for name in dimensions:
         if name in side:
-            chosen = chosen[chosen[name] == written(side[name])]
+            chosen = chosen[chosen[name] == value_text(side[name])]
     values = chosen.set_index("seed")["value"]
     if values.empty or values.index.has_duplicates:
         raise InputError(f"The point {dict(side)} of a test is not one point of the grid of agent {agent}.")

@@ -1,14 +1,16 @@
 """Final returns (interquartile means), and how much better agents are on the levels they were trained on."""
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
-from lcd.analyses.areas import final_returns, with_interval
+from lcd.analyses.analysis import Analysis, Drawing, Evidence
+from lcd.analyses.areas import with_interval
 from lcd.analyses.outcomes import outcomes
-from lcd.curves.table import SETTING
+from lcd.curves.table import CONDITION, SETTING
 from lcd.scores.contrasts import PERCEPTION
 from lcd.statistics.aggregates import AGGREGATES, Scores, probability_of_improvement
 from lcd.statistics.aggregates import with_interval as with_interval_over_tasks
@@ -22,6 +24,16 @@ RESAMPLED = 500
 """Resamples of an interval here: of every condition, so that a report takes seconds."""
 
 
+def performance_at_the_end(evidence: Evidence) -> Analysis | None:
+    """How much of what is possible agents reach at the end, over all tasks and seeds."""
+    return None if evidence.curves.empty else final_performance(evidence.curves)
+
+
+def gaps(evidence: Evidence) -> Analysis | None:
+    """How much better agents are on the levels that they were trained on."""
+    return None if evidence.curves.empty else generalisation(evidence.curves)
+
+
 def final_performance(curves: pd.DataFrame) -> Analysis:
     """The last held-out returns of every condition over all tasks and seeds, and the chance to beat plain pixels."""
     scores = final_scores(curves)
@@ -31,7 +43,7 @@ def final_performance(curves: pd.DataFrame) -> Analysis:
         row |= _columns(tuple(POOLED), with_interval_over_tasks(_pooled, mine, resamples=RESAMPLED))
         plain = scores.get(tuple((dict(zip(SETTING, key, strict=True)) | PLAIN).values()), {})
         both = sorted(set(mine) & set(plain))
-        known = [np.nan] * 3
+        known: Sequence[Any] = [np.nan] * 3
         if both and mine is not plain:
             pair = [{task: of[task] for task in both} for of in (mine, plain)]
             known = with_interval_over_tasks(probability_of_improvement, *pair, resamples=RESAMPLED)
@@ -44,15 +56,29 @@ def final_performance(curves: pd.DataFrame) -> Analysis:
         "mean, median of the tasks' means, shortfall from 1, and the probability that a seed is above one on plain "
         "pixels with all rewards, on the same task. Intervals resample the seeds of each task."
     )
-    return Analysis("final", "Final performance", table, (), note)
+    title = "Final performance"
+    figures = [Drawing("final", title, partial(_draw, curves))] if curves["task"].nunique() > 1 else []
+    return Analysis("final", title, table, (), note, figures)
+
+
+def _draw(curves: pd.DataFrame, narrow: bool) -> Any:
+    from lcd.report.analysis_figures import profiles
+
+    scores = {
+        str(agent): [(dict(zip(SETTING, key, strict=True)), found) for key, found in final_scores(mine).items()]
+        for agent, mine in curves.groupby("agent", observed=True)
+    }
+    return profiles(scores, narrow)
 
 
 def final_scores(curves: pd.DataFrame) -> dict[tuple, dict[str, np.ndarray]]:
     """Condition without its task (`SETTING`) → task → the last held-out return of each seed."""
-    held_out = curves[curves["split"] == "eval"]
+    seed = [*CONDITION, "seed"]
+    held_out = curves.loc[curves["split"] == "eval", [*seed, "step", "normalised"]]
+    last = held_out.loc[held_out.groupby(seed, sort=True)["step"].idxmax()]
     found = {
-        key: {str(task): final_returns(mine).to_numpy() for task, mine in rows.groupby("task", sort=True)}
-        for key, rows in held_out.groupby(list(SETTING), sort=False)
+        key: {str(task): mine["normalised"].to_numpy() for task, mine in rows.groupby("task", sort=True)}
+        for key, rows in last.groupby(list(SETTING), sort=False)
     }
     return dict(sorted(found.items(), key=lambda each: _place(**dict(zip(SETTING, each[0], strict=True)))))
 
@@ -65,7 +91,7 @@ def _place(view: str, frontend: str, reward_p: float, shaping: str, **others: st
 
 
 def _pooled(scores: Scores) -> np.ndarray:
-    return np.array([AGGREGATES[name](scores) for name in POOLED.values()])
+    return np.stack([AGGREGATES[name](scores) for name in POOLED.values()], axis=-1)
 
 
 def _columns(names: tuple[str, ...], values: Sequence[np.ndarray]) -> dict[str, float]:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis, listed
+from lcd.analyses.analysis import Analysis, Evidence, joined_names
 from lcd.analyses.areas import with_interval
-from lcd.curves.table import CONDITION, SETTING, area, as_trained, common_interval, evaluated_name, split_curves
+from lcd.curves.names import evaluated_name
+from lcd.curves.table import CONDITION, SETTING, area, as_trained, common_interval, split_curves
 
 KEYS = (*CONDITION, "split")
 """What tells the rows of the table apart."""
@@ -78,6 +79,12 @@ def outcome_table(curves: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def beyond_training(evidence: Evidence) -> Analysis | None:
+    """What agents reach on what they were not trained on: other tasks, other contexts, stages of curricula."""
+    others = evidence.diagnosis.others
+    return elsewhere(pd.concat([each for each in (evidence.curves, others) if len(each)])) if len(others) else None
+
+
 def elsewhere(curves: pd.DataFrame) -> Analysis | None:
     """What agents reach on what they were not trained on, beside what they were; None where nothing else is evaluated.
 
@@ -90,7 +97,7 @@ def elsewhere(curves: pd.DataFrame) -> Analysis | None:
     wider = (~as_trained(curves)).groupby([curves[name] for name in (*SETTING, "trained_on")], observed=True)
     table = outcome_table(curves[wider.transform("any")])
     trained = list(dict.fromkeys(table["trained_on"]))
-    says = [f"Trained on {listed(trained)}; evaluated on {listed(list(dict.fromkeys(table['task'])))}."]
+    says = [f"Trained on {joined_names(trained)}; evaluated on {joined_names(list(dict.fromkeys(table['task'])))}."]
     note = (
         "Normalised returns by what was trained (a task, or a curriculum and its stage), by the task and context that "
         "were evaluated, and by split: at the first and the last evaluation, and the mean height in between."

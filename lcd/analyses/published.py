@@ -1,12 +1,16 @@
-"""What the paper ("Diagnosing and exploiting the computational demands of video games for deep reinforcement learning",
-anonymous, under review; here: the LCD paper) reports on Procgen, to compare with; and where it cannot be right.
+"""What the LCD paper reports on Procgen, to compare with; and where it cannot be right.
 
-Every number has its place in the paper beside it. Nothing is computed from them but the comparison.
+The paper is "Diagnosing and exploiting the computational demands of video games for deep reinforcement learning",
+anonymous, under review. Every number has its place in the paper beside it. Nothing is computed from them but the
+comparison.
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Evidence
 
 # Section 3, "Diagnosing the computational challenges of the Procgen benchmark" (figure 1d).
 CLASSES = {
@@ -47,13 +51,16 @@ SLIPS = (
 PROCGEN = "procgen"
 
 
-def compare(analyses: list[Analysis]) -> Analysis | None:
+def beside_the_paper(evidence: Evidence) -> Analysis | None:
+    """What was found on Procgen beside what the paper reports, game by game."""
+    return compare(evidence.made)
+
+
+def compare(analyses: Sequence[Analysis]) -> Analysis | None:
     """What this study found beside what the paper reports, game by game; None where no game was diagnosed.
 
-    Parameters
-    ----------
-    analyses
-        The study's, of which taxonomy, synergy and frontend are compared.
+    Args:
+        analyses: the study's, of which taxonomy, synergy and frontend are compared.
     """
     found = {analysis.key: analysis.table for analysis in analyses}
     rows = []
@@ -92,7 +99,7 @@ def _by_game(classes: dict[str, tuple[str, ...]]) -> dict[str, str]:
     return {game: name for name, games in classes.items() for game in games}
 
 
-def _alike(here: object, paper: object) -> bool:
+def _alike(here: Any, paper: Any) -> bool:
     if isinstance(here, str) or isinstance(paper, str):
         return here == paper
     return (float(here) > 0) == (float(paper) > 0)

@@ -1,11 +1,13 @@
 """Whether learning to see and to act together is more than the sum of both (figure 5)."""
 
+from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis, listed
+from lcd.analyses.analysis import Analysis, Drawing, Evidence, joined_names
 from lcd.analyses.areas import seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 
@@ -13,24 +15,25 @@ BASE_AGENT = "ppo"
 NAMES = ("baseline", "both", "sum of parts", "synergy")
 
 
+def synergies(evidence: Evidence) -> Analysis | None:
+    """Is learning to see and to act together more than the sum of both?"""
+    return None if evidence.curves.empty else synergy(evidence.curves)
+
+
 def synergy(curves: pd.DataFrame) -> Analysis | None:
     """Both improvements at once against the sum of one at a time, in AUC over the baseline, by task.
 
     The baseline is the simpler agent on pixels; the improvements are the better agent, and the semantic view.
 
-    Parameters
-    ----------
-    curves
-        Curves with the column `normalised`, of front-end identity and no shaping where they have others, too.
+    Args:
+        curves: curves with the column `normalised`, of front-end identity and no shaping where they have others, too.
 
-    Returns
-    -------
-    Analysis or None
+    Returns:
         None with one agent alone.
     """
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]
     rows = []
-    for base, better in _pairs(sorted(set(plain["agent"]))):
+    for base, better in _pairs(sorted(plain["agent"].unique())):
         for (benchmark, task), mine in tasks_of(plain):
             areas = seed_areas(
                 mine,
@@ -53,14 +56,21 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
         more = rows_of.loc[rows_of["synergy"] > 0, "task"]
         says.append(
             f"{agents}: learning to see and to act together is more than the sum of its parts on {len(more)} of "
-            f"{len(rows_of)} tasks ({listed(more.tolist())}); "
+            f"{len(rows_of)} tasks ({joined_names(more.tolist())}); "
             f"{(rows_of['sure'] == 'yes').sum()} of the outcomes are sure."
         )
     note = (
         "Baseline: AUC of the simpler agent on pixels. both = AUC(better agent, semantic) − baseline; sum of parts = "
         "[AUC(better agent, pixels) − baseline] + [AUC(simpler agent, semantic) − baseline]; synergy = both − sum."
     )
-    return Analysis("synergy", "Learning to see and to act: together, or one at a time?", table, says, note)
+    title = "Learning to see and to act: together, or one at a time?"
+    return Analysis("synergy", title, table, says, note, [Drawing("synergy", title, partial(_draw, table))])
+
+
+def _draw(table: pd.DataFrame, narrow: bool) -> Any:
+    from lcd.report.analysis_figures import outcomes
+
+    return outcomes(table, ("sum of parts", "both"), None, "AUC over the baseline", narrow)
 
 
 def differentials(averages: np.ndarray) -> np.ndarray:

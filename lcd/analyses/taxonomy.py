@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Evidence
 from lcd.scores.diagnosis import GROUP, Diagnosis
 from lcd.scores.validity import withheld
 from lcd.statistics.intervals import BOOTSTRAP_SEED
@@ -32,17 +32,19 @@ SURE = 0.9
 DRAWS = 4000
 
 
+def classes(evidence: Evidence) -> Analysis | None:
+    """What makes each task hard: its class, and how sure that is."""
+    return taxonomy(evidence.diagnosis, evidence.threshold) if len(evidence.diagnosis.table) else None
+
+
 def taxonomy(diagnosis: Diagnosis, threshold: float = 0.5) -> Analysis:
     """The class of every task that has both scores, with the probability of each class over resampled seeds.
 
     Tasks whose class is withheld (see `lcd.scores.validity`) are left out.
 
-    Parameters
-    ----------
-    diagnosis
-        Its scaled scores are compared with the threshold.
-    threshold
-        A scaled score of at least this is hard.
+    Args:
+        diagnosis: its scaled scores are compared with the threshold.
+        threshold: a scaled score of at least this is hard.
     """
     rows = []
     for _, group in diagnosis.table.groupby(list(GROUP), sort=False):
@@ -102,10 +104,8 @@ def recommendations(
 ) -> pd.DataFrame:
     """What each task of a diagnosis is good for, and what to learn it with: from its class.
 
-    Parameters
-    ----------
-    frontend, agent
-        What is recommended where perception, or learning from reward, is hard.
+    Args:
+        frontend, agent: what is recommended where perception, or learning from reward, is hard.
     """
     found = {(*(row[name] for name in GROUP), row["task"]): row["class"] for _, row in classes.table.iterrows()}
     rows = []

@@ -36,22 +36,14 @@ MEASURES = {
 class Transfer:
     """One curriculum's outcome.
 
-    Parameters
-    ----------
-    key
-        What was trained: the columns `CURRICULUM` with their values.
-    stages
-        Their names, in order: that of the trained task, and which time it is if it comes again ("a (2)").
-    tasks
-        The evaluated tasks, in the order in which they are trained first; in another context as `task@context`.
-    ends
-        The step at which each stage ended.
-    returns
-        (seeds, stages + 1, tasks): normalised return before training (b) and after each stage (R).
-    measures
-        Each of `MEASURES`: (mean over seeds, low, high), with a 95 % interval.
-    curves
-        The held-out rows behind it, with the columns `normalised` and `evaluated`, one of `tasks`.
+    Attributes:
+        key: what was trained: the columns `CURRICULUM` with their values.
+        stages: their names, in order: that of the trained task, and which time it is if it comes again ("a (2)").
+        tasks: the evaluated tasks, in the order in which they are trained first; in another context as `task@context`.
+        ends: the step at which each stage ended.
+        returns: (seeds, stages + 1, tasks): normalised return before training (b) and after each stage (R).
+        measures: each of `MEASURES`: (mean over seeds, low, high), with a 95 % interval.
+        curves: the held-out rows behind it, with the columns `normalised` and `evaluated`, one of `tasks`.
     """
 
     key: dict[str, Any]
@@ -87,10 +79,8 @@ class Transfer:
 def transfers(curves: pd.DataFrame) -> list[Transfer]:
     """The outcome of every curriculum.
 
-    Parameters
-    ----------
-    curves
-        Checked curves with the column `normalised`; those without a stage are no curriculum's.
+    Args:
+        curves: checked curves with the column `normalised`; those without a stage are no curriculum's.
     """
     if not len(curves):
         return []
@@ -109,19 +99,15 @@ def trained_task(stage: str, tasks: Sequence[str]) -> str:
 def gem_measures(returns: np.ndarray, stages: list[int]) -> dict[str, float]:
     """The measures of one matrix.
 
-    Parameters
-    ----------
-    returns
-        (stages + 1, tasks): b, then R.
-    stages
-        The column of the task that each stage trains.
+    Args:
+        returns: (stages + 1, tasks): b, then R.
+        stages: the column of the task that each stage trains.
 
-    Notes
-    -----
-    With T stages that train T tasks in order these are GEM's formulas: average is the mean of R[T, j]; backward the
-    mean over i < T of R[T, i] - R[i, i]; forward the mean over i > 1 of R[i-1, i] - b[i]. Forgetting is that of
-    Chaudhry et al. (2018): the mean over j < T of the greatest R[l, j] with l < T, less R[T, j]. Of a task that comes
-    again, backward transfer counts from its last stage and forward transfer up to its first.
+    Note:
+        With T stages that train T tasks in order these are GEM's formulas: average is the mean of R[T, j]; backward the
+        mean over i < T of R[T, i] - R[i, i]; forward the mean over i > 1 of R[i-1, i] - b[i]. Forgetting is that of
+        Chaudhry et al. (2018): the mean over j < T of the greatest R[l, j] with l < T, less R[T, j]. Of a task that
+        comes again, backward transfer counts from its last stage and forward transfer up to its first.
     """
     before, after = returns[0], returns[1:]
     last = len(stages) - 1
@@ -171,7 +157,8 @@ def _transfer(key: dict[str, Any], rows: pd.DataFrame) -> Transfer:
     of_seeds = [gem_measures(of_seed, [tasks.index(task) for task in trained]) for of_seed in returns]
     measures = {name: _with_interval(np.array([found[name] for found in of_seeds])) for name in MEASURES}
     # As `evaluated_name` writes it, for all rows at once.
-    labels = rows["task"].where(rows["context"] == "", rows["task"] + "@" + rows["context"])
+    task, context = (rows[name].astype(object) for name in ("task", "context"))
+    labels = task.where(context == "", task + "@" + context)
     return Transfer(key, stages, tasks, ends, returns, measures, rows.assign(evaluated=labels))
 
 

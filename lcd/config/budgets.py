@@ -18,7 +18,7 @@ def read(group: str, name: str) -> dict[str, Any]:
     return yaml.safe_load((resources.files("lcd.configs") / group / f"{name}.yaml").read_text("utf-8"))
 
 
-def own(benchmark: str, names: Sequence[str]) -> str:
+def default_budget(benchmark: str, names: Sequence[str]) -> str:
     """The budget that a benchmark takes unless another one is given."""
     owners = {owner: name for name in names for owner in read(GROUP, name)["own_of"]}
     return owners.get(benchmark, owners[OTHERS])

@@ -16,7 +16,8 @@ import yaml
 
 from lcd.config import budgets
 from lcd.config.own_code import OWN_CODE
-from lcd.config.schemas import SCHEMAS, StudyConfig
+from lcd.config.registries import KINDS, registry
+from lcd.config.schemas import SCHEMAS, SETTINGS, LauncherConfig, StudyConfig, TrackerConfig
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import Unreadable, not_plain, read_yaml
 from lcd.process.limits import require_memory
@@ -43,11 +44,14 @@ POSITIONAL = {
     "list": ("what",),
     "view": ("task",),
     "measure": ("benchmark",),
+    "horizon": ("mdp",),
 }
-NAMED_ELSEWHERE = ("benchmark", "agent", "frontend")
+NAMED_ELSEWHERE = ("benchmark", "agent", "frontend", "launcher", "tracker")
 """Groups of which a registry, or a module:object, has more than there are files."""
-TEXT_KEYS = ("out", "path", "against", "policy", RANGES)
+TEXT_KEYS = ("out", "path", "against", "policy", "mdp", RANGES)
 FILE_KEYS = ("study",)
+WITH_SETTINGS = {"launcher": LauncherConfig, "tracker": TrackerConfig}
+"""Groups whose choices have keys of their own beside those that all have."""
 NO_KNOBS = ("self", "task", "view", "split", "num_envs", "copies", "seed", "seeds", "reward_p")
 PATH_OR_LIST = "curriculum"
 OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
@@ -79,23 +83,21 @@ def groups(command: str) -> list[str]:
 
 def registered(group: str) -> list[str]:
     """The names in a group's registry, those of third parties included."""
-    if group == "benchmark":
-        from lcd.envs.benchmarks import BENCHMARKS as registry
-    elif group == "frontend":
-        from lcd.frontends import frontends as registry
-    elif group == "agent":
-        from lcd.agents import agents as registry
-    else:
-        return []
-    return sorted(registry.names())
+    return sorted(registry(group).names()) if group in KINDS else []
 
 
 def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     """The config of a command.
 
-    command: a key of `SCHEMAS`.
-    overrides: `key=value`; `group=name` takes a file of the group, a registered name or module:object.
-    Returns an instance of the command's dataclass. Every mistake is an `InputError`.
+    Args:
+        command: a key of `SCHEMAS`.
+        overrides: `key=value`; `group=name` takes a file of the group, a registered name or module:object.
+
+    Returns:
+        An instance of the command's dataclass.
+
+    Raises:
+        InputError: for every mistake.
     """
     from omegaconf import OmegaConf
 
@@ -108,6 +110,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     _refuse_missing(command, plain)
     for key, value in named.items():
         _set(plain, key, value)
+    _gather_settings(plain)
     if plain.get("curriculum") and plain.get("task") is None:
         plain["task"] = {"name": "curriculum", "knobs": {}}
     config = OmegaConf.to_object(_typed(SCHEMAS[command], plain))
@@ -131,19 +134,20 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def schema_fields(schema: type, prefix: str = "") -> Iterator[tuple[str, Field]]:
-    """Every key of a schema with dots for nesting, and its field."""
+def schema_fields(schema: Any, prefix: str = "") -> Iterator[tuple[str, Field]]:
+    """Every key of a schema with dots for nesting, and its field, without the settings of a choice's own."""
     for entry in fields(schema):
         if is_dataclass(entry.type):
             yield from schema_fields(entry.type, f"{prefix}{entry.name}.")
-        else:
+        elif entry.name != SETTINGS:
             yield prefix + entry.name, entry
 
 
 def seed_list(key: str, value: Any) -> list[int]:
     """Seeds from a number of them or from a list.
 
-    key: the config key, for the error's sentence.
+    Args:
+        key: the config key, for the error's sentence.
     """
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         require_memory(f"{key}={value}", value * SEED_BYTES)
@@ -161,8 +165,10 @@ def show(value: Any) -> str:
 
 
 def _with_any_names(command: str, overrides: Sequence[str]) -> tuple[list[str], dict[str, dict[str, Any]]]:
-    """The overrides that Hydra can read, and by their key those whose names hold signs that it takes for its own: tasks
-    (ranges.TASK=[lo,hi]), and module:object (study.frontend_params={my:Encoder: {width: 8}})."""
+    """The overrides that Hydra can read, and by their key those whose names hold signs that it takes for its own.
+
+    These names are tasks (ranges.TASK=[lo,hi]), and module:object (study.frontend_params={my:Encoder: {width: 8}}).
+    """
     known = {name for name, _ in schema_fields(SCHEMAS[command])}
     others: list[str] = []
     found: dict[str, dict[str, Any]] = {}
@@ -256,7 +262,7 @@ def _budgeted(command: str, lines: Sequence[str]) -> list[str]:
         return list(lines)
     plain = _composed(command, lines)
     benchmark, given = plain["benchmark"]["name"], _last_choice(budgets.GROUP, lines)
-    budget = given or budgets.own(benchmark, choices(budgets.GROUP))
+    budget = given or budgets.default_budget(benchmark, choices(budgets.GROUP))
     agent = _last_choice("agent", lines) or plain["agent"]["name"]
     chosen, name = [f"budget={budget}", f"agent={agent}"], plain["agent"]["name"]
     if agent != "custom":
@@ -345,7 +351,7 @@ def _study_in(name: str) -> list[str]:
     for key in found:
         if key not in keys:
             raise InputError(f"study={file}: '{key}' is no key of a study: {nearest(key, keys)}")
-    named = _by_last_keys({"name": file.stem} | found, f"study={file}")
+    named = _by_last_keys({"name": file.stem, **found}, f"study={file}")
     lines = [f"++study.{key}={_written(value, f'study={file}: {key}')}" for key, value in named.items()]
     if sum(map(len, lines)) > LONGEST_STUDY:
         raise InputError(f"study={file} holds more than {LONGEST_STUDY:,} letters: a study is said in some lines.")
@@ -355,7 +361,7 @@ def _study_in(name: str) -> list[str]:
 def _by_last_keys(study: Mapping[str, Any], where: str) -> dict[str, Any]:
     """What a study's file says, with dots for the keys of its sections."""
     known = [key for key, _ in schema_fields(StudyConfig)]
-    found = {}
+    found: dict[str, Any] = {}
     for key, value in study.items():
         inside = [name.removeprefix(f"{key}.") for name in known if name.startswith(f"{key}.")]
         if inside and not isinstance(value, Mapping):
@@ -385,9 +391,20 @@ def _written(value: Any, where: str) -> str:
     raise InputError(f"{where}={value!r} must be made of texts, numbers, lists and sets of keys.")
 
 
-def _open(key: str, schema: type) -> bool:
+def _gather_settings(plain: dict[str, Any]) -> None:
+    """Put the keys of a launcher's or tracker's own into its `settings`."""
+    for group in WITH_SETTINGS:
+        if group in plain:
+            common = {entry.name for entry in fields(WITH_SETTINGS[group])}
+            own = {key: value for key, value in plain[group].items() if key not in common}
+            plain[group] = {key: value for key, value in plain[group].items() if key in common} | {SETTINGS: own}
+
+
+def _open(key: str, schema: Any) -> bool:
     """Whether a key lies in a part of the schema that takes any key."""
     head, _, rest = key.partition(".")
+    if head in WITH_SETTINGS and rest:
+        return head in {entry.name for entry in fields(schema)} and "." not in rest and rest != SETTINGS
     for entry in fields(schema):
         if entry.name == head and rest:
             return _open(rest, entry.type) if is_dataclass(entry.type) else "dict" in str(entry.type)
@@ -432,7 +449,7 @@ def _composed(command: str, overrides: Sequence[str]) -> dict[str, Any]:
     try:
         with initialize_config_module("lcd.configs", version_base=HYDRA_VERSION):
             config = hydra_compose(command, overrides=list(overrides))
-            plain = OmegaConf.to_container(config, resolve=True)
+            plain: Any = OmegaConf.to_container(config, resolve=True)
     except (HydraException, OmegaConfBaseException, ValueError, TypeError, AttributeError, RecursionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"{' '.join(overrides)} cannot be composed: {reason}") from None
@@ -466,7 +483,8 @@ def _refuse_odd(plain: Mapping[str, Any]) -> None:
 def check_knob(key: str, name: str) -> None:
     """Refuse as a knob what every environment is made with anyway.
 
-    key: the config key, for the error's sentence.
+    Args:
+        key: the config key, for the error's sentence.
     """
     if name in NO_KNOBS:
         raise InputError(f"{key}: '{name}' is no knob of an environment; commands have keys of their own for it.")

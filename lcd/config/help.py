@@ -3,7 +3,17 @@
 from dataclasses import Field
 from importlib import resources
 
-from lcd.config.compose import GROUPS, POSITIONAL, choices, defaults, flatten, groups, schema_fields, show
+from lcd.config.compose import (
+    GROUPS,
+    NAMED_ELSEWHERE,
+    POSITIONAL,
+    choices,
+    defaults,
+    flatten,
+    groups,
+    schema_fields,
+    show,
+)
 from lcd.config.schemas import SCHEMAS
 
 
@@ -19,8 +29,8 @@ def page_of(name: str, usage: str) -> str:
         lines += [f"  {f'{key}={value}':<{width}}  {meaning}".rstrip() for key, value, meaning in keys]
     if name in POSITIONAL:
         letters = "XY"[: len(POSITIONAL[name])]
-        keys = " ".join(f"{key}={letter}" for key, letter in zip(POSITIONAL[name], letters, strict=True))
-        lines += ["", f"  lcd {name} {' '.join(letters)} is lcd {name} {keys}"]
+        pairs = " ".join(f"{key}={letter}" for key, letter in zip(POSITIONAL[name], letters, strict=True))
+        lines += ["", f"  lcd {name} {' '.join(letters)} is lcd {name} {pairs}"]
     return "\n".join(lines)
 
 
@@ -28,7 +38,7 @@ def _choices(group: str, names: list[str]) -> str:
     others = []
     if group == "task":
         others = ["another task of the benchmark"]
-    if group in ("benchmark", "agent", "frontend"):
+    if group in NAMED_ELSEWHERE:
         others = ["another registered name", "module:object"]
     return ", ".join([*names, *others])
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from lcd.config.schemas import BenchmarkConfig
+from lcd.config.schemas import BenchmarkConfig, LauncherConfig, TrackerConfig
 
-PARTS = ("agent", "frontend", "agents", "frontends", "contrasts")
+PARTS = ("agent", "frontend", "agents", "frontends", "contrasts", "analyses", "analysis", "sections", "section", "mdp")
 OWN_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -16,7 +16,7 @@ def names_code(config: Any) -> bool:
 
     Only such a command looks for modules in the working directory, which may be somebody else's study.
     """
-    if isinstance(config, BenchmarkConfig):
+    if isinstance(config, BenchmarkConfig | LauncherConfig | TrackerConfig):
         return _is_code(config.name)
     values = {entry.name: getattr(config, entry.name) for entry in fields(config)}
     named = [value for key, value in values.items() if key.removesuffix("_params") in PARTS]

@@ -37,6 +37,10 @@ class TaskConfig:
     knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("what is passed on to the environment"))
 
 
+SETTINGS = "settings"
+OWN_KEYS = "the chosen one's own keys, which are given as launcher.KEY, tracker.KEY"
+
+
 @dataclass
 class LauncherConfig:
     """Where runs are trained."""
@@ -45,6 +49,7 @@ class LauncherConfig:
     workers: Any = field(default="auto", metadata=_doc("runs at the same time; auto: one a usable core", least=1))
     threads: int = field(default=1, metadata=_doc("threads of each worker", least=1))
     grace: int = field(default=60, metadata=_doc("seconds to keep what is trained after a signal to stop", least=0))
+    settings: dict[str, Any] = field(default_factory=dict, metadata=_doc(OWN_KEYS))
 
 
 @dataclass
@@ -64,10 +69,8 @@ class DeadlinesConfig:
 class TrackerConfig:
     """What mirrors a study's curves."""
 
-    name: str = field(default="wandb", metadata=_doc("what mirrors the curves", ("wandb", "none")))
-    mode: str = field(default="offline", metadata=_doc("offline needs no login", ("offline", "online", "disabled")))
-    project: str = field(default="lcd", metadata=_doc("W&B project"))
-    entity: str | None = field(default=None, metadata=_doc("W&B user or team; null: who is logged in"))
+    name: str = field(default="wandb", metadata=_doc("what mirrors the curves"))
+    settings: dict[str, Any] = field(default_factory=dict, metadata=_doc(OWN_KEYS))
 
 
 @dataclass
@@ -136,6 +139,8 @@ class StoppingConfig:
     spending: str = field(default="pocock", metadata=_doc("how the looks share the error", SPENDINGS))
 
 
+ANALYSES = _doc("what the report analyses, in order (lcd list analyses); null: all")
+SECTIONS = _doc("what the report's page tells, in order (lcd list sections); null: all")
 DEFINITION = _doc("of φ and ψ in the headline; both are always reported", DEFINITION_NAMES)
 AGENT = _doc("the learner and its hyper-parameters")
 FRONTEND = _doc("the frozen encoder between view and agent")
@@ -152,6 +157,10 @@ class DiagnoseConfig:
     budget: str = field(default="cpu", metadata=BUDGET)
     stopping: StoppingConfig = field(default_factory=StoppingConfig)
     definition: str = field(default="paper", metadata=DEFINITION)
+    analyses: list[str] | None = field(default=None, metadata=ANALYSES)
+    analysis_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("analysis: its own settings"))
+    sections: list[str] | None = field(default=None, metadata=SECTIONS)
+    section_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("section: its own settings"))
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
@@ -214,6 +223,10 @@ class ReportConfig:
     threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     out: str | None = field(default=None, metadata=_doc("folder of the report; null: in the study, beside the file"))
     definition: str = field(default="paper", metadata=DEFINITION)
+    analyses: list[str] | None = field(default=None, metadata=ANALYSES)
+    analysis_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("analysis: its own settings"))
+    sections: list[str] | None = field(default=None, metadata=SECTIONS)
+    section_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("section: its own settings"))
 
 
 @dataclass
@@ -271,6 +284,42 @@ class MeasureConfig:
     )
     deadline: int = field(default=3600, metadata=_doc("seconds in which no episode ends until it fails", least=1))
     out: str | None = field(default=None, metadata=_doc("objectness: folder of the table and the sheets; null: none"))
+
+
+@dataclass
+class HorizonConfig:
+    """Say how far a deterministic task asks an agent to look ahead: k, m, H, and the bounds on them."""
+
+    mdp: str | None = field(
+        default=None,
+        metadata=_doc("an .npz file, module:object, or a task that can be tabulated; mdp= may be left out"),
+    )
+    knobs: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=_doc("of a task: its knobs, and start=… where it begins in one of several states"),
+    )
+    horizon: int | None = field(default=None, metadata=_doc("steps of an episode; null: what the MDP says"))
+    sticky: float | None = field(
+        default=None, metadata=_doc("probability that a step repeats the last action; null: what the MDP says")
+    )
+    discount: float = field(default=0.99, metadata=_doc("γ while planning; policies are judged without discount"))
+    tolerance: float | None = field(
+        default=None, metadata=_doc("relative difference up to which Q-values are tied; null: that of rounding")
+    )
+    timesteps: float = field(
+        default=1e7, metadata=_doc("most timesteps of a run of GORP, T² · A^k · m; 0: what is exact alone")
+    )
+    runs: int = field(default=400, metadata=_doc("most runs of GORP for each k and m", least=1))
+    simulated: int = field(
+        default=2_000_000, metadata=_doc("of a task without tables: steps of its environment in all", least=1)
+    )
+    copies: int = field(
+        default=64, metadata=_doc("of a task without tables: copies that are stepped together", least=1)
+    )
+    confidence: float = field(default=0.95, metadata=_doc("of the bounds on m"))
+    most_k: int | None = field(default=None, metadata=_doc("greatest k that is tried; null: the horizon"))
+    seed: int = field(default=0, metadata=_doc("of a task's tables, and of GORP's random actions", least=0))
+    out: str | None = field(default=None, metadata=_doc("a JSON file for all of it; null: none"))
 
 
 @dataclass
@@ -415,6 +464,7 @@ SCHEMAS: dict[str, type] = {
     "verify": VerifyConfig,
     "view": ViewConfig,
     "measure": MeasureConfig,
+    "horizon": HorizonConfig,
     "list": ListConfig,
     "doctor": DoctorConfig,
 }

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lcd.curves.table import CONDITION, varied_task
+from lcd.curves.names import varied_task
+from lcd.curves.reading import group_numbers
+from lcd.curves.table import CONDITION
 from lcd.scores.contrasts import KNOB, Condition
 
 Curve = tuple[np.ndarray, np.ndarray]
@@ -31,7 +33,7 @@ class CurveIndex:
         if curves is None:
             return
         keys = [*CONDITION, "seed"]
-        codes = curves.groupby(keys, sort=True, observed=True).ngroup().to_numpy()
+        codes = group_numbers(curves, keys)
         order = np.lexsort((curves["step"].to_numpy(float), codes))
         codes, steps = codes[order], curves["step"].to_numpy(float)[order]
         values = curves["normalised"].to_numpy(float)[order]

@@ -1,6 +1,5 @@
 """Learning curves as one tidy table: how they are read, checked, ranged and measured."""
 
-import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lcd.curves.names import evaluated_name
+from lcd.curves.reading import as_categories, concatenated, group_numbers, read_csv, read_parquet
 from lcd.envs.errors import InputError, nearest
-from lcd.files.reading import Unreadable, read_bytes
 
 COLUMNS = (
     "benchmark", "trained_on", "stage", "task", "context", "view", "frontend", "reward_p", "shaping", "agent", "seed",
@@ -29,6 +29,7 @@ DEFAULTS = {
     "split": "eval",
 }
 TEXT = ("benchmark", "task", "trained_on", "stage", "context", "view", "frontend", "shaping", "agent", "split")
+NUMBERS = tuple(name for name in COLUMNS if name not in TEXT)
 SETTING = ("benchmark", "view", "frontend", "reward_p", "shaping", "agent")
 """How something is trained, whatever it is."""
 CONDITION = ("benchmark", "trained_on", "stage", "task", "context", *SETTING[1:])
@@ -46,14 +47,10 @@ Range = tuple[float, float]
 def read_curves(path: str | Path) -> pd.DataFrame:
     """Read learning curves and check them.
 
-    Parameters
-    ----------
-    path
-        A CSV file, a Parquet file, or a study's folder, whose runs' curves are put together.
+    Args:
+        path: a CSV file, a Parquet file, or a study's folder, whose runs' curves are put together.
 
-    Returns
-    -------
-    DataFrame
+    Returns:
         One row an evaluation, with all of `COLUMNS` (absent ones get their defaults) and then any others.
     """
     path = Path(path)
@@ -63,24 +60,24 @@ def read_curves(path: str | Path) -> pd.DataFrame:
         raise InputError(f"There is nothing at '{path}': give a CSV or Parquet file or a study's folder.")
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return check_curves(_read_csv(path))
+        return check_curves(read_csv(path, TEXT, NUMBERS))
     if suffix == ".parquet":
-        return check_curves(_read_parquet(path))
+        return check_curves(read_parquet(path, TEXT))
     raise InputError(f"'{path.name}' is not readable as curves: its name should end in .csv or .parquet.")
 
 
 def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a clean copy of a table of curves, defaults filled in; a mistake is an `InputError`.
 
-    Parameters
-    ----------
-    frame
-        At least the columns `NEEDED`, one row an evaluation.
+    Names come back as categories, sorted.
+
+    Args:
+        frame: at least the columns `NEEDED`, one row an evaluation.
     """
     _refuse_missing(frame)
     if frame.empty:
         raise InputError("The curves have no rows: at least two evaluations of one condition are needed.")
-    clean = frame.reset_index(drop=True).copy()
+    clean = frame.reset_index(drop=True)
     for name in TEXT:
         # What says nothing of its training was trained on the task that is evaluated.
         default = clean["task"] if name == "trained_on" else DEFAULTS.get(name)
@@ -91,7 +88,7 @@ def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
             clean[name] = _numbers(clean, name)
     _check_values(clean)
     clean["seed"] = clean["seed"].astype(np.int64)
-    twice = clean.duplicated([*CURVE, "step"])
+    twice = pd.DataFrame({"curve": group_numbers(clean, CURVE), "step": clean["step"]}).duplicated()
     if twice.any():
         row = clean.loc[twice.idxmax()]
         names = ["task", "view", "reward_p", "split", *(name for name in ("stage", "context") if row[name])]
@@ -103,17 +100,6 @@ def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
     return clean[[*COLUMNS, *(name for name in clean.columns if name not in COLUMNS)]]
 
 
-def varied_task(task: str, knobs: Mapping[str, Any]) -> str:
-    """What curves call a task with changed knobs."""
-    written = ",".join(f"{key}={value}" for key, value in sorted(knobs.items()))
-    return f"{task}[{written}]" if written else task
-
-
-def evaluated_name(task: str, context: str) -> str:
-    """What a reader meets for a task that is evaluated in a context: `task@context`, or the task as it was trained."""
-    return f"{task}@{context}" if context else task
-
-
 def evaluated_names(curves: pd.DataFrame) -> set[str]:
     """Every task of checked curves, with its context, as `evaluated_name` writes it."""
     pairs = curves[["task", "context"]].drop_duplicates().itertuples(index=False, name=None)
@@ -122,9 +108,9 @@ def evaluated_names(curves: pd.DataFrame) -> set[str]:
 
 def as_trained(curves: pd.DataFrame) -> pd.Series:
     """Which rows of checked curves evaluate the one task that was trained, as it was trained."""
-    own = curves["trained_on"].to_numpy(object) == curves["task"].to_numpy(object)
-    plain = (curves["stage"].to_numpy(object) == "") & (curves["context"].to_numpy(object) == "")
-    return pd.Series(own & plain, index=curves.index)
+    trained, task = (curves[name].array for name in ("trained_on", "task"))
+    own = task.categories.get_indexer(trained.categories)[trained.codes] == task.codes
+    return own & (curves["stage"] == "") & (curves["context"] == "")
 
 
 def _refuse_nameless_curricula(given: pd.DataFrame, clean: pd.DataFrame) -> None:
@@ -153,7 +139,7 @@ def _refuse_missing(frame: pd.DataFrame) -> None:
 
 def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.ndarray, np.ndarray]]:
     """Curves of the column `normalised` by the values of `keys`: (steps in order, returns)."""
-    ordered = frame.sort_values([*keys, "step"])
+    ordered = frame[[*keys, "step", "normalised"]].sort_values([*keys, "step"])
     return {
         key: (rows["step"].to_numpy(float), rows["normalised"].to_numpy(float))
         for key, rows in ordered.groupby(keys, sort=True)
@@ -163,14 +149,10 @@ def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.n
 def common_interval(grids: list[np.ndarray], where: str, overlap: float = 0.9) -> tuple[float, float]:
     """The steps that all curves span.
 
-    Parameters
-    ----------
-    grids
-        Each curve's steps, in order.
-    where
-        What these are the curves of, for an error's sentence.
-    overlap
-        The least share of the steps spanned by any that all must span.
+    Args:
+        grids: each curve's steps, in order.
+        where: what these are the curves of, for an error's sentence.
+        overlap: the least share of the steps spanned by any that all must span.
     """
     if min(len(grid) for grid in grids) < 2:
         raise InputError(
@@ -198,51 +180,46 @@ def area(steps: np.ndarray, values: np.ndarray, low: float, high: float) -> floa
 def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = None) -> tuple[pd.DataFrame, list[str]]:
     """Set the columns r_min and r_max to the ranges that normalise each row.
 
-    Parameters
-    ----------
-    curves
-        Checked curves.
-    ranges
-        Task, or `task@context`, to (R_min, R_max). It comes first, then the columns r_min and r_max, then the
-        registered benchmark's own.
+    Args:
+        curves: checked curves.
+        ranges: task, or `task@context`, to (R_min, R_max). It comes first, then the columns r_min and r_max, then the
+            registered benchmark's own.
 
-    Returns
-    -------
-    (DataFrame, list of str)
+    Returns:
         The curves, and sentences on ranges that disagree.
     """
     ranges = {str(task): _checked(pair, f"ranges['{task}']") for task, pair in (ranges or {}).items()}
-    curves = curves.copy()
     notes = []
-    for (name, own_name, context), rows in curves.groupby(["benchmark", "task", "context"], sort=True):
+    low, high = (curves[name].to_numpy(float, copy=True) for name in ("r_min", "r_max"))
+    places_of = curves.groupby(["benchmark", "task", "context"], observed=True).indices
+    for (name, own_name, context), places in sorted(places_of.items()):
         task = evaluated_name(own_name, context)
-        written = curves.loc[rows.index, ["r_min", "r_max"]]
         if task in ranges:
-            curves.loc[rows.index, ["r_min", "r_max"]] = ranges[task]
+            low[places], high[places] = ranges[task]
             continue
+        seeds, seed_of = np.unique(curves["seed"].to_numpy()[places], return_inverse=True)
+        written = pd.DataFrame({"r_min": low[places], "r_max": high[places]})
         # What a context changes of the task only the curves' own columns know.
-        own = None if context else _own_ranges(name, task, rows["seed"].unique())
+        own = None if context else _own_ranges(name, task, seeds)
         if own is not None:
-            stated = pd.DataFrame([own[seed] for seed in rows["seed"]], index=rows.index, columns=written.columns)
+            stated = pd.DataFrame(np.array([own[seed] for seed in seeds])[seed_of], columns=written.columns)
             if not np.allclose(written.fillna(stated), stated, rtol=1e-6, atol=1e-9):
-                low, high = stated.iloc[0]
+                lowest, highest = stated.iloc[0]
                 notes.append(
                     f"The columns r_min and r_max of task '{task}' differ from benchmark '{name}': the columns are "
-                    f"used (leave them out, or give 'ranges.{task}=[{low:g},{high:g}]', to use the benchmark's)."
+                    f"used (leave them out, or give 'ranges.{task}=[{lowest:g},{highest:g}]', to use the benchmark's)."
                 )
             written = written.fillna(stated)
-            curves.loc[rows.index, ["r_min", "r_max"]] = written
-        _check_written(written, rows["seed"], name, task)
-    return curves, notes
+            low[places], high[places] = written["r_min"], written["r_max"]
+        _check_written(written, seeds[seed_of], name, task)
+    return curves.assign(r_min=low, r_max=high), notes
 
 
 def normalised(curves: pd.DataFrame) -> pd.Series:
     """Each row's return on the scale of its range, which `attach_ranges` has set.
 
-    Parameters
-    ----------
-    curves
-        Checked curves with the ranges that normalise them.
+    Args:
+        curves: checked curves with the ranges that normalise them.
     """
     scaled = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
     wrong = ~(scaled.abs() <= LARGEST)
@@ -258,57 +235,33 @@ def normalised(curves: pd.DataFrame) -> pd.Series:
 def _read_study(folder: Path) -> pd.DataFrame:
     files = sorted(folder.glob("runs/*/curve.csv"))
     # A killed run may leave a row half-written; what follows the last line end is not yet a row.
-    tables = [_read_csv(file, whole_lines=True) for file in files]
+    tables = [read_csv(file, TEXT, NUMBERS, whole_lines=True) for file in files]
     tables = [table for table in tables if len(table)]
     if not tables:
         raise InputError(f"'{folder}' holds no curves: a study's folder has runs/<run id>/curve.csv.")
-    return pd.concat(tables, ignore_index=True)
+    return concatenated(tables)
 
 
-def _read_csv(path: Path, whole_lines: bool = False) -> pd.DataFrame:
-    try:
-        content = read_bytes(path)
-        if whole_lines:
-            content = content[: content.rfind(b"\n") + 1]
-        # Read as text, because pandas would take a task called "NA" or "None" for a missing value.
-        return pd.read_csv(
-            io.StringIO(content.decode("utf-8-sig")), dtype=str, keep_default_na=False, skipinitialspace=True
-        )
-    except pd.errors.EmptyDataError:
-        return pd.DataFrame(columns=list(COLUMNS))
-    except Unreadable as why:
-        raise InputError(f"'{path}' cannot be read ({why}): give a CSV file of curves.") from None
-    except (UnicodeDecodeError, pd.errors.ParserError, ValueError) as error:
-        raise InputError(f"'{path}' is not readable as CSV: {' '.join(str(error).split())}.") from error
-
-
-def _read_parquet(path: Path) -> pd.DataFrame:
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except Exception as error:  # pyarrow built for another numpy fails in other ways than ImportError
-        raise InputError(
-            f"Reading '{path.name}' needs pyarrow, which does not import here ({type(error).__name__}): "
-            "install the extra 'parquet' or save the curves as CSV."
-        ) from error
-    try:
-        return pd.read_parquet(path, engine="pyarrow")
-    except Exception as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"'{path}' is not readable as Parquet: {reason.rstrip('.')}.") from error
-
-
-def _text(frame: pd.DataFrame, name: str, default: Any) -> pd.Series:
+def _text(frame: pd.DataFrame, name: str, default: Any) -> pd.Categorical:
     if name not in frame:
-        return pd.Series(default, index=frame.index, dtype=object)
-    column = frame[name].astype(object)
-    empty = column.isna() | (column == "")
-    if default is None and empty.any():
-        raise InputError(f"Column '{name}' is empty in row {_row(empty)}: a name is needed.")
-    names = column.where(~empty, default).astype(str).astype(object)
-    odd = ~names.map({name: name.isprintable() for name in names.unique()}).astype(bool)
-    if odd.any():
-        told = ascii(names[odd.idxmax()])
-        raise InputError(f"Column '{name}' holds {told} in row {_row(odd)}: a name has printable characters only.")
+        if isinstance(default, pd.Series):
+            return as_categories(default)
+        return pd.Categorical.from_codes(np.zeros(len(frame), np.int8), [default])
+    names = as_categories(frame[name])
+    empty = names.isna()
+    if "" in names.categories and not (isinstance(default, str) and default == ""):
+        empty |= names == ""
+    if empty.any():
+        if default is None:
+            raise InputError(f"Column '{name}' is empty in row {_row(empty)}: a name is needed.")
+        names = as_categories(pd.Series(names, frame.index).astype(object).where(~empty, default))
+    odd = [text for text in names.categories if not text.isprintable()]
+    if odd:
+        rows = names.isin(odd)
+        where = _row(rows)
+        raise InputError(
+            f"Column '{name}' holds {names[where - 1]!a} in row {where}: a name has printable characters only."
+        )
     return names
 
 
@@ -317,11 +270,10 @@ def _numbers(frame: pd.DataFrame, name: str) -> pd.Series:
         return pd.Series(np.nan, index=frame.index)
     column = frame[name]
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
-    written = column.astype(str).str.strip().str.lower()
-    wrong = numbers.isna() & column.notna() & ~written.isin(["", "nan", "none", "<na>"])
-    if wrong.any():
-        value = column[wrong.idxmax()]
-        raise InputError(f"Column '{name}' holds '{value}' in row {_row(wrong)}: a number is needed.")
+    wordy = numbers.isna() & column.notna()
+    if wordy.any():
+        wrong = wordy & ~column.where(wordy, "").astype(str).str.strip().str.lower().isin(["", "nan", "none", "<na>"])
+        _refuse(frame, name, wrong, "a number is needed")
     return numbers
 
 
@@ -344,9 +296,9 @@ def _refuse(frame: pd.DataFrame, name: str, wrong: pd.Series, right: str) -> Non
         raise InputError(f"Column '{name}' holds '{value}' in row {_row(wrong)}: {right}.")
 
 
-def _row(wrong: pd.Series) -> int:
+def _row(wrong: pd.Series | np.ndarray) -> int:
     """Rows are counted as a reader does: from 1, below the header."""
-    return int(np.flatnonzero(wrong.to_numpy())[0]) + 1
+    return int(np.flatnonzero(np.asarray(wrong))[0]) + 1
 
 
 def _own_ranges(name: str, task: str, seeds: np.ndarray) -> dict[int, Range] | None:
@@ -367,7 +319,7 @@ def _own_ranges(name: str, task: str, seeds: np.ndarray) -> dict[int, Range] | N
     return {seed: _checked(pair, where) for seed, pair in found.items()}
 
 
-def _check_written(written: pd.DataFrame, seeds: pd.Series, name: str, task: str) -> None:
+def _check_written(written: pd.DataFrame, seeds: np.ndarray, name: str, task: str) -> None:
     if written.isna().any(axis=None):
         raise InputError(
             f"Nothing tells the range of task '{task}': give the columns r_min and r_max, or "

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import yaml
 
@@ -21,12 +21,21 @@ class Unreadable(ValueError):
     """A file does not hold what it should; the message says why, to be put in brackets."""
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """The content of a regular file: a pipe or a device may never end."""
+def open_regular(path: str | Path) -> BinaryIO:
+    """A regular file, open to be read: a pipe or a device may never end."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise Unreadable("it is no regular file")
-        return Path(path).read_bytes()
+        return open(path, "rb")
+    except OSError as error:
+        raise Unreadable(error.strerror or type(error).__name__) from error
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a regular file."""
+    try:
+        with open_regular(path) as file:
+            return file.read()
     except OSError as error:
         raise Unreadable(error.strerror or type(error).__name__) from error
 

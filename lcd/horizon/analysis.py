@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lcd.envs.checks import require_whole_knob
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.envs.tabular.mdp import TabularMDP
@@ -34,7 +35,7 @@ class Settings:
     Attributes:
         discount: γ while planning; returns are told, and policies judged, without discount.
         tolerance: relative difference up to which Q-values are tied; None: what rounding of the rewards asks for.
-        budget: most timesteps of one run of GORP, counted as T² · A^k · m; 0: GORP is not run.
+        timesteps: most timesteps of one run of GORP, counted as T² · A^k · m; 0: GORP is not run.
         runs: most runs of GORP for one (k, m).
         confidence: of the bounds on m.
         most_k: the greatest k that is tried; None: the horizon.
@@ -43,7 +44,7 @@ class Settings:
 
     discount: float = 0.99
     tolerance: float | None = None
-    budget: float = 1e7
+    timesteps: float = 1e7
     runs: int = 400
     confidence: float = 0.95
     most_k: int | None = None
@@ -57,8 +58,11 @@ class Settings:
                 raise InputError(f"{key} is {value}, but must be a number above {low} and at most {high}.")
         if self.confidence >= 1:
             raise InputError(f"confidence is {self.confidence}, but must be below 1: nothing sampled is certain.")
-        if not 0 <= self.budget <= 1e15:
-            raise InputError(f"budget is {self.budget}, but must be a number of timesteps from 0 to 1e15.")
+        for key, least in (("runs", 1), ("most_k", 1), ("seed", 0)):
+            if getattr(self, key) is not None:
+                require_whole_knob(self, key, least)
+        if not 0 <= self.timesteps <= 1e12:
+            raise InputError(f"timesteps is {self.timesteps}, but must be a number of timesteps from 0 to 1e12.")
 
 
 @dataclass(frozen=True)
@@ -113,8 +117,8 @@ class Result:
 
     def plain(self) -> dict[str, Any]:
         """Everything as plain data, for JSON: what is no finite number is None."""
-        found = {**asdict(self), "random_timesteps": self.random_timesteps, "gorp_timesteps": self.gorp_timesteps}
-        return _finite(found)
+        timesteps_of = {"random_timesteps": self.random_timesteps, "gorp_timesteps": self.gorp_timesteps}
+        return {**plain(self), **_finite(timesteps_of)}
 
 
 def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progress | None = None) -> Result:
@@ -130,32 +134,34 @@ def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progres
     ties = Ties.of(mdp, settings.tolerance)
     if mdp.sticky > 0:
         tell("solving it with sticky actions")
-        best, random, agrees, found = solve_sticky(mdp, ties, settings.discount, settings.most_k)
-        return _result(mdp, best, random, found, agrees, None, None, None, began)
+        solved = solve_sticky(mdp, ties, settings.discount, settings.most_k)
+        return Result(*_about(mdp), *solved, None, None, None, time.perf_counter() - began, _most_memory())
     layers = Layers(mdp)
     _require_memory(layers)
     tell("solving it")
     exact = solve(layers, ties, settings.discount)
     tell("looking for k")
-    found = least_k(layers, ties, exact, settings.most_k)
+    solvable = least_k(layers, ties, exact, settings.most_k)
     tell("bounding its effective horizon")
     bound = upper_bound(layers, ties, exact)
     horizon = None
-    if settings.budget:
+    if settings.timesteps:
         tell("running GORP")
         rng = np.random.default_rng(seed_sequence(settings.seed, "gorp"))
         gorp = Gorp(layers, exact, ties, rng)
-        horizon = Search(gorp, settings.budget, settings.runs, settings.confidence, settings.most_k).horizon()
-    return _result(
-        mdp, exact.optimal_return, exact.random_return, found, exact.discount_agrees, exact.p_opt, horizon, bound, began
-    )
-
-
-def _result(mdp: TabularMDP, best, random, found, agrees, p_opt, horizon, bound, began: float) -> Result:
+        horizon = Search(gorp, settings.timesteps, settings.runs, settings.confidence, settings.most_k).horizon()
     return Result(
-        mdp.name, mdp.num_states, mdp.num_actions, mdp.horizon, mdp.sticky, best, random, found, agrees, p_opt, horizon,
-        bound, time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        *_about(mdp), exact.optimal_return, exact.random_return, solvable, exact.discount_agrees, exact.p_opt, horizon,
+        bound, time.perf_counter() - began, _most_memory(),
     )  # fmt: skip
+
+
+def _about(mdp: TabularMDP) -> tuple[str, int, int, int, float]:
+    return mdp.name, mdp.num_states, mdp.num_actions, mdp.horizon, mdp.sticky
+
+
+def _most_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _require_memory(layers: Layers) -> None:
@@ -163,6 +169,11 @@ def _require_memory(layers: Layers) -> None:
     bits = -(-mdp.num_actions // 8)
     needed = layers.entries * (8 + 2 * bits) + mdp.num_states * mdp.num_actions * 20
     require_memory(f"{mdp.num_states:,} states, {mdp.num_actions} actions and horizon={mdp.horizon}", needed)
+
+
+def plain(found: Any) -> dict[str, Any]:
+    """A dataclass as plain data, for JSON: what is no finite number is None."""
+    return _finite(asdict(found))
 
 
 def _finite(value: Any) -> Any:

@@ -112,7 +112,7 @@ def _enough(
     for t in range(mdp.horizon):
         place = layers.position(t, reached)
         worth = _q(layers, t, values, exact.discount)[:, place]
-        optimal = unpacked(exact.optimal_marks[t], place, mdp.num_actions).T
+        optimal = unpacked(exact.optimal_marks[t], place, mdp.num_actions)
         wrong = np.where(optimal, -np.inf, worth).max(axis=0)
         best = worth.max(axis=0)
         gap = best - wrong
@@ -120,8 +120,7 @@ def _enough(
             return None
         spread = spreads[t][:, place].max(axis=0)
         most = max(most, float(np.ceil(factor * spread / gap**2).max()))
-        row, action = np.nonzero((worth > wrong).T)
-        reached = layers.distinct(mdp.transitions[reached[row], action])
+        reached = layers.following(reached, worth > wrong)
         if not reached.size:
             break
     return most

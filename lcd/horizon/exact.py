@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,74 +31,83 @@ class Exact:
     discount_agrees: bool
     optimal_marks: list[np.ndarray]
 
-    @property
-    def random_guessing(self) -> float:
-        """Episodes of random actions, log 2 / p_opt, of which the best is optimal with a probability of at least ½."""
-        return math.log(2) / self.p_opt if self.p_opt > 0 else math.inf
+
+Chosen = Callable[[int, np.ndarray, np.ndarray], np.ndarray]
+"""(t, places in the layer, states) -> (actions, n) truth values: which actions a policy may take."""
+BEST, RANDOM, CHANCE, PLANNED = range(4)
+_COLUMNS = 4
+"""Best and random values, the chance that random actions are optimal, best discounted values: side by side, so that
+where an action leads is looked up once for all of them."""
 
 
 def solve(layers: Layers, ties: Ties, discount: float) -> Exact:
     """Solve an MDP by one pass over its layers, the last first."""
     horizon, start = layers.mdp.horizon, layers.mdp.start
-    following = [np.zeros(0)] * 4
+    # After an end, and after the horizon, nothing is earned any more, and nothing left to be missed.
+    following = np.zeros((layers.mdp.num_states + 1, _COLUMNS))
+    following[:, CHANCE] = 1.0
     marks: list[np.ndarray] = [np.zeros(0)] * horizon
     planned: list[np.ndarray] = [np.zeros(0)] * horizon
     for t in reversed(range(horizon)):
-        following, marks[t], planned[t] = _layer(layers, ties, discount, t, following)
-    first = int(layers.position(0, np.array([start]))[0])
-    best, random, chance, _ = (float(values[first]) for values in following)
-    agrees = _all_within(layers, planned, marks)
+        values, marks[t], planned[t] = _layer(layers, ties, discount, t, following)
+        layer = layers.states[t]
+        following[slice(0, -1) if layer is None else layer] = values
+    best, random, chance, _ = (float(value) for value in following[start])
+    agrees = greedy_within(layers, lambda t, place, states: unpacked(planned[t], place, layers.mdp.num_actions), marks)
     return Exact(best, random, chance, discount, agrees, marks)
 
 
 def _layer(
-    layers: Layers, ties: Ties, discount: float, t: int, following: list[np.ndarray]
-) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    layers: Layers, ties: Ties, discount: float, t: int, following: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Solve one layer.
 
+    Args:
+        layers: the MDP.
+        ties: when values are equal.
+        discount: the γ of planning.
+        t: which layer.
+        following: (states + 1, columns) values of the layer after it, by state.
+
     Returns:
-        Best and random values, the chance of the best, and best discounted values; the optimal actions, and those that
-        are optimal under the discount.
+        (size, columns) values; the optimal actions as bits, and those that are optimal under the discount.
     """
-    dense = [layers.spread(t + 1, values) for values in following]
-    last = t + 1 == layers.mdp.horizon
-    # After an end, and after the horizon, there is nothing left to be missed.
-    dense[2][-1] = 1.0
-    if last:
-        dense[2][:] = 1.0
     size, actions = layers.size(t), layers.mdp.num_actions
-    found = [np.empty(size) for _ in range(4)]
+    found = np.empty((size, _COLUMNS))
     marks = np.empty((-(-actions // 8), size), dtype=np.uint8)
     planned = np.empty_like(marks)
 
     def work(place: slice, rows: Rows) -> None:
         count = place.stop - place.start
-        best, chance, thrifty = (np.empty((actions, count)) for _ in range(3))
-        random = np.zeros(count)
+        room, random = np.empty((count, _COLUMNS)), np.zeros(count)
+        best, chance, plans = (np.empty((actions, count)) for _ in range(3))
         for action in range(actions):
-            after, paid = layers.successors(action, rows), layers.rewards(action, rows)
-            np.add(dense[0].take(after), paid, out=best[action])
-            random += dense[1].take(after)
+            paid = layers.rewards(action, rows)
+            going_on = following.take(layers.successors(action, rows), axis=0, out=room, mode="clip")
+            np.add(going_on[:, BEST], paid, out=best[action])
+            random += going_on[:, RANDOM]
             random += paid
-            chance[action] = dense[2].take(after)
-            np.add(dense[3].take(after) * discount, paid, out=thrifty[action])
-        found[0][place] = greatest = best.max(axis=0)
-        found[1][place] = random / actions
+            chance[action] = going_on[:, CHANCE]
+            np.multiply(going_on[:, PLANNED], discount, out=plans[action])
+            plans[action] += paid
+        found[place, BEST] = greatest = best.max(axis=0)
+        found[place, RANDOM] = random / actions
+        found[place, PLANNED] = plans.max(axis=0)
         optimal = best >= greatest - ties.returns
-        found[2][place] = (chance * optimal).sum(axis=0) / actions
-        found[3][place] = thrifty.max(axis=0)
+        chance *= optimal
+        found[place, CHANCE] = chance.sum(axis=0) / actions
         marks[:, place] = _packed(optimal)
-        planned[:, place] = _packed(ties.greedy(thrifty, axis=0))
+        planned[:, place] = _packed(ties.greedy(plans, axis=0))
 
     layers.blocks(t, work)
     return found, marks, planned
 
 
 def unpacked(marks: np.ndarray, place: np.ndarray, actions: int) -> np.ndarray:
-    """(n, actions) truth values from the bits of some places of a layer."""
-    found = np.empty((len(place), actions), dtype=bool)
+    """(actions, n) truth values from the bits of some places of a layer."""
+    found = np.empty((actions, len(place)), dtype=bool)
     for action in range(actions):
-        found[:, action] = marks[action // 8].take(place) >> (action % 8) & 1
+        found[action] = marks[action // 8].take(place) >> (action % 8) & 1
     return found
 
 
@@ -110,16 +119,7 @@ def _packed(truths: np.ndarray) -> np.ndarray:
     return bits
 
 
-def _all_within(layers: Layers, chosen: list[np.ndarray], allowed: list[np.ndarray]) -> bool:
-    """Are all actions that policies may choose, in states that those reach, among the allowed ones?"""
-
-    def marked(t: int, place: np.ndarray, states: np.ndarray) -> np.ndarray:
-        return unpacked(chosen[t], place, layers.mdp.num_actions)
-
-    return greedy_within(layers, marked, allowed)
-
-
-def greedy_within(layers: Layers, chosen, allowed: list[np.ndarray]) -> bool:
+def greedy_within(layers: Layers, chosen: Chosen, allowed: list[np.ndarray]) -> bool:
     """Is every policy optimal that takes only chosen actions?
 
     In a deterministic MDP a policy is optimal when every action on its one path is; so what a policy does in states
@@ -127,7 +127,7 @@ def greedy_within(layers: Layers, chosen, allowed: list[np.ndarray]) -> bool:
 
     Args:
         layers: the MDP.
-        chosen: (t, places, states) -> (n, actions) truth values: which actions a policy may take there.
+        chosen: which actions a policy may take.
         allowed: the optimal actions as bits, of each layer.
     """
     mdp = layers.mdp
@@ -137,8 +137,7 @@ def greedy_within(layers: Layers, chosen, allowed: list[np.ndarray]) -> bool:
         taken = chosen(t, place, reached)
         if (taken & ~unpacked(allowed[t], place, mdp.num_actions)).any():
             return False
-        row, action = np.nonzero(taken)
-        reached = layers.distinct(mdp.transitions[reached[row], action])
+        reached = layers.following(reached, taken)
         if not reached.size:
             return True
     return True

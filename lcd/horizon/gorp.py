@@ -68,7 +68,7 @@ class Gorp:
                 break
             optimal = unpacked(self.exact.optimal_marks[t], self.layers.position(t, states), self._actions)
             chosen = self._chosen(states, t, k, m)
-            kept = optimal[np.arange(len(states)), chosen]
+            kept = optimal[chosen, np.arange(len(states))]
             states = self._step(states[kept] * self._actions + chosen[kept])[0]
             ended = states == self._ends
             over += int(ended.sum())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,8 @@ class Layers:
         self._threads = threads or len(os.sched_getaffinity(0))
 
     def _reached(self) -> list[np.ndarray | None]:
-        everything, layers = self.mdp.num_states, []
+        everything = self.mdp.num_states
+        layers: list[np.ndarray | None] = []
         layer: np.ndarray | None = np.array([self.mdp.start], dtype=np.intp)
         mark = np.zeros(everything + 1, dtype=bool)
         for _ in range(self.mdp.horizon):
@@ -58,12 +60,11 @@ class Layers:
             for after in self.after:
                 mark[after if layer is None else after.take(layer)] = True
             following = np.flatnonzero(mark[:everything])
-            if len(following) > _NEARLY_ALL * everything:
-                if layer is None:
-                    # From all states again nearly all: it stays so.
-                    return layers + [None] * (self.mdp.horizon - len(layers))
-                following = None
-            layer = following
+            nearly_all = len(following) > _NEARLY_ALL * everything
+            if nearly_all and layer is None:
+                # From all states again nearly all: it stays so.
+                return layers + [None] * (self.mdp.horizon - len(layers))
+            layer = None if nearly_all else following
         return layers
 
     def size(self, t: int) -> int:
@@ -101,10 +102,11 @@ class Layers:
         layer = self.states[t]
         return states if layer is None else np.searchsorted(layer, states)
 
-    def distinct(self, after: np.ndarray) -> np.ndarray:
-        """The states among these, each once and sorted, without ends (-1); `numpy.unique` takes much longer."""
+    def following(self, states: np.ndarray, taken: np.ndarray) -> np.ndarray:
+        """The states, sorted, that others lead to by the actions that are taken in them: (actions, n) truth values."""
         mark = np.zeros(self.mdp.num_states + 1, dtype=bool)
-        mark[after] = True
+        for after, own in zip(self.after, taken, strict=True):
+            mark[after.take(states[own])] = True
         return np.flatnonzero(mark[:-1])
 
     def blocks(self, t: int, work: Callable[[slice, Rows], None]) -> None:
@@ -122,12 +124,12 @@ class Layers:
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(one, places))
 
-    def successors(self, action: int, rows: Rows) -> np.ndarray:
+    def successors(self, action: int, rows: Any) -> np.ndarray:
         """Where an action leads from these states."""
         after = self.after[action]
         return after[rows] if isinstance(rows, slice) else after.take(rows)
 
-    def rewards(self, action: int, rows: Rows) -> np.ndarray:
+    def rewards(self, action: int, rows: Any) -> np.ndarray:
         """What an action pays in these states."""
         paid = self.paid[action]
         return paid[rows] if isinstance(rows, slice) else paid.take(rows)

@@ -71,14 +71,14 @@ class Search:
 
     Attributes:
         gorp: what runs GORP.
-        budget: most timesteps of one run of GORP, counted as T² · A^k · m.
+        timesteps: most timesteps of one run of GORP, counted as T² · A^k · m.
         runs: most runs for one (k, m).
         confidence: of the bounds on each m.
         most_k: the greatest k to try; None: the horizon.
     """
 
     gorp: Gorp
-    budget: float = 1e7
+    timesteps: float = 1e7
     runs: int = 400
     confidence: float = 0.95
     most_k: int | None = None
@@ -90,7 +90,7 @@ class Search:
         best = math.inf
         most_k = min(self.most_k or mdp.horizon, mdp.horizon)
         for k in range(1, most_k + 1):
-            most = math.floor(self.budget / timesteps(mdp.horizon, mdp.num_actions, k, 1))
+            most = math.floor(self.timesteps / timesteps(mdp.horizon, mdp.num_actions, k, 1))
             if math.isfinite(best):
                 # Equal horizons go to the smaller k.
                 most = min(most, math.ceil(self._power(best - k)) - 1)

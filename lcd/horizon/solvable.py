@@ -63,6 +63,6 @@ def _solves(layers: Layers, ties: Ties, exact: Exact, values: list[np.ndarray]) 
                 alive = after < mdp.num_states
                 going_on[alive] = values[t + 1].take(layers.position(t + 1, after[alive]))
             worth[action] = layers.paid[action][states] + exact.discount * going_on
-        return ties.greedy(worth, axis=0).T
+        return ties.greedy(worth, axis=0)
 
     return greedy_within(layers, greedy, exact.optimal_marks)

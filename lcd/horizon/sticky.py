@@ -17,12 +17,12 @@ from lcd.process.limits import require_memory
 
 def solve_sticky(
     mdp: TabularMDP, ties: Ties, discount: float, most_k: int | None = None
-) -> tuple[float, float, bool, Solvable]:
+) -> tuple[float, float, Solvable, bool]:
     """Solve an MDP with sticky actions exactly.
 
     Returns:
-        The optimal and the random undiscounted return; whether every discounted optimal policy is optimal without
-        discount; and the least k for which it is k-QVI-solvable.
+        The optimal and the random undiscounted return; the least k for which it is k-QVI-solvable; and whether every
+        discounted optimal policy is optimal without discount.
     """
     entries = mdp.num_states * mdp.num_actions * mdp.horizon
     require_memory(
@@ -38,10 +38,10 @@ def solve_sticky(
     most = mdp.horizon if most_k is None else min(most_k, mdp.horizon)
     for k in range(1, most + 1):
         if induction.solves(ties, values, discount, optimal):
-            return returns, random, agrees, Solvable(k, k)
+            return returns, random, Solvable(k, k), agrees
         for t in range(1, mdp.horizon - k + 1):
             values[t] = induction.values(induction.q(t, values, discount), "max")
-    return returns, random, agrees, Solvable(None, most)
+    return returns, random, Solvable(None, most), agrees
 
 
 class _Induction:

@@ -1,7 +1,8 @@
 """Figures of the analyses: outcomes with intervals, two agents' scores against each other, curves of all tasks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,54 +10,29 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from lcd.analyses.analysis import Analysis
-from lcd.analyses.levels import SETTING, final_scores
 from lcd.curves.index import CurveIndex
-from lcd.files.slugs import slug
-from lcd.report.figures import INK, MUTED, mean_curve, new_figure, short, styled_figure, styles
-from lcd.scores.contrasts import HEADLINE, PERCEPTION, Contrast
+from lcd.report.figures import INK, MUTED, mean_curve, new_figure, short_name, styled_figure, styles
+from lcd.scores.contrasts import PERCEPTION, Contrast
 from lcd.scores.diagnosis import KEYS, Diagnosis, solved_views
-from lcd.statistics.aggregates import performance_profile, with_interval
+from lcd.statistics.aggregates import Scores, performance_profile, with_interval
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 MARKERS = ("o", "s", "^", "D")
 LEVELS = np.linspace(0, 1, 51)
 VIEW_STYLES = dict(zip(PERCEPTION.values, styles(PERCEPTION), strict=True))
-LINES = {"views" if contrast is PERCEPTION else "rewards": contrast for contrast in HEADLINE}
-# Analysis to the columns drawn, the column that tells series apart, and what the axis shows.
-DOTS: dict[str, tuple[tuple[str, ...], str | None, str]] = {
-    "synergy": (("sum of parts", "both"), None, "AUC over the baseline"),
-    "frontend": (("gain",), "frontend", "AUC gained over pixels"),
-    "shaping": (("gain",), "shaping", "AUC gained by shaping"),
-}
-
-
-def analysis_figures(
-    diagnosis: Diagnosis, analyses: Sequence[Analysis], narrow: bool = False
-) -> Iterator[tuple[str, Figure]]:
-    """Every figure of the analyses by the analysis' key, then the curves of all tasks by agent, split and condition."""
-    for analysis in analyses:
-        if analysis.key in DOTS:
-            yield analysis.key, outcomes(analysis, narrow)
-        elif analysis.key == "agreement":
-            yield analysis.key, scatter(diagnosis, analysis, narrow)
-    curves = diagnosis.curves
-    if not curves.empty and curves["task"].nunique() > 1:
-        yield "final", profiles(curves, narrow)
-    if curves.empty or not (curves["split"] == "train").any():
-        return
-    plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none") & (curves["split"] == "train")]
-    for agent, mine in plain.groupby("agent", sort=True):
-        for name, contrast in LINES.items():
-            grid = curve_grid(mine, contrast, narrow)
-            if grid is not None:
-                yield f"training-{name}-{slug(agent)[:40]}", grid
 
 
 @styled_figure
-def outcomes(analysis: Analysis, narrow: bool = False) -> Figure:
-    """One row a task, a point with its 95 % interval for each series."""
-    values, split, words = DOTS[analysis.key]
-    table = analysis.table
+def outcomes(table: pd.DataFrame, values: Sequence[str], split: str | None, words: str, narrow: bool = False) -> Figure:
+    """One row a task, a point with its 95 % interval for each series.
+
+    Args:
+        table: an analysis's.
+        values: the columns that are drawn.
+        split: the column that tells series apart; None: each of `values` is one.
+        words: what the axis shows.
+        narrow: draw for a phone's width.
+    """
     tasks = list(dict.fromkeys(table["task"]))
     figure = new_figure(4.4 if narrow else 8.4, 1.3 + 0.3 * len(tasks))
     axes = figure.subplots()
@@ -68,7 +44,7 @@ def outcomes(analysis: Analysis, narrow: bool = False) -> Figure:
         style = {"color": COLOURS[place % 4], "linewidth": 1.6}
         axes.hlines(at, rows[f"{name}_low"], rows[f"{name}_high"], alpha=0.6, **style)
         axes.plot(rows[name], at, MARKERS[place % 4], color=COLOURS[place % 4], markersize=5.5, label=label)
-    axes.set_yticks(range(len(tasks)), [short(task, 26 if narrow else 40) for task in tasks], fontsize=8.5)
+    axes.set_yticks(range(len(tasks)), [short_name(task, 26 if narrow else 40) for task in tasks], fontsize=8.5)
     axes.set_ylim(len(tasks) - 0.5, -0.5)
     axes.set_xlabel(words, loc="right")
     axes.tick_params(axis="y", length=0, labelcolor=INK)
@@ -100,34 +76,38 @@ def differences(analysis: Analysis, narrow: bool = False) -> Figure:
         axes.plot(rows["difference"], at, MARKERS[place], color=COLOURS[place], markersize=5.5)
         axes.set_title(measure, loc="left", fontsize=9)
         axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.set_yticks(range(len(tasks)), [short(task, 26) for task in tasks], fontsize=8.5)
+        axes.set_yticks(range(len(tasks)), [short_name(task, 26) for task in tasks], fontsize=8.5)
         axes.set_ylim(len(tasks) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0, labelcolor=INK)
     return figure
 
 
 @styled_figure
-def profiles(curves: pd.DataFrame, narrow: bool = False) -> Figure:
-    """A panel an agent: the share of runs that end above a return, for the views and for front-ends on pixels."""
-    agents = sorted(curves["agent"].unique())
+def profiles(scores: Mapping[str, Sequence[tuple[Mapping[str, Any], Scores]]], narrow: bool = False) -> Figure:
+    """A panel an agent: the share of runs that end above a return, for the views and for front-ends on pixels.
+
+    Args:
+        scores: agent → what each of its conditions is (view, front-end, …) and the last returns under it.
+        narrow: draw for a phone's width.
+    """
+    agents = sorted(scores)
     figure = new_figure(*((4.4, 0.6 + 2.6 * len(agents)) if narrow else (8.4, 0.6 + 2.4 * -(-len(agents) // 2))))
     columns = 1 if narrow else min(2, len(agents))
     panels = figure.subplots(-(-len(agents) // columns), columns, sharey=True, squeeze=False).ravel()
     for axes, agent in zip(panels, agents, strict=False):
         others = iter(zip(COLOURS[2:] + COLOURS[:2], ((0, (3, 1.2, 1, 1.2)), (0, (1, 1))) * 2, strict=True))
-        for key, scores in final_scores(curves[curves["agent"] == agent]).items():
-            of = dict(zip(SETTING, key, strict=True))
-            if of["shaping"] != "none" or of["reward_p"] != 1 or len(scores) < 2:
+        for of, returns in scores[agent]:
+            if of["shaping"] != "none" or of["reward_p"] != 1 or len(returns) < 2:
                 continue
             plain = of["frontend"] == "identity"
             colour, dashes = (
                 VIEW_STYLES[of["view"]] if plain and of["view"] in VIEW_STYLES else next(others, (MUTED, ":"))
             )
             label = str(of["view"]).replace("_", " ") if plain else str(of["frontend"])
-            share, low, high = with_interval(partial(performance_profile, thresholds=LEVELS), scores, resamples=200)
-            axes.plot(LEVELS, share, color=colour, linestyle=dashes, label=short(label, 24), linewidth=1.7)
+            share, low, high = with_interval(partial(performance_profile, thresholds=LEVELS), returns, resamples=200)
+            axes.plot(LEVELS, share, color=colour, linestyle=dashes, label=short_name(label, 24), linewidth=1.7)
             axes.fill_between(LEVELS, low, high, color=colour, alpha=0.13, linewidth=0)
-        axes.set_title(short(agent, 24), loc="left", fontsize=9)
+        axes.set_title(short_name(agent, 24), loc="left", fontsize=9)
         axes.set_ylim(0, 1.02)
         axes.legend(fontsize=8)
     for axes in panels[len(agents) :]:
@@ -138,9 +118,8 @@ def profiles(curves: pd.DataFrame, narrow: bool = False) -> Figure:
 
 
 @styled_figure
-def scatter(diagnosis: Diagnosis, analysis: Analysis, narrow: bool = False) -> Figure:
-    """The raw scores of two agents' diagnoses against each other (figure 4), of the first pair."""
-    first, second = str(analysis.table["agents"].iloc[0]).split(", ", 1)
+def scatter(diagnosis: Diagnosis, first: str, second: str, narrow: bool = False) -> Figure:
+    """The raw scores of two agents' diagnoses against each other (figure 4)."""
     figure = new_figure(*((4.4, 8.2) if narrow else (9.0, 4.4)))
     panels = figure.subplots(*((2, 1) if narrow else (1, 2)))
     for axes, score, sign in zip(panels, ("phi", "psi"), ("φ", "ψ"), strict=True):
@@ -151,8 +130,8 @@ def scatter(diagnosis: Diagnosis, analysis: Analysis, narrow: bool = False) -> F
         if len(both):
             ends = [both.min(), both.max()]
             axes.plot(ends, ends, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-        axes.set_xlabel(f"raw {sign}, {short(first, 24)}")
-        axes.set_ylabel(f"raw {sign}, {short(second, 24)}")
+        axes.set_xlabel(f"raw {sign}, {short_name(first, 24)}")
+        axes.set_ylabel(f"raw {sign}, {short_name(second, 24)}")
     return figure
 
 
@@ -174,7 +153,7 @@ def curve_grid(curves: pd.DataFrame, contrast: Contrast, narrow: bool = False) -
         conditions = contrast.conditions(solved[row["benchmark"]])
         for condition, value, style in zip(conditions, contrast.values, styles(contrast), strict=True):
             mean_curve(axes, index.under(row, condition), contrast.label(value), style)
-        axes.set_title(short(row["task"].rpartition("/")[2], 20), loc="left", fontsize=8.5)
+        axes.set_title(short_name(row["task"].rpartition("/")[2], 20), loc="left", fontsize=8.5)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.tick_params(labelsize=7.5)
     for axes in panels[len(tasks) :]:

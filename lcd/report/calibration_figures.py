@@ -1,6 +1,6 @@
 """The outcome of a calibration as a table for the terminal and as figures."""
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -35,13 +35,8 @@ def calibration_table(diagnosis: Diagnosis) -> Table:
     return table
 
 
-def calibration_figures(diagnosis: Diagnosis) -> Iterator[tuple[str, Figure]]:
-    """For every definition: both raw scores against both kinds of hardness, with intervals."""
-    for name in DEFINITIONS if diagnosis.calibration else ():
-        yield f"calibration-{name}", _figure(diagnosis, name)
-
-
-def _figure(diagnosis: Diagnosis, name: str) -> Figure:
+def calibration_figure(diagnosis: Diagnosis, name: str) -> Figure:
+    """Both raw scores by a definition against both kinds of hardness, with intervals."""
     figure = Figure(figsize=(7.2, 5.6), layout="constrained")
     for axes, (measure, (score, kind)) in zip(figure.subplots(2, 2).flat, MEASURES.items(), strict=True):
         _panel(axes, diagnosis, f"{score}_{name}", kind)
@@ -53,7 +48,7 @@ def _figure(diagnosis: Diagnosis, name: str) -> Figure:
     return figure
 
 
-def _panel(axes, diagnosis: Diagnosis, score: str, kind: str) -> None:
+def _panel(axes: Any, diagnosis: Diagnosis, score: str, kind: str) -> None:
     """One score against one kind of hardness; the levels of the other kind side by side."""
     other = next(each for each in LEVELS if each != kind)
     for place, (level, rows) in enumerate(diagnosis.table.groupby(LEVELS[other])):

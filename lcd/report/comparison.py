@@ -12,18 +12,12 @@ from lcd.report.figures import data_uri, draw_svg, save_figure
 def write_comparison(folder: str | Path, found: Analysis, names: tuple[str, str]) -> Path:
     """Write `comparison.html`, which needs no other file, and its figure (PNG and SVG) into `figures/` beside it.
 
-    Parameters
-    ----------
-    folder
-        Where to write.
-    found
-        What `lcd.analyses.against` found.
-    names
-        What the two studies are called.
+    Args:
+        folder: where to write.
+        found: what `lcd.analyses.against` found.
+        names: what the two studies are called.
 
-    Returns
-    -------
-    Path
+    Returns:
         The page's.
     """
     folder = Path(folder)

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
@@ -42,11 +43,18 @@ ORDER_STYLES = (
     ("#8fb8dd", (0, (1.2, 1.2))),
 )
 POINT = "#0072b2"
+POINTS = 120
+"""So many points of a curve are drawn at most: more cannot be told apart on a page."""
+PATH, CURVED, FINER = re.compile(rb' d="[^"]*"'), re.compile(rb"[QCHV]"), re.compile(rb"(\.\d)\d+")
+SUPERFLUOUS = re.compile(rb'<metadata>.*?</metadata>| transform="rotate\(-0 [^"]*"|(?<=\n) +', re.DOTALL)
+PANEL = (4.8, 3.5)
+"""Width and height of a panel of learning curves, in inches."""
 # Names come from files: nothing in them may be taken for mathematics or TeX.
 LOOKS = {
     "text.parse_math": False,
     "text.usetex": False,
-    "font.family": "DejaVu Sans",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
     "font.size": 9.5,
     "text.color": INK,
     "axes.edgecolor": MUTED,
@@ -62,7 +70,7 @@ LOOKS = {
     "legend.frameon": False,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "svg.hashsalt": "lcd",
 }
 
@@ -79,23 +87,20 @@ def styled_figure(draw: Callable) -> Callable:
 def all_figures(diagnosis: Diagnosis, narrow: bool = False, threshold: float = 0.5) -> Iterator[tuple[str, Figure]]:
     """Every figure of a diagnosis by a name fit for a file.
 
-    Parameters
-    ----------
-    diagnosis
-        What to draw; learning curves are drawn if it has its curves.
-    narrow
-        Draw for a phone's width.
+    Args:
+        diagnosis: what to draw; learning curves are drawn if it has its curves.
+        narrow: draw for a phone's width: all but learning curves, whose drawing `one_below_the_other` rearranges.
     """
     for place, (_, group) in enumerate(diagnosis.table.groupby(list(GROUP), sort=False)):
         # Groups of one condition alone (a front-end on pixels) are parts of comparisons, and have no plane.
         if group[["phi_raw", "psi_raw"]].notna().any(axis=None) or len(diagnosis.table) == len(group):
             yield f"challenge-{place}", challenge_plane(group, narrow, threshold)
-    if diagnosis.curves.empty:
+    if diagnosis.curves.empty or narrow:
         return
     for index, row in diagnosis.table.iterrows():
         # Of a task whose runs are all left out there is none.
         if any(diagnosis.curves_under(row, each) for each in diagnosis.conditions(row["benchmark"]).values()):
-            yield f"curves-{index}", learning_curves(diagnosis, row, narrow)
+            yield f"curves-{index}", learning_curves(diagnosis, row)
 
 
 def styles(contrast: Contrast) -> list[tuple]:
@@ -108,14 +113,10 @@ def styles(contrast: Contrast) -> list[tuple]:
 def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: float = 0.5) -> Figure:
     """Tasks by φ (perception) and ψ (reward), with intervals; tasks without both are listed under it.
 
-    Parameters
-    ----------
-    table
-        Rows of a diagnosis' table, of one (benchmark, agent, front-end, shaping) group.
-    narrow
-        Draw for a phone's width.
-    threshold
-        From where on a score counts as hard.
+    Args:
+        table: rows of a diagnosis' table, of one (benchmark, agent, front-end, shaping) group.
+        narrow: draw for a phone's width.
+        threshold: from where on a score counts as hard.
     """
     placed = table[table["phi"].notna() & table["psi"].notna()]
     listed = [_unplaced(row) for _, row in table.drop(placed.index).iterrows()]
@@ -147,31 +148,71 @@ def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: float 
 
 
 @styled_figure
-def learning_curves(diagnosis: Diagnosis, row: pd.Series, narrow: bool = False) -> Figure:
+def learning_curves(diagnosis: Diagnosis, row: pd.Series) -> Figure:
     """Held-out learning curves of one task, a panel for each contrast: the mean over seeds with its 95 % interval.
 
     Args:
         diagnosis: With its curves.
         row: A row of its table.
-        narrow: Put one panel under the other.
+
+    Returns:
+        Panels of one size side by side, each complete, so that `one_below_the_other` may take them apart.
     """
     asked = [each for each in diagnosis.contrasts if _has_lines(diagnosis, row, each)] or list(diagnosis.contrasts[:1])
     count = max(len(asked), 2)
-    figure = new_figure(*((4.4, 2.8 * count) if narrow else (4.8 * count, 3.5)))
-    panels = figure.subplots(*((count, 1) if narrow else (1, count)), sharex=True, sharey=True)
-    figure.suptitle(short(str(row["task"])), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    width, height = PANEL
+    figure = new_figure(width * count, height)
+    # The same margins for every task: finding the best ones takes longer than drawing.
+    figure.set_layout_engine(None)
+    panels = figure.subplots(1, count, sharex=True, sharey=True)
+    figure.subplots_adjust(0.6 / (width * count), 0.14, 1 - 0.5 / (width * count), 0.78, 1.1 / (width - 1.1))
+    figure.text(
+        0.1 / (width * count),
+        0.985,
+        short_name(str(row["task"])),
+        ha="left",
+        va="top",
+        fontsize=10.5,
+        fontweight="bold",
+    )
     for axes, contrast in zip(panels, [*asked, *[None] * (count - len(asked))], strict=True):
         _panel_of(axes, diagnosis, row, contrast)
     low, high = panels[0].get_ylim()
     panels[0].set_ylim(max(low, -0.6), min(max(high, 1.08), 1.6))
-    # Where the two lines are, in words: 1 is the best possible return, 0 a random agent's.
-    edge = panels[-1]
-    for height, words in ((1, "R_max"), (0, "random")):
-        edge.annotate(words, (1, height), (3, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-                      va="center", fontsize=7.5, color=MUTED)  # fmt: skip
-    figure.supxlabel("environment steps", fontsize=9)
-    figure.supylabel("held-out return, normalised", fontsize=9)
+    for axes in panels:
+        axes.tick_params(labelleft=True)
+        axes.set_xlabel("environment steps", fontsize=9)
+        axes.set_ylabel("held-out return, normalised", fontsize=9)
+        # Where the two lines are, in words: 1 is the best possible return, 0 a random agent's.
+        for value, words in ((1, "R_max"), (0, "random")):
+            axes.annotate(words, (1, value), (3, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+                          va="center", fontsize=7.5, color=MUTED)  # fmt: skip
     return figure
+
+
+def one_below_the_other(drawing: bytes) -> bytes:
+    """Rearrange the panels of `learning_curves` for a phone's width.
+
+    Args:
+        drawing: The content of its SVG file.
+    """
+    width, height = (72 * inches for inches in PANEL)
+    start = drawing.index(b"<svg ")
+    head, content = drawing[:start], drawing[drawing.index(b">", start) + 1 : drawing.rindex(b"</svg>")]
+    whole = re.search(rb'viewBox="0 0 ([\d.]+) ', drawing)
+    count = round(float(whole[1]) / width)
+    panel = f'width="{width:g}" height="{height:g}"'
+    panels = "".join(
+        f'<svg y="{place * height:g}" {panel} viewBox="{place * width:g} 0 {width:g} {height:g}">'
+        '<use xlink:href="#whole"/></svg>'
+        for place in range(count)
+    )
+    opening = (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" version="1.1" '
+        f'width="{width:g}pt" height="{height * count:g}pt" viewBox="0 0 {width:g} {height * count:g}">'
+        '<defs><g id="whole">'
+    )
+    return head + opening.encode() + content + f"</g></defs>{panels}</svg>".encode()
 
 
 def _has_lines(diagnosis: Diagnosis, row: pd.Series, contrast: Contrast) -> bool:
@@ -206,6 +247,7 @@ def save_figure(figure: Figure, folder: str | Path, name: str) -> list[Path]:
     """Write a figure as PNG and SVG into a folder; return their paths."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    _lay_out(figure)
     paths = []
     for kind in ("png", "svg"):
         paths.append(folder / f"{name}.{kind}")
@@ -216,6 +258,7 @@ def save_figure(figure: Figure, folder: str | Path, name: str) -> list[Path]:
 @styled_figure
 def draw_svg(figure: Figure) -> bytes:
     """A figure as the content of an SVG file."""
+    _lay_out(figure)
     return _render(figure, "svg")
 
 
@@ -224,7 +267,7 @@ def data_uri(svg: bytes) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()
 
 
-def short(name: object, length: int = 44) -> str:
+def short_name(name: object, length: int = 44) -> str:
     """A name that fits into a figure: a task's without its benchmark, if that helps, and cut at its end."""
     name = str(name)
     if len(name) > length and "/" in name and "[" not in name:
@@ -238,11 +281,29 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def _lay_out(figure: Figure) -> None:
+    """Find the places of everything once, not anew for every file."""
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        figure.set_layout_engine(None)
+
+
 def _render(figure: Figure, kind: str) -> bytes:
     buffer = io.BytesIO()
+    if kind == "png":
+        # Half of the time of a PNG would go into its last few per cent.
+        figure.savefig(buffer, format=kind, dpi=160, pil_kwargs={"compress_level": 4})
+        return buffer.getvalue()
     # Without a date, because the same curves should give the same file.
-    figure.savefig(buffer, format=kind, dpi=160, metadata={"Date": None} if kind == "svg" else None)
-    return buffer.getvalue()
+    figure.savefig(buffer, format=kind, metadata={"Date": None})
+    return PATH.sub(_shorter, SUPERFLUOUS.sub(b"", buffer.getvalue()))
+
+
+def _shorter(path: re.Match[bytes]) -> bytes:
+    """A path of straight lines to a tenth of a point, finer than a pixel; pairs of numbers alone are lines."""
+    if CURVED.search(path[0]):
+        return path[0]
+    return FINER.sub(rb"\1", path[0]).replace(b" \nL ", b" ")
 
 
 def _unplaced(row: pd.Series) -> str:
@@ -250,7 +311,7 @@ def _unplaced(row: pd.Series) -> str:
     reason = row["status"] if row["status"] != "ok" else next(
         row[name] for name in ("phi_status", "psi_status") if row[name] != "ok"
     )  # fmt: skip
-    return f"not placed: {short(row['task'])} ({', '.join([reason.replace('_', ' '), *told])})"
+    return f"not placed: {short_name(row['task'])} ({', '.join([reason.replace('_', ' '), *told])})"
 
 
 def _limits(placed: pd.DataFrame, score: str) -> tuple[float, float]:
@@ -305,7 +366,7 @@ def _label_points(figure: Figure, axes: Axes, placed: pd.DataFrame) -> None:
     for (_, row), point in zip(placed.iterrows(), hard[: len(placed)], strict=True):
         line = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.7, "shrinkB": 5}
         halo = [withStroke(linewidth=2.5, foreground="white")]
-        name = short(row["task"].removeprefix(f"{row['benchmark']}/"), 32)
+        name = short_name(row["task"].removeprefix(f"{row['benchmark']}/"), 32)
         text = axes.annotate(name, (row["phi"], row["psi"]), (0, 0), textcoords="offset points",
                              fontsize=8.5, zorder=5, path_effects=halo, arrowprops=line)  # fmt: skip
         text.set_in_layout(False)
@@ -344,6 +405,11 @@ def _cost(box: Bbox, frame: Bbox, hard: list[Bbox], soft: list[Bbox]) -> float:
     return hits + 20 * sum(max(0.0, gap) for gap in gaps)
 
 
+def thinned(grid: np.ndarray) -> np.ndarray:
+    """At most `POINTS` steps of a curve, as evenly as they come, the first and the last among them."""
+    return grid[np.unique(np.linspace(0, len(grid) - 1, POINTS).round().astype(int))] if len(grid) > POINTS else grid
+
+
 def mean_curve(axes: Axes, curves: Mapping[int, Curve], label: str, style: tuple) -> None:
     """The mean over seeds of one condition's curves, with its 95 % interval."""
     if not curves:
@@ -351,7 +417,7 @@ def mean_curve(axes: Axes, curves: Mapping[int, Curve], label: str, style: tuple
     seeds = list(curves.values())
     low, high = max(steps[0] for steps, _ in seeds), min(steps[-1] for steps, _ in seeds)
     grid = np.unique(np.concatenate([steps for steps, _ in seeds]))
-    grid = grid[(grid >= low) & (grid <= high)]
+    grid = thinned(grid[(grid >= low) & (grid <= high)])
     heights = np.array([np.interp(grid, *seed) for seed in seeds])
     colour, dashes = style
     axes.plot(grid, heights.mean(0), color=colour, linestyle=dashes, linewidth=2, label=label, zorder=3)

@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from lcd.analyses.grids import METRICS, written
-from lcd.envs.hardness.names import parse_task
+from lcd.analyses.grids import METRICS, value_text
+from lcd.envs.hardness.task_names import parse_task
 from lcd.report.figures import save_figure
 
 TITLES = {
@@ -92,7 +92,7 @@ def seed_curves(curves: pd.DataFrame, base: str, dimension: str, title: str) -> 
     split = "train" if (own["split"] == "train").any() else "eval"
     named = own[own["split"] == split].copy()
     parsed = {task: parse_task(task) for task in named["task"].unique()}
-    named["amount"] = [written(parsed[task][1].get(dimension, "default")) for task in named["task"]]
+    named["amount"] = [value_text(parsed[task][1].get(dimension, "default")) for task in named["task"]]
     agents, amounts = (list(dict.fromkeys(named[name])) for name in ("agent", "amount"))
     figure, axes = _figure(len(agents), len(amounts), title)
     for row, agent in enumerate(agents):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from lcd.analyses.analysis import told
-from lcd.report.terminal import two
+from lcd.analyses.analysis import cell_text
+from lcd.report.terminal import two_decimals
 
 
 def render(template: str, **content: Any) -> str:
@@ -17,7 +17,7 @@ def render(template: str, **content: Any) -> str:
     return _templates().get_template(template).render(content)
 
 
-def source(name: str) -> str:
+def template_file(name: str) -> str:
     """What a file beside the templates holds."""
     templates = _templates()
     return templates.loader.get_source(templates, name)[0]  # type: ignore[union-attr]
@@ -26,7 +26,7 @@ def source(name: str) -> str:
 @cache
 def _templates() -> Environment:
     made = Environment(loader=PackageLoader("lcd.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    made.filters |= {"score": score, "between": between, "duration": duration, "cell": told}
+    made.filters |= {"score": score_text, "between": bounds_text, "duration": duration_text, "cell": cell_text}
     return made
 
 
@@ -35,18 +35,18 @@ def png_uri(content: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
-def score(value: float) -> str:
+def score_text(value: float) -> str:
     """A score with two digits, or a dash."""
-    return two(value).replace("-", "−") if np.isfinite(value) else "–"
+    return two_decimals(value).replace("-", "−") if np.isfinite(value) else "–"
 
 
-def between(row: Mapping[str, Any], name: str) -> str:
+def bounds_text(row: Mapping[str, Any], name: str) -> str:
     """A score's bounds, or nothing."""
     low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return f"{score(low)} to {score(high)}" if np.isfinite(low) and np.isfinite(high) else ""
+    return f"{score_text(low)} to {score_text(high)}" if np.isfinite(low) and np.isfinite(high) else ""
 
 
-def duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Seconds as a reader says them: "1 h 02 min", "3 min 20 s", "12 s"."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

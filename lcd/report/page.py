@@ -3,30 +3,32 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
-from lcd.analyses import Analysis, analyse
-from lcd.analyses.analysis import listed
+from lcd.analyses import Analysis, Evidence, analyse
+from lcd.analyses.analysis import joined_names
 from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
 from lcd.analyses.transfer import MEASURES, Transfer
 from lcd.curves.index import CurveIndex
 from lcd.curves.table import CURVE
 from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
-from lcd.report.analysis_figures import analysis_figures
-from lcd.report.calibration_figures import calibration_figures
-from lcd.report.figures import all_figures, data_uri, draw_svg, save_figure, styles
-from lcd.report.html import duration, score
+from lcd.report import sections
+from lcd.report.figures import all_figures, data_uri, draw_svg, one_below_the_other, save_figure, styles
+from lcd.report.html import duration_text, score_text
+from lcd.report.sections import Page
 from lcd.report.transfer_figures import transfer_figures
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION
-from lcd.scores.diagnosis import GROUP, Diagnosis, statuses_told
+from lcd.scores.diagnosis import GROUP, Diagnosis, status_sentences
 from lcd.scores.judging import STATUSES
 from lcd.scores.left_out import STATES, LeftOut
 from lcd.scores.validity import distrusted, withheld
@@ -35,6 +37,13 @@ from lcd.statistics.intervals import METHOD
 Pictures = Mapping[str, Mapping[str, bytes]]
 """Task to view to what it shows, as the content of a PNG file."""
 MARKS = {"perception": "◉", "reward": "★", "both": "◆", "neither": "○"}
+LINKS = {
+    "scores": ("tasks-1", "Task by task"),
+    "comparisons": ("analyses", "Comparisons"),
+    "run": ("run", "How it was run"),
+    "methods": ("methods", "How to read it"),
+}
+"""Section to what links to it at the top of the page."""
 ORDER = ("both", "perception", "reward", "neither")
 
 
@@ -48,99 +57,101 @@ def write_report(
     pictures: Pictures | None = None,
     threshold: float = 0.5,
     first: str | None = None,
+    names: Sequence[str] | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
     """Write `report.html`, which needs no other file, and the figures (PNG and SVG) into `figures/` beside it.
 
-    Parameters
-    ----------
-    folder
-        Where to write; a study's is `<study>/diagnosis`.
-    diagnosis
-        What to tell.
-    curves
-        The curves behind it, with the column `normalised`; needed only if the diagnosis was read back from JSON.
-    provenance
-        How it was run, shown as it is: values may be text, numbers, lists or mappings. See `lcd.report.provenance`.
-    transfers
-        The outcomes of curricula; with them the diagnosis may be empty.
-    analyses
-        What else is told; None makes those that the curves allow.
-    pictures
-        What each task looks like under its views.
-    threshold
-        From where on a scaled score counts as hard.
-    first
-        The key of the analysis that comes before all else: an ablation's.
+    Args:
+        folder: where to write; a study's is `<study>/diagnosis`.
+        diagnosis: what to tell.
+        curves: the curves behind it, with the column `normalised`; needed only if the diagnosis was read back from
+            JSON.
+        provenance: how it was run, shown as it is: values may be text, numbers, lists or mappings. See
+            `lcd.report.provenance`.
+        transfers: the outcomes of curricula; with them the diagnosis may be empty.
+        analyses: what else is told; None makes those that the curves allow.
+        pictures: what each task looks like under its views.
+        threshold: from where on a scaled score counts as hard.
+        first: the key of the analysis that comes before all else: an ablation's.
+        names: the page's sections, in their order; None: all that are registered.
+        settings: section to its own settings.
 
-    Returns
-    -------
-    Path
+    Returns:
         The page's.
     """
     folder = Path(folder)
     if diagnosis.curves.empty and curves is not None and "normalised" in curves:
         diagnosis = replace(diagnosis, curves=curves, index=CurveIndex(curves[curves["split"] == "eval"]))
-    analyses = analyse(diagnosis, threshold)[0] if analyses is None else analyses
-    wide, narrow = _drawn(folder, diagnosis, transfers, analyses, threshold)
-    groups = _told_groups(diagnosis, pictures or {}, threshold)
-    script = pages.source("sort.js")
-    page = pages.render(
+    analyses = analyse(Evidence(diagnosis, threshold))[0] if analyses is None else analyses
+    wide, narrow = _drawn(folder, diagnosis, transfers, threshold)
+    content = {
+        "groups": _group_sections(diagnosis, pictures or {}, threshold),
+        "diagnosis": diagnosis,
+        "transfers": [_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
+        "measures": MEASURES,
+        "subject": _subject(diagnosis, transfers),
+        "conditions": _conditions(diagnosis),
+        "further": diagnosis.contrasts[len(HEADLINE) :],
+        "statuses": STATUSES,
+        "method": METHOD,
+        "definitions": DEFINITIONS,
+        "threshold": threshold,
+        "meanings": MEANINGS,
+        "marks": MARKS,
+        "sure": SURE,
+        "wide": wide,
+        "narrow": narrow,
+        "effort": _training_amount(diagnosis.curves),
+        "provenance": {key.replace("_", " "): _shown(value) for key, value in (provenance or {}).items()},
+    }
+    page = Page(diagnosis, analyses, transfers, first, partial(_picture, folder), content)
+    found = sections.written(page, names, settings)
+    script = pages.template_file("sort.js")
+    whole = pages.render(
         "report.html.j2",
-        groups=groups,
-        analyses=[_of_analysis(analysis, first) for analysis in analyses],
-        diagnosis=diagnosis,
-        transfers=[_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
-        measures=MEASURES,
-        subject=_subject(diagnosis, transfers),
-        conditions=_conditions(diagnosis),
-        further=diagnosis.contrasts[len(HEADLINE) :],
-        statuses=STATUSES,
-        method=METHOD,
-        definitions=DEFINITIONS,
-        threshold=threshold,
-        meanings=MEANINGS,
-        marks=MARKS,
-        sure=SURE,
-        wide=wide,
-        narrow=narrow,
-        calibrated=[name for name in wide if name.startswith("calibration-")],
-        grids=[name for name in wide if name.startswith("training-")],
-        effort=_effort(diagnosis.curves),
+        sections=list(found.values()),
+        links=[(place, words) for name, (place, words) in LINKS.items() if name in found],
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        provenance={key.replace("_", " "): _shown(value) for key, value in (provenance or {}).items()},
+        **content,
     )
-    write_atomic(folder / "report.html", page)
+    write_atomic(folder / "report.html", whole)
     return folder / "report.html"
 
 
-def _drawn(
-    folder: Path, diagnosis: Diagnosis, transfers: Sequence[Transfer], analyses: Sequence[Analysis], threshold: float
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Every figure, written as PNG and SVG; the addresses of those for a wide and for a narrow page."""
+def _picture(folder: Path, name: str, caption: str, draw: Callable[[bool], Figure]) -> str:
+    """A figure as HTML, written as PNG and SVG, too."""
+    _, drawing = save_figure(draw(False), folder / "figures", name)
+    wide, narrow = data_uri(drawing.read_bytes()), data_uri(draw_svg(draw(True)))
+    return pages.render("figure.html.j2", name=name, caption=caption, wide={name: wide}, narrow={name: narrow})
 
-    def figures(narrow: bool):
+
+def _drawn(
+    folder: Path, diagnosis: Diagnosis, transfers: Sequence[Transfer], threshold: float
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The figures of scores and curricula, written as PNG and SVG; their addresses for a wide and for a narrow page."""
+
+    def figures(narrow: bool) -> Iterator[tuple[str, Any]]:
         return chain(
             all_figures(diagnosis, narrow, threshold),
-            analysis_figures(diagnosis, analyses, narrow),
-            calibration_figures(diagnosis),
             transfer_figures(transfers, narrow=narrow),
         )
 
-    wide = {}
+    drawn = {}
     for name, figure in figures(False):
         _, drawing = save_figure(figure, folder / "figures", name)
-        wide[name] = data_uri(drawing.read_bytes())
-    return wide, {name: data_uri(draw_svg(figure)) for name, figure in figures(True)}
+        drawn[name] = drawing.read_bytes()
+    narrow = {name: draw_svg(figure) for name, figure in figures(True)}
+    narrow |= {name: one_below_the_other(svg) for name, svg in drawn.items() if name not in narrow}
+    return tuple({name: data_uri(svg) for name, svg in each.items()} for each in (drawn, narrow))
 
 
-def reading(rows: pd.DataFrame) -> list[str]:
+def group_sentences(rows: pd.DataFrame) -> list[str]:
     """What one group's scores say, in plain sentences.
 
-    Parameters
-    ----------
-    rows
-        Rows of a diagnosis' table, of one group.
+    Args:
+        rows: rows of a diagnosis' table, of one group.
     """
     scored = rows[rows["phi"].notna() & rows["psi"].notna()]
     count = f"{len(scored)} of {len(rows)} tasks" if len(rows) > 1 else "One task"
@@ -156,17 +167,19 @@ def reading(rows: pd.DataFrame) -> list[str]:
         sure = "their intervals are apart" if apart else "their intervals overlap, so more seeds are needed to be sure"
         sure = sure if known else "one seed cannot tell how sure this is"
         sentences.append(
-            f"Hardest to {words} is {hardest['task']} (raw {sign} {score(hardest[f'{name}_raw'])}), easiest "
-            f"{easiest['task']} ({score(easiest[f'{name}_raw'])}); {sure}."
+            f"Hardest to {words} is {hardest['task']} (raw {sign} {score_text(hardest[f'{name}_raw'])}), easiest "
+            f"{easiest['task']} ({score_text(easiest[f'{name}_raw'])}); {sure}."
         )
     unsolved = rows.loc[rows["status"] == "floor", "task"].tolist()
     if unsolved:
-        sentences.append(f"Nothing was learned under any condition on {listed(unsolved)}: train longer to tell why.")
+        sentences.append(
+            f"Nothing was learned under any condition on {joined_names(unsolved)}: train longer to tell why."
+        )
     blind = rows.loc[rows["status"] == "no_pixels_signal", "task"].tolist()
     if blind:
         sentences.append(
-            f"On {listed(blind)} nothing was learned from pixels, though it was from other views: perception is in the "
-            "way, by more than a ratio can say."
+            f"On {joined_names(blind)} nothing was learned from pixels, though it was from other views: perception is "
+            "in the way, by more than a ratio can say."
         )
     return sentences
 
@@ -174,14 +187,10 @@ def reading(rows: pd.DataFrame) -> list[str]:
 def verdict(classes: pd.DataFrame, tasks: int, untold: int = 0) -> str:
     """The one sentence for who reads no other.
 
-    Parameters
-    ----------
-    classes
-        The taxonomy's rows of one group.
-    tasks
-        How many tasks were trained.
-    untold
-        How many tasks have both scores and a class that is withheld.
+    Args:
+        classes: the taxonomy's rows of one group.
+        tasks: how many tasks were trained.
+        untold: how many tasks have both scores and a class that is withheld.
     """
     count = classes["class"].value_counts()
     told_of = [
@@ -198,7 +207,7 @@ def verdict(classes: pd.DataFrame, tasks: int, untold: int = 0) -> str:
     left = tasks - len(classes) - untold
     rest = [f"the class of {untold} is withheld"] if untold else []
     rest += [f"{left} could not be placed"] if left else []
-    return f"Of {tasks} tasks, {'; '.join([listed(told_of), *rest])}."
+    return f"Of {tasks} tasks, {'; '.join([joined_names(told_of), *rest])}."
 
 
 _IN_WORDS = {
@@ -209,7 +218,7 @@ _IN_WORDS = {
 }
 
 
-def _told_groups(diagnosis: Diagnosis, pictures: Pictures, threshold: float) -> list[dict[str, Any]]:
+def _group_sections(diagnosis: Diagnosis, pictures: Pictures, threshold: float) -> list[dict[str, Any]]:
     """The groups that were trained under more than one condition, or all of them where none was."""
     found = taxonomy(diagnosis, threshold)
     advice = recommendations(diagnosis, found) if len(diagnosis.table) else pd.DataFrame()
@@ -246,7 +255,7 @@ def _group(
         "name": dict(zip(GROUP, key, strict=True)),
         "verdict": verdict(mine, len(rows), len(untold)),
         "certainty": _certainty(mine),
-        "reading": reading(rows),
+        "reading": group_sentences(rows),
         "tiles": [
             {"class": name, "tasks": [(task, row["sure"]) for task, row in kinds.items() if row["class"] == name]}
             | {"means": MEANINGS[name], "suits": SUITS[name]}
@@ -257,7 +266,7 @@ def _group(
             {"figure": f"curves-{index}", "class": kinds[row["task"]]["class"] if row["task"] in kinds else ""}
             | {"sure": kinds[row["task"]]["sure"] if row["task"] in kinds else np.nan}
             | {"advice": advice.loc[index].to_dict(), "pictures": _pictures(pictures.get(row["task"], {}))}
-            | {"place": f"task-{index}", "withheld": withheld(row["validity"]), "statuses": statuses_told(row)}
+            | {"place": f"task-{index}", "withheld": withheld(row["validity"]), "statuses": status_sentences(row)}
             | {"left_out": [each for each in lost if each.task == row["task"]]}
             | row
             for index, row in rows.to_dict("index").items()
@@ -274,7 +283,7 @@ def _certainty(classes: pd.DataFrame) -> str:
     sure = int((classes["sure"] >= SURE).sum())
     unsure = classes.loc[~(classes["sure"] >= SURE), "task"].tolist()
     words = f"{sure} of {len(classes)} classes would hold in at least {SURE:.0%} of repetitions with other seeds"
-    return f"{words}; more seeds would help with {listed(unsure)}." if unsure else f"{words}."
+    return f"{words}; more seeds would help with {joined_names(unsure)}." if unsure else f"{words}."
 
 
 def _pictures(by_view: Mapping[str, bytes]) -> list[tuple[str, str]]:
@@ -289,24 +298,6 @@ def _subject(diagnosis: Diagnosis, transfers: Sequence[Transfer]) -> str:
         return str(transfers[0].key["benchmark"])
     known = diagnosis.table if len(diagnosis.table) else diagnosis.others
     return str(known["benchmark"].iloc[0])
-
-
-def _of_analysis(analysis: Analysis, first: str | None) -> dict[str, Any]:
-    return {
-        "key": analysis.key,
-        "first": analysis.key.startswith(first) if first else False,
-        "title": analysis.title,
-        "says": list(analysis.says),
-        "note": analysis.note,
-        "columns": _varied(analysis),
-        "rows": [row for _, row in analysis.table.iterrows()],
-    }
-
-
-def _varied(analysis: Analysis) -> list[str]:
-    """Columns that say something: a name that is the same in all rows is left out."""
-    names = {*GROUP, "view", "reward_p"}
-    return [name for name in analysis.columns() if name not in names or analysis.table[name].nunique() > 1]
 
 
 def _of_curriculum(place: int, transfer: Transfer) -> dict[str, Any]:
@@ -325,7 +316,7 @@ def _of_curriculum(place: int, transfer: Transfer) -> dict[str, Any]:
     }
 
 
-def _effort(curves: pd.DataFrame) -> dict[str, Any]:
+def _training_amount(curves: pd.DataFrame) -> dict[str, Any]:
     """How much was trained, as far as the curves tell."""
     if curves.empty:
         return {}
@@ -334,12 +325,15 @@ def _effort(curves: pd.DataFrame) -> dict[str, Any]:
     # Seeds of a run train together, so that a condition's time is the longest of its seeds'.
     wall = ends.groupby(list(CURVE[:-2]))["wall_s"].max().sum(min_count=1)
     seeds = sorted(ends["seed"].unique().tolist())
-    effort = {"conditions": len(ends.drop_duplicates(list(CURVE[:-2]))), "seeds": f"{len(seeds)} ({_spans(seeds)})"}
+    effort = {
+        "conditions": len(ends.drop_duplicates(list(CURVE[:-2]))),
+        "seeds": f"{len(seeds)} ({_seed_range(seeds)})",
+    }
     effort |= {"steps a seed": _steps(ends["step"].max()), "steps in all": _steps(ends["step"].sum())}
-    return effort | ({"training time, conditions added up": duration(wall)} if wall > 0 else {})
+    return effort | ({"training time, conditions added up": duration_text(wall)} if wall > 0 else {})
 
 
-def _spans(seeds: list[int]) -> str:
+def _seed_range(seeds: list[int]) -> str:
     if len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1:
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds[:20])) + (", …" if len(seeds) > 20 else "")

@@ -20,7 +20,7 @@ from lcd.analyses.analysis import Analysis
 from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
 from lcd.report.analysis_figures import COLOURS, MARKERS
-from lcd.report.figures import INK, data_uri, draw_svg, new_figure, save_figure, short, styled_figure
+from lcd.report.figures import INK, data_uri, draw_svg, new_figure, save_figure, short_name, styled_figure
 
 FIGURE = "objects"
 """All classes together: what the figure-ground view shows."""
@@ -58,7 +58,8 @@ def verdict(table: pd.DataFrame) -> list[str]:
 def reasons(table: pd.DataFrame, explained: pd.Series | None = None) -> list[str]:
     """What the front-end finds and what it does not: by motion, by size, and by how much of the motion it explains.
 
-    explained: task → the part of the change between frames that pretraining learned to explain.
+    Args:
+        explained: task → the part of the change between frames that pretraining learned to explain.
     """
     lines = []
     if explained is not None and len(explained):
@@ -102,8 +103,9 @@ def _classes(table: pd.DataFrame) -> pd.DataFrame:
 def analyses(table: pd.DataFrame, losses: pd.DataFrame | None = None) -> list[Analysis]:
     """What a front-end's page tells.
 
-    table: its objectness; the rows of its last step are told, those of all of them are drawn.
-    losses: task, `loss` and `static_loss` of its pretraining.
+    Args:
+        table: its objectness; the rows of its last step are told, those of all of them are drawn.
+        losses: task, `loss` and `static_loss` of its pretraining.
     """
     found, explained = [], None
     if losses is not None and len(losses):
@@ -198,7 +200,7 @@ def ious(table: pd.DataFrame, narrow: bool = False) -> Figure:
         at = np.array([tasks.index(task) for task in rows["task"]]) + 0.17 * (place - (len(ways) - 1) / 2)
         axes.hlines(at, rows["iou_low"], rows["iou_high"], colors=colour, alpha=0.6)
         axes.plot(rows["iou"], at, marker, color=colour, markersize=5.5, label=name)
-    axes.set_yticks(range(len(tasks)), [short(task, 26 if narrow else 40) for task in tasks], fontsize=8.5)
+    axes.set_yticks(range(len(tasks)), [short_name(task, 26 if narrow else 40) for task in tasks], fontsize=8.5)
     axes.set_ylim(len(tasks) - 0.5, -0.5)
     axes.set_xlim(left=0)
     axes.set_xlabel("mean IoU over classes", loc="right")
@@ -234,24 +236,15 @@ def write_seeing(
 ) -> Path:
     """Write `report.html`, which needs no other file, and the figures (PNG and SVG) into `figures/` beside it.
 
-    Parameters
-    ----------
-    folder
-        Where to write.
-    name
-        What is seen: a benchmark's name.
-    table
-        The objectness; it may be empty, where nobody knows the true masks.
-    losses
-        See `analyses`.
-    pictures
-        What they show → the content of a PNG file.
-    facts
-        How it was made.
+    Args:
+        folder: where to write.
+        name: what is seen: a benchmark's name.
+        table: the objectness; it may be empty, where nobody knows the true masks.
+        losses: see `analyses`.
+        pictures: what they show → the content of a PNG file.
+        facts: how it was made.
 
-    Returns
-    -------
-    Path
+    Returns:
         The page's.
     """
     folder = Path(folder)

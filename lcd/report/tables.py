@@ -4,11 +4,12 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from lcd.analyses import Analysis
-from lcd.analyses.analysis import shown_columns, told
+from lcd.analyses.analysis import cell_text, shown_columns
 from lcd.files.atomic import write_atomic
 from lcd.files.spreadsheets import csv_text
 from lcd.scores.diagnosis import Diagnosis
@@ -77,7 +78,7 @@ def _cells(
     """The cells row by row: texts are names, which must not become markup; of numbers only some signs are replaced."""
     for _, row in table.iterrows():
         yield [
-            name(told(row, column)) if isinstance(row[column], str) else _replaced(told(row, column), signs)
+            name(cell_text(row, column)) if isinstance(row[column], str) else _replaced(cell_text(row, column), signs)
             for column in names
         ]
 
@@ -99,7 +100,7 @@ def _plain(analysis: Analysis) -> dict[str, object]:
     return {"title": analysis.title, "says": list(analysis.says), "note": analysis.note, "rows": rows}
 
 
-def _number(value: object) -> object:
+def _number(value: Any) -> Any:
     if isinstance(value, str) or value is None:
         return value
     number = float(value)

@@ -11,10 +11,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from lcd.analyses.analysis import Analysis, told
+from lcd.analyses.analysis import Analysis, cell_text
 from lcd.analyses.transfer import Transfer
 from lcd.scores.contrasts import HEADLINE, PERCEPTION, REWARD, Contrast
-from lcd.scores.diagnosis import GROUP, Diagnosis, statuses_told
+from lcd.scores.diagnosis import GROUP, Diagnosis, status_sentences
 from lcd.scores.validity import ERROR, withheld
 
 NARROW_NAME = 22
@@ -41,7 +41,7 @@ def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
     # The status has spaces to be wrapped at, a name has none.
     longest = max(map(len, diagnosis.table["task"]))
     table.add_column("task", overflow="fold", min_width=min(longest, NARROW_NAME if narrow else 32))
-    asked = _asked(diagnosis)
+    asked = _trained_contrasts(diagnosis)
     for contrast in asked:
         scaled = "" if contrast in HEADLINE else ", raw"
         table.add_column(Text(f"{contrast.sign}{scaled} [95 %]"), no_wrap=True)
@@ -82,8 +82,10 @@ def transfer_table(transfer: Transfer) -> Table:
     for task in transfer.tasks:
         table.add_column(Text(task), overflow="fold")
     for name, returns in zip(("before training", *transfer.stages), transfer.matrix, strict=True):
-        table.add_row(Text(name), *(two(value) for value in returns))
-    found = (f"{name} {two(values[0])}" for name, values in transfer.measures.items() if math.isfinite(values[0]))
+        table.add_row(Text(name), *(two_decimals(value) for value in returns))
+    found = (
+        f"{name} {two_decimals(values[0])}" for name, values in transfer.measures.items() if math.isfinite(values[0])
+    )
     table.caption = Text(f"{', '.join(found)}; means over {len(transfer.returns)} seeds", style="dim")
     return table
 
@@ -97,7 +99,7 @@ def analysis_table(analysis: Analysis, width: int = 120) -> Table:
     for name in shown:
         table.add_column(Text(name), overflow="fold")
     for _, row in analysis.table.head(MOST_ROWS).iterrows():
-        table.add_row(*(Text(told(row, name)) for name in shown))
+        table.add_row(*(Text(cell_text(row, name)) for name in shown))
     left = len(analysis.table) - MOST_ROWS
     lines = [*analysis.says, *([f"{left} more rows are in the report."] if left > 0 else [])]
     table.caption = Text("\n".join(lines), style="dim") if lines else None
@@ -105,12 +107,12 @@ def analysis_table(analysis: Analysis, width: int = 120) -> Table:
     return table
 
 
-def two(value: float) -> str:
+def two_decimals(value: float) -> str:
     """Two decimals, and no minus before what rounds to zero."""
     return f"{round(float(value), 2) + 0.0:.2f}"
 
 
-def _asked(diagnosis: Diagnosis) -> list[Contrast]:
+def _trained_contrasts(diagnosis: Diagnosis) -> list[Contrast]:
     """The contrasts that some task was trained for; φ and ψ where there are none."""
     found = [each for each in diagnosis.contrasts if (diagnosis.table[f"{each.name}_status"] != each.lacks).any()]
     return found or list(HEADLINE)
@@ -150,20 +152,20 @@ def _terminal_row(row: pd.Series, asked: Sequence[Contrast], columns: list[_Area
         if not np.isfinite(row[name]):
             return Text("–")
         if not np.isfinite(row[f"{name}_low"]):
-            return Text(two(row[name]))
-        bounds = f"[{two(row[f'{name}_low'])}, {two(row[f'{name}_high'])}]"
-        return Text(f"{two(row[name])}{chr(10) if narrow else ' '}{bounds}")
+            return Text(two_decimals(row[name]))
+        bounds = f"[{two_decimals(row[f'{name}_low'])}, {two_decimals(row[f'{name}_high'])}]"
+        return Text(f"{two_decimals(row[name])}{chr(10) if narrow else ' '}{bounds}")
 
     def areas(names: tuple[str, ...]) -> Text:
         values = [row[f"auc_{name}"] for name in names]
-        return Text(" ".join("  – " if math.isnan(value) else two(value) for value in values))
+        return Text(" ".join("  – " if math.isnan(value) else two_decimals(value) for value in values))
 
     cells = [areas(column.conditions[row["benchmark"]]) for column in columns]
     cells = [Text("\n").join(cells)] if narrow else cells
     # From Text, not markup, because names come from files.
     name = "\n".join(textwrap.wrap(row["task"], NARROW_NAME)) if narrow else row["task"]
     scores = [score(each.name if each in HEADLINE else f"{each.name}_raw") for each in asked]
-    states = [f"{sign} {status}".strip().replace("_", " ") for sign, status in statuses_told(row)]
+    states = [f"{sign} {status}".strip().replace("_", " ") for sign, status in status_sentences(row)]
     if withheld(row["validity"]):
         states = [*(state for state in states if state != "ok"), "class withheld"]
     return [Text(name), *scores, *cells, Text("\n".join(states))]

@@ -8,7 +8,7 @@ from matplotlib.ticker import EngFormatter
 
 from lcd.analyses.transfer import Transfer, trained_task
 from lcd.curves.table import split_curves
-from lcd.report.figures import MUTED, new_figure, short, styled_figure
+from lcd.report.figures import MUTED, new_figure, short_name, styled_figure
 from lcd.statistics.intervals import mean_interval
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -41,7 +41,7 @@ def transfer_curves(transfer: Transfer, narrow: bool = False) -> Figure:
         axes.plot(grid, heights.mean(0), color=colour, linestyle=DASHES[place % len(DASHES)], linewidth=2, zorder=3)
         if len(curves) > 1:
             axes.fill_between(grid, *mean_interval(heights), color=colour, alpha=0.16, linewidth=0, zorder=2)
-        axes.set_title(short(task), loc="left", fontsize=9)
+        axes.set_title(short_name(task), loc="left", fontsize=9)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.set_ylim(-0.2, 1.2)
     figure.supxlabel("environment steps (shaded: trained on this task)", fontsize=9)

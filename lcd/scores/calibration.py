@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import KnownHardness, offers
 from lcd.scores.contrasts import DEFINITIONS
 from lcd.scores.scoring import TaskSamples, score_columns, score_replicates
 from lcd.statistics.intervals import half_width
@@ -32,9 +33,10 @@ def ground_truth(benchmark: str, task: str) -> dict[str, float]:
     try:
         from lcd.envs.benchmarks import get_benchmark
 
-        truth = getattr(get_benchmark(benchmark), "truth", {})
+        found = get_benchmark(benchmark)
     except (InputError, ImportError):
         return unknown
+    truth = found.truth if offers(found, KnownHardness) else {}
     if task not in truth:
         return unknown
     return {column: float(getattr(truth[task], kind)) for kind, column in LEVELS.items()}
@@ -45,23 +47,17 @@ def calibrate(
 ) -> dict[str, Any]:
     """Spearman correlations of every definition's scores with the tasks' true hardness.
 
-    Parameters
-    ----------
-    table
-        Rows in the order of `samples`, with perception_level and reward_level and the scores of every definition.
-    samples
-        (group…, task) → its per-seed areas.
-    group
-        The columns that tell groups apart.
-    least
-        The least AUC that scores divide by.
+    Args:
+        table: rows in the order of `samples`, with perception_level and reward_level and the scores of every
+            definition.
+        samples: (group…, task) → its per-seed areas.
+        group: the columns that tell groups apart.
+        least: the least AUC that scores divide by.
 
-    Returns
-    -------
-    dict
+    Returns:
         Definition → measure of `MEASURES` → value, low, high and tasks (how many had the score). Empty without known
-        hardness. Of several groups (agents, say) the first one's; then "groups" lists those of all, each with its
-        key. Intervals are the correlation ± t times its standard error over resampled seeds, cut at ±1.
+        hardness. Of several groups (agents, say) the first one's; then "groups" lists those of all, each with its key.
+        Intervals are the correlation ± t times its standard error over resampled seeds, cut at ±1.
     """
     keys = list(samples)
     found = []

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.protocols import SolvedView, offers
 from lcd.envs.registry import Registry
 
 SOLVED = "solved"
@@ -247,8 +248,19 @@ contrasts.add(PERCEPTION.name, PERCEPTION)
 contrasts.add(REWARD.name, REWARD)
 
 
-OTHER_COLUMNS = ("benchmark", "task", "agent", "frontend", "shaping", "perception_level", "reward_level")
-OTHER_COLUMNS += ("seeds", "steps", "status", "validity")
+OTHER_COLUMNS = (
+    "benchmark",
+    "task",
+    "agent",
+    "frontend",
+    "shaping",
+    "perception_level",
+    "reward_level",
+    "seeds",
+    "steps",
+    "status",
+    "validity",
+)
 MEASURES = ("auc_", "final_")
 """What a diagnosis' table has besides its contrasts' scores."""
 KEYS = ("name", "axis", "baseline", "variants", "formula", "at", "sign", "asks")
@@ -365,7 +377,7 @@ def all_conditions(asked: Sequence[Contrast], solved: str) -> dict[str, Conditio
 
 def solved_view(benchmark: Any) -> str:
     """The view of a benchmark in which perception is out of the way: what it says, else its most solved view."""
-    own = getattr(benchmark, "solved_view", None)
+    own = benchmark.solved_view if offers(benchmark, SolvedView) else None
     return own or most_solved(benchmark.views)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 
 from lcd.curves.index import Curve, CurveIndex
-from lcd.curves.table import as_trained, attach_ranges, check_curves, normalised, varied_task
+from lcd.curves.names import varied_task
+from lcd.curves.table import as_trained, attach_ranges, check_curves, normalised
 from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, parse_json
@@ -35,8 +36,8 @@ from lcd.scores.contrasts import (
 from lcd.scores.judging import ENDS, ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.scores.left_out import LeftOut
 from lcd.scores.ranking import add_ranks
-from lcd.scores.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, span
-from lcd.scores.validity import SIGNS, Finding, check_validity, in_words, validity_column
+from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
+from lcd.scores.validity import SIGNS, Finding, check_validity, sentences_of, validity_column
 from lcd.statistics.intervals import LEVEL, METHOD, RESAMPLES
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
@@ -47,36 +48,23 @@ KEYS = (*GROUP, "task")
 class Diagnosis:
     """Scores of every task, and the curves they were computed from.
 
-    Parameters
-    ----------
-    table
-        One row a task of a (benchmark, agent, front-end, shaping) group; see `diagnose_curves`.
-    curves
-        The checked curves of tasks as they were trained, with the range used in `r_min`, `r_max` and the return under
-        it in `normalised`; empty when the diagnosis was read back from JSON.
-    others
-        Those of curricula, of other tasks than the trained one, and of other contexts: the same columns.
-    thresholds
-        What the statuses were decided by.
-    notes
-        Sentences about the curves that a reader should know.
-    definition
-        Which of `lcd.scores.contrasts.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
-    calibration
-        Definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high; empty where
-        the tasks' true hardness is not known. See `lcd.scores.calibration.calibrate`.
-    cost
-        What the curves took, as `lcd.pipelines.study.cost.spent` tells it; empty where nobody knows.
-    findings
-        What keeps scores from being trusted; see `lcd.scores.validity`.
-    left_out
-        The study's runs that have no part in it; see `lcd.scores.marking.mark`.
-    index
-        The held-out curves, by condition and seed.
-    contrasts
-        What was asked of each task: φ and ψ, and a study's further contrasts.
-    solved
-        Benchmark to the view in which perception is out of the way: where `lcd.scores.contrasts.SOLVED` was asked for.
+    Attributes:
+        table: one row a task of a (benchmark, agent, front-end, shaping) group; see `diagnose_curves`.
+        curves: the checked curves of tasks as they were trained, with the range used in `r_min`, `r_max` and the return
+            under it in `normalised`; empty when the diagnosis was read back from JSON.
+        others: those of curricula, of other tasks than the trained one, and of other contexts: the same columns.
+        thresholds: what the statuses were decided by.
+        notes: sentences about the curves that a reader should know.
+        definition: which of `lcd.scores.contrasts.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
+        calibration: definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high;
+            empty where the tasks' true hardness is not known. See `lcd.scores.calibration.calibrate`.
+        cost: what the curves took, as `lcd.pipelines.study.cost.cost_so_far` tells it; empty where nobody knows.
+        findings: what keeps scores from being trusted; see `lcd.scores.validity`.
+        left_out: the study's runs that have no part in it; see `lcd.scores.marking.mark`.
+        index: the held-out curves, by condition and seed.
+        contrasts: what was asked of each task: φ and ψ, and a study's further contrasts.
+        solved: benchmark to the view in which perception is out of the way: where `lcd.scores.contrasts.SOLVED` was
+            asked for.
     """
 
     table: pd.DataFrame
@@ -95,7 +83,7 @@ class Diagnosis:
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """(severity, sentence) of what keeps scores from being trusted, errors first."""
-        return in_words(self.findings, self.table.groupby(list(GROUP)).ngroups)
+        return sentences_of(self.findings, self.table.groupby(list(GROUP)).ngroups)
 
     def conditions(self, benchmark: str | None = None) -> dict[str, Condition]:
         """The conditions of the contrasts by name; without a benchmark those of all."""
@@ -153,14 +141,14 @@ class Diagnosis:
         names = list(table_columns(contrasts, solved.values()))
         table = pd.DataFrame(content["tasks"], columns=names)
         table = table.astype(dict.fromkeys(numeric(names), float) | {"seeds": int})
-        told = {key: content.get(key, {}) for key in ("calibration", "cost")}
+        told: dict[str, Any] = {key: content.get(key, {}) for key in ("calibration", "cost")}
         told["findings"] = tuple(
             Finding(**found | {key: tuple(found[key]) for key in ("tasks", "group")}) for found in content["findings"]
         )
         told["left_out"] = tuple(LeftOut(**each) for each in content["left_out"])
         thresholds, notes = Thresholds(**content["thresholds"]), tuple(content["notes"])
-        asked = {"contrasts": contrasts, "solved": solved}
-        return cls(table, pd.DataFrame(), thresholds, notes, content["definition"], **told, **asked)
+        told |= {"contrasts": contrasts, "solved": solved}
+        return cls(table, pd.DataFrame(), thresholds, notes, content["definition"], **told)
 
     def save(self, folder: str | Path) -> dict[str, Path]:
         """Write `diagnosis.json` and `challenge.csv` into a folder, each whole or not at all."""
@@ -183,41 +171,31 @@ def diagnose_curves(
 ) -> Diagnosis:
     """Tell what makes each task hard from held-out learning curves.
 
-    Parameters
-    ----------
-    dataframe
-        Curves, one row an evaluation: at least the columns task, view, reward_p, seed, step and return_mean.
-    ranges
-        Task to (R_min, R_max), a random agent's return and the highest possible one. For tasks not in it: the
-        columns r_min and r_max; where they are empty, the benchmark's own, if it is registered.
-    thresholds
-        When a task counts as unsolved, solved or without signal.
-    definition
-        Which definition of φ and ψ the headline follows: "paper" or "calibrated".
-    levels
-        Task to the nominal level of its intervals, where that is not 95 %: tasks that were looked at repeatedly need
-        a higher one to keep 95 % (see `lcd.statistics.sequential`).
-    dynamics
-        Task to sentences on how its views differ as environments, where that was looked at; see `lcd.envs.lockstep`.
-    contrasts
-        What is asked of each task; φ and ψ always are.
+    Args:
+        dataframe: curves, one row an evaluation: at least the columns task, view, reward_p, seed, step and return_mean.
+        ranges: task to (R_min, R_max), a random agent's return and the highest possible one. For tasks not in it: the
+            columns r_min and r_max; where they are empty, the benchmark's own, if it is registered.
+        thresholds: when a task counts as unsolved, solved or without signal.
+        definition: which definition of φ and ψ the headline follows: "paper" or "calibrated".
+        levels: task to the nominal level of its intervals, where that is not 95 %: tasks that were looked at repeatedly
+            need a higher one to keep 95 % (see `lcd.statistics.sequential`).
+        dynamics: task to sentences on how its views differ as environments, where that was looked at; see
+            `lcd.envs.lockstep`.
+        contrasts: what is asked of each task; φ and ψ always are.
 
-    Returns
-    -------
-    Diagnosis
-        Its table has, for each task: phi and psi (scaled to 0-1 over the diagnosable tasks of the group), the
-        unscaled phi_raw and psi_raw, phi_<definition> and psi_<definition> (unscaled, of every definition, whichever
-        is the headline's), phi_gain (φ's gain as a difference of AUCs), auc_<condition> (mean over
-        seeds) and final_<condition> (interquartile mean over seeds of the last return), phi_rank and psi_rank (1 is
-        the hardest task of the group), each with _low and _high; perception_level and reward_level (how hard the
-        task was made, where that is known); seeds, steps, status, phi_status and psi_status (why a score is
-        missing, or "ok"); validity (the keys of the findings that concern the task, or "ok").
+    Returns:
+        Its table has, for each task: phi and psi (scaled to 0-1 over the diagnosable tasks of the group), the unscaled
+        phi_raw and psi_raw, phi_<definition> and psi_<definition> (unscaled, of every definition, whichever is the
+        headline's), phi_gain (φ's gain as a difference of AUCs), auc_<condition> (mean over seeds) and
+        final_<condition> (interquartile mean over seeds of the last return), phi_rank and psi_rank (1 is the hardest
+        task of the group), each with _low and _high; perception_level and reward_level (how hard the task was made,
+        where that is known); seeds, steps, status, phi_status and psi_status (why a score is missing, or "ok");
+        validity (the keys of the findings that concern the task, or "ok").
 
-    Notes
-    -----
-    Intervals are 95 %, over seeds, by `lcd.statistics.intervals.bootstrap`, which says why not by percentiles: these
-    promise too much with few seeds. One seed has no interval. Those of phi and psi are the raw ones scaled as
-    the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
+    Note:
+        Intervals are 95 %, over seeds, by `lcd.statistics.intervals.bootstrap`, which says why not by percentiles:
+        these promise too much with few seeds. One seed has no interval. Those of phi and psi are the raw ones scaled as
+        the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
     """
     thresholds, definition = thresholds or Thresholds(), check_definition(definition)
     all_held_out, curves, notes = _held_out(dataframe, ranges)
@@ -230,7 +208,8 @@ def diagnose_curves(
     tasks = _tasks(index, contrasts)
     if not tasks:
         return Diagnosis.empty(others)
-    rows, samples = [], {contrast.name: {} for contrast in contrasts}
+    rows: list[dict[str, Any]] = []
+    samples: dict[str, dict[tuple[str, ...], TaskSamples]] = {contrast.name: {} for contrast in contrasts}
     for key in tasks:
         row, level = dict(zip(KEYS, key, strict=True)), (levels or {}).get(key[-1], LEVEL)
         numbers = TaskNumbers(index, row, solved[row["benchmark"]], thresholds, level)
@@ -247,11 +226,21 @@ def diagnose_curves(
     reason = table["phi_status"].where(scaled["phi_status"], table["psi_status"])
     table["status"] = table["status"].mask((table["status"] == "ok") & scaled.any(axis=1), reason)
     calibration = calibrate(table, samples[PERCEPTION.name], GROUP, thresholds.no_signal)
-    notes = (*notes, *_unused_views(held_out, contrasts, solved))
     findings = check_validity(table, held_out, GROUP, dynamics)
     table["validity"] = validity_column(table, findings, GROUP)
-    asked = {"findings": findings, "index": index, "contrasts": contrasts, "solved": solved, "others": others}
-    return Diagnosis(table, curves, thresholds, notes, definition, calibration, **asked)
+    return Diagnosis(
+        table,
+        curves,
+        thresholds,
+        (*notes, *_unused_views(held_out, contrasts, solved)),
+        definition,
+        calibration,
+        findings=findings,
+        index=index,
+        contrasts=contrasts,
+        solved=solved,
+        others=others,
+    )
 
 
 def solved_views(curves: pd.DataFrame) -> dict[str, str]:
@@ -259,10 +248,11 @@ def solved_views(curves: pd.DataFrame) -> dict[str, str]:
 
     Where they were thinned in several views, or in none, it is the benchmark's own, or the most solved that is there.
     """
+    curves = curves[["benchmark", "view", "reward_p"]].drop_duplicates()
     thinned = curves[curves["reward_p"] < 1]
-    found = {}
+    found: dict[str, Any] = {}
     for benchmark, rows in curves.groupby("benchmark", sort=True):
-        where = set(thinned.loc[thinned["benchmark"] == benchmark, "view"]) or set(rows["view"])
+        where = set(thinned.loc[thinned["benchmark"] == benchmark, "view"].unique()) or set(rows["view"].unique())
         own = _own_solved_view(str(benchmark))
         found[str(benchmark)] = own if own in where else most_solved(sorted(where))
     return found
@@ -332,7 +322,7 @@ def samples_by_task(held_out: pd.DataFrame, overlap: float = Thresholds.overlap)
         row = dict(zip(KEYS, key, strict=True))
         view = solved[row["benchmark"]]
         curves = curves_by_condition(index, row, view)
-        found[key] = samples_between(curves, *span(curves, f"task '{row['task']}'", overlap), view)
+        found[key] = samples_between(curves, *common_steps(curves, f"task '{row['task']}'", overlap), view)
     return found
 
 
@@ -342,7 +332,8 @@ def _held_out(
     """Held-out curves, all curves, sentences."""
     curves, notes = attach_ranges(check_curves(dataframe), ranges)
     curves["normalised"] = normalised(curves)
-    held_out = curves[curves["split"] == "eval"]
+    of_split = curves["split"] == "eval"
+    held_out = curves if of_split.all() else curves[of_split]
     if held_out.empty:
         raise InputError("The curves have no row with split 'eval': scores need held-out returns.")
     return held_out, curves, notes
@@ -353,7 +344,7 @@ def numeric(columns: Iterable[str]) -> list[str]:
     return [name for name in columns if name not in (*KEYS, "validity") and not name.endswith("status")]
 
 
-def statuses_told(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+def status_sentences(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What keeps a row's scores back: (φ, ψ or nothing for both, status), or the row's "ok" alone."""
     of_scores = [(sign, row[f"{score}_status"]) for score, sign in SIGNS.items()]
     further = [(sign, status) for sign, status in of_scores if status not in ("ok", row["status"])]
@@ -402,7 +393,7 @@ def _unused_views(held_out: pd.DataFrame, contrasts: Sequence[Contrast], solved:
     used = list(dict.fromkeys(each.view for each in conditions_at(contrasts, solved.values()).values()))
     return [
         f"The view '{view}' takes no part in φ or ψ: they compare {', '.join(used)}."
-        for view in sorted(set(held_out["view"]) - set(used))
+        for view in sorted(set(held_out["view"].unique()) - set(used))
     ]
 
 

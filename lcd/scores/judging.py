@@ -10,7 +10,7 @@ import numpy as np
 from lcd.curves.index import CurveIndex
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD, Contrast, all_conditions
 from lcd.scores.left_out import STATES
-from lcd.scores.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, span
+from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
 from lcd.statistics.intervals import bootstrap, iqm
 
 ENDS = ("", "_low", "_high")
@@ -38,16 +38,11 @@ STATUSES = {
 class Thresholds:
     """Where a task stops being diagnosable, in normalised return.
 
-    Parameters
-    ----------
-    floor
-        A task whose every condition has a mean AUC of at most this is unsolved.
-    ceiling
-        A task whose every condition has a mean AUC of at least this is solved at once.
-    no_signal
-        An AUC on pixels of at most this (the ε of the definitions) cannot be divided by.
-    overlap
-        Least share of the steps that the curves of a task must have in common.
+    Attributes:
+        floor: a task whose every condition has a mean AUC of at most this is unsolved.
+        ceiling: a task whose every condition has a mean AUC of at least this is solved at once.
+        no_signal: an AUC on pixels of at most this (the ε of the definitions) cannot be divided by.
+        overlap: least share of the steps that the curves of a task must have in common.
     """
 
     floor: float = 0.05
@@ -71,7 +66,7 @@ class TaskNumbers(dict[str, Any]):
         if not curves:
             return TaskSamples((), (), (), tuple(asked), self.solved)
         names, least = list(curves), self.thresholds.no_signal
-        low, high = span(curves, f"task '{self.row['task']}'", self.thresholds.overlap)
+        low, high = common_steps(curves, f"task '{self.row['task']}'", self.thresholds.overlap)
         samples = samples_between(curves, low, high, self.solved, asked)
         finals = [np.array([np.interp(high, *curve) for curve in curves[name].values()]) for name in names]
         estimate, interval = samples.intervals(least, self.level)
@@ -136,7 +131,7 @@ def _status(numbers: TaskNumbers, contrast: Contrast, formula: str) -> str:
     """Why a contrast has no score by a formula, or "ok"."""
     thresholds, needs = numbers.thresholds, contrast.formulas[formula].needs
     known = numbers.areas(HEADLINE if contrast in HEADLINE else (contrast,))
-    areas = [known.get(each.name) for each in contrast.conditions(numbers.solved)]
+    areas: list[Any] = [known.get(each.name) for each in contrast.conditions(numbers.solved)]
     if needs in ("any", "baseline") and _unsolved(known.values(), thresholds):
         return "floor"
     if None in areas:

@@ -16,18 +16,12 @@ STATES = {
 class LeftOut:
     """A run that takes no part in a diagnosis.
 
-    Parameters
-    ----------
-    benchmark, task, view, frontend, reward_p, shaping, agent
-        Its condition, as curves call it.
-    run
-        Its id.
-    state
-        One of `STATES`.
-    reason
-        Why, in a sentence's words.
-    curriculum
-        Whether it learns one task after another, so that it has no part in φ and ψ anyway.
+    Attributes:
+        benchmark, task, view, frontend, reward_p, shaping, agent: its condition, as curves call it.
+        run: its id.
+        state: one of `STATES`.
+        reason: why, in a sentence's words.
+        curriculum: whether it learns one task after another, so that it has no part in φ and ψ anyway.
     """
 
     benchmark: str
@@ -52,10 +46,10 @@ class LeftOut:
     @property
     def sentence(self) -> str:
         """What a reader is told."""
-        return f"{self.task}, {self.condition}, is left out. It {self.told}."
+        return f"{self.task}, {self.condition}, is left out. It {self.outcome}."
 
     @property
-    def told(self) -> str:
+    def outcome(self) -> str:
         """The state and its reason."""
         state = "is invalid" if self.state == "invalid" else self.state
         return f"{state}: {self.reason.rstrip('.')}"

@@ -54,7 +54,7 @@ def rank_intervals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of the ranks of scores (tasks,), from replicates (resamples, tasks) of `count` seeds."""
     if np.isnan(drawn).any():
-        return np.full((2, len(estimate)), np.nan)
+        return np.full(len(estimate), np.nan), np.full(len(estimate), np.nan)
     ranks = rankdata(-widen(estimate, drawn, count), axis=-1)
     low, high = np.quantile(ranks, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
     return low, high

@@ -13,7 +13,7 @@ from lcd.statistics.intervals import BOOTSTRAP_SEED, LEVEL, RESAMPLES, Interval,
 
 
 def score_columns(asked: Sequence[Contrast] = HEADLINE) -> tuple[str, ...]:
-    """The unscaled scores of some contrasts, of every formula: "phi_paper", "psi_paper", …"""
+    """The unscaled scores of some contrasts, of every formula: "phi_paper", "psi_paper" and so on."""
     return tuple(f"{contrast.name}_{formula}" for formula, contrast in _formulas(asked))
 
 
@@ -89,7 +89,7 @@ def curves_by_condition(
     return {name: curves for name, curves in found.items() if curves}
 
 
-def span(curves: Mapping[str, Mapping[int, Curve]], where: str, overlap: float) -> tuple[float, float]:
+def common_steps(curves: Mapping[str, Mapping[int, Curve]], where: str, overlap: float) -> tuple[float, float]:
     """The steps that all curves of a task have in common; see `lcd.curves.table.common_interval`."""
     return common_interval([steps for seeds in curves.values() for steps, _ in seeds.values()], where, overlap)
 

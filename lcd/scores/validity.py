@@ -36,6 +36,9 @@ MOST_NAMES = 4
 LEAST_TASKS = 3
 """So many tasks must two definitions order before they can be said to disagree."""
 
+LOOKED_AT = ("task", "view", "reward_p", "seed", "step", "return_mean")
+"""The columns of curves that checks look at."""
+
 Concern = tuple[pd.DataFrame, str]
 """The rows that a finding concerns, and what is wrong with them and what to do."""
 
@@ -44,18 +47,12 @@ Concern = tuple[pd.DataFrame, str]
 class Finding:
     """One thing that keeps scores from being trusted.
 
-    Parameters
-    ----------
-    key
-        The check that found it, a name in `CHECKS`.
-    severity
-        "error": no class is told of these tasks. "warning": it is, with the sentence beside it.
-    tasks
-        The tasks that it concerns.
-    says
-        What is wrong and what to do, in one sentence.
-    group
-        The (benchmark, agent, front-end, shaping) group in which it was found.
+    Attributes:
+        key: the check that found it, a name in `CHECKS`.
+        severity: "error": no class is told of these tasks. "warning": it is, with the sentence beside it.
+        tasks: the tasks that it concerns.
+        says: what is wrong and what to do, in one sentence.
+        group: the (benchmark, agent, front-end, shaping) group in which it was found.
     """
 
     key: str
@@ -69,14 +66,10 @@ class Finding:
 class Evidence:
     """What is known of one group.
 
-    Parameters
-    ----------
-    rows
-        Its rows of a diagnosis' table.
-    curves
-        Its held-out curves with the column `normalised`.
-    dynamics
-        Task to what tells its views apart as environments; see `lcd.envs.lockstep`.
+    Attributes:
+        rows: its rows of a diagnosis' table.
+        curves: of its held-out curves the columns `LOOKED_AT`.
+        dynamics: task to what tells its views apart as environments; see `lcd.envs.lockstep`.
     """
 
     rows: pd.DataFrame
@@ -239,21 +232,16 @@ def check_validity(
 ) -> tuple[Finding, ...]:
     """All findings of all groups.
 
-    Parameters
-    ----------
-    table
-        A diagnosis' table.
-    held_out
-        The curves behind it, with the column `normalised`.
-    group
-        The columns that tell groups apart.
-    dynamics
-        Task to what tells its views apart as environments.
+    Args:
+        table: a diagnosis' table.
+        held_out: the curves behind it, with the column `normalised`.
+        group: the columns that tell groups apart.
+        dynamics: task to what tells its views apart as environments.
     """
     findings = []
     for key, rows in table.groupby(list(group), sort=False):
-        curves = held_out[(held_out[list(group)] == list(key)).all(axis=1)]
-        evidence = Evidence(rows, curves, dynamics or {})
+        mine = np.logical_and.reduce([held_out[name] == value for name, value in zip(group, key, strict=True)])
+        evidence = Evidence(rows, held_out.loc[mine, list(LOOKED_AT)], dynamics or {})
         for name, (severity, check) in CHECKS.items():
             for concerned, what in check(evidence):
                 says = f"{_named(concerned['task'].tolist(), len(rows))}: {what}"
@@ -281,7 +269,7 @@ def distrusted(validity: str) -> bool:
     return any(CHECKS[key][0] == ERROR and key not in UNSURE for key in validity.split() if key in CHECKS)
 
 
-def in_words(findings: Sequence[Finding], groups: int) -> list[tuple[str, str]]:
+def sentences_of(findings: Sequence[Finding], groups: int) -> list[tuple[str, str]]:
     """(severity, sentence) of each finding, errors first.
 
     What was found in several groups is said once; what was not found in all of so many groups names those it was.
@@ -315,13 +303,15 @@ def _sides(rows: pd.DataFrame, name: str) -> np.ndarray:
 
 def _alike(curves: pd.DataFrame, *views: str) -> list[str]:
     """Tasks with the same returns under two views, at every seed and step."""
-    tasks = []
-    for task, mine in curves[np.isclose(curves["reward_p"], 1)].groupby("task", sort=True):
+    tasks, where = [], ["seed", "step", "return_mean"]
+    unthinned = curves.loc[np.isclose(curves["reward_p"], 1), ["task", "view", *where]]
+    for task, mine in unthinned.groupby("task", sort=True):
         # Before training two views may well give the same return.
-        later = mine[mine["step"] > mine["step"].min()].set_index(["seed", "step"]).sort_index()
-        first, second = (later.loc[later["view"] == view, "return_mean"] for view in views)
-        if first.nunique() >= LEAST_VALUES and first.equals(second):
-            tasks.append(str(task))
+        later = mine[mine["step"] > mine["step"].min()]
+        first, second = (later.loc[later["view"] == view, where] for view in views)
+        if len(first) == len(second) and first["return_mean"].nunique() >= LEAST_VALUES:
+            first, second = (rows.sort_values(where[:2], ignore_index=True) for rows in (first, second))
+            tasks += [str(task)] if first.equals(second) else []
     return tasks
 
 

@@ -4,7 +4,7 @@ Scores come as a mapping from task to one value a seed, so that no axis can be t
 have unequal numbers of seeds.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from scipy.stats import trim_mean
@@ -13,29 +13,32 @@ from lcd.envs.errors import InputError
 from lcd.statistics.intervals import BOOTSTRAP_SEED, RESAMPLES, half_width
 
 Scores = Mapping[str, np.ndarray]
+"""Task to the values of its seeds; leading axes, if there are any, are resamples, and statistics keep them."""
+
+Statistic = Callable[[Scores], np.ndarray]
 
 
-def pooled_iqm(scores: Scores) -> float:
+def pooled_iqm(scores: Scores) -> np.ndarray:
     """Interquartile mean over all seeds of all tasks."""
-    return float(trim_mean(np.concatenate(list(scores.values())), 0.25))
+    return trim_mean(np.concatenate(list(scores.values()), axis=-1), 0.25, axis=-1)
 
 
-def pooled_mean(scores: Scores) -> float:
+def pooled_mean(scores: Scores) -> np.ndarray:
     """Mean over tasks of the mean over seeds."""
-    return float(np.mean([values.mean() for values in scores.values()]))
+    return _task_means(scores).mean(-1)
 
 
-def median_task(scores: Scores) -> float:
+def median_task(scores: Scores) -> np.ndarray:
     """Median over tasks of the mean over seeds."""
-    return float(np.median([values.mean() for values in scores.values()]))
+    return np.median(_task_means(scores), axis=-1)
 
 
-def optimality_gap(scores: Scores) -> float:
+def optimality_gap(scores: Scores) -> np.ndarray:
     """By how much all seeds of all tasks fall short of 1, on average; what is above 1 does not make up for it."""
-    return float(1 - np.mean([np.minimum(values, 1).mean() for values in scores.values()]))
+    return 1 - _task_means({task: np.minimum(values, 1) for task, values in scores.items()}).mean(-1)
 
 
-AGGREGATES: dict[str, Callable[[Scores], float]] = {
+AGGREGATES: dict[str, Statistic] = {
     "iqm": pooled_iqm,
     "mean": pooled_mean,
     "median": median_task,
@@ -43,23 +46,24 @@ AGGREGATES: dict[str, Callable[[Scores], float]] = {
 }
 
 
-def probability_of_improvement(scores: Scores, others: Scores) -> float:
+def _task_means(scores: Scores) -> np.ndarray:
+    return np.stack([values.mean(-1) for values in scores.values()], axis=-1)
+
+
+def probability_of_improvement(scores: Scores, others: Scores) -> np.ndarray:
     """Mean over tasks of the probability that a seed of `scores` is above one of `others`; ties count half."""
     _same_tasks(scores, others)
-    wins = []
-    for task, values in scores.items():
-        difference = np.sign(np.subtract.outer(values, others[task]))
-        wins.append((difference.mean() + 1) / 2)
-    return float(np.mean(wins))
+    above = [np.sign(values[..., :, None] - others[task][..., None, :]) for task, values in scores.items()]
+    return np.stack([(each.mean((-2, -1)) + 1) / 2 for each in above], axis=-1).mean(-1)
 
 
 def performance_profile(scores: Scores, thresholds: np.ndarray) -> np.ndarray:
     """Share of runs above each threshold: mean over tasks of the share of seeds."""
-    return np.mean([(values[:, None] > thresholds).mean(0) for values in scores.values()], axis=0)
+    return np.mean([(values[..., None] > thresholds).mean(-2) for values in scores.values()], axis=0)
 
 
 def with_interval(
-    statistic: Callable[..., float | np.ndarray],
+    statistic: Callable[..., np.ndarray],
     *scores: Scores,
     resamples: int = RESAMPLES // 4,
     seed: int = BOOTSTRAP_SEED,
@@ -78,15 +82,24 @@ def with_interval(
     if fewest < 2:
         return estimate, np.full_like(estimate, np.nan), np.full_like(estimate, np.nan)
     rng = np.random.default_rng(seed)
-    drawn = np.array([statistic(*(_drawn(one, rng) for one in scores)) for _ in range(resamples)])
+    drawn = statistic(*_drawn(scores, resamples, rng))
     # Every task adds what its seeds know: its n - 1 degrees of freedom.
     freedom = sum(len(values) - 1 for values in scores[0].values())
     spread = half_width(drawn, freedom + 1)
     return estimate, estimate - spread, estimate + spread
 
 
-def _drawn(scores: Scores, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {task: values[rng.integers(len(values), size=len(values) - 1)] for task, values in scores.items()}
+def _drawn(scores: Sequence[Scores], resamples: int, rng: np.random.Generator) -> list[Scores]:
+    """Resamples of each set of scores: (resamples, seeds - 1) a task."""
+    counts = [len(values) for one in scores for values in one.values()]
+    if len(set(counts)) == 1:
+        places = list(rng.integers(counts[0], size=(resamples, len(counts), counts[0] - 1)).swapaxes(0, 1))
+    else:
+        # The numbers that are drawn for equal counts, resample by resample.
+        every = [[rng.integers(count, size=count - 1) for count in counts] for _ in range(resamples)]
+        places = [np.stack(each) for each in zip(*every, strict=True)]
+    following = iter(places)
+    return [{task: values[next(following)] for task, values in one.items()} for one in scores]
 
 
 def _same_tasks(scores: Scores, others: Scores) -> None:

@@ -16,20 +16,18 @@ ALTERNATIVES = ("greater", "less", "two-sided")
 ROUNDING = 1e-12
 
 
-class Test(NamedTuple):
+class TestResult(NamedTuple):
     """What a test found."""
-
-    __test__ = False
 
     statistic: float
     p: float
-    count: int
+    samples: int
     """How many values, or pairs, it rests on."""
 
 
 def t_test(
     values: np.ndarray, others: np.ndarray | None = None, *, paired: bool = False, alternative: str = "greater"
-) -> Test:
+) -> TestResult:
     """Student's t-test that values are greater (or less) than others, or than 0; one-tailed unless told otherwise.
 
     Args:
@@ -50,15 +48,15 @@ def t_test(
     samples = [values] if others is None else [values, np.asarray(others, float)]
     count = sum(map(len, samples))
     if min(map(len, samples)) < 2 or all(np.ptp(sample) == 0 for sample in samples):
-        return Test(math.nan, math.nan, count)
+        return TestResult(math.nan, math.nan, count)
     if others is None:
         found = stats.ttest_1samp(values, 0.0, alternative=alternative)
     else:
         found = stats.ttest_ind(*samples, equal_var=False, alternative=alternative)
-    return Test(float(found.statistic), float(found.pvalue), count)
+    return TestResult(float(found.statistic), float(found.pvalue), count)
 
 
-def correlation(x: np.ndarray, y: np.ndarray, *, kind: str = "spearman", alternative: str = "two-sided") -> Test:
+def correlation(x: np.ndarray, y: np.ndarray, *, kind: str = "spearman", alternative: str = "two-sided") -> TestResult:
     """A correlation over pairs that are both numbers, and its p-value.
 
     A rank correlation of few pairs has few possible values, none of which a t distribution knows (over three pairs it
@@ -70,13 +68,13 @@ def correlation(x: np.ndarray, y: np.ndarray, *, kind: str = "spearman", alterna
     both = ~(np.isnan(x) | np.isnan(y))
     x, y = x[both], y[both]
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return Test(math.nan, math.nan, len(x))
+        return TestResult(math.nan, math.nan, len(x))
     if kind == "pearson":
         found = stats.pearsonr(x, y, alternative=alternative)
-        return Test(float(found.statistic), float(found.pvalue), len(x))
+        return TestResult(float(found.statistic), float(found.pvalue), len(x))
     found = stats.spearmanr(x, y, alternative=alternative)
     p = float(found.pvalue) if len(x) > EXACT_UP_TO else _exact(stats.rankdata(x), stats.rankdata(y), alternative)
-    return Test(float(found.statistic), p, len(x))
+    return TestResult(float(found.statistic), p, len(x))
 
 
 def _exact(ranks: np.ndarray, others: np.ndarray, alternative: str) -> float:

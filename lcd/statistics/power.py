@@ -12,7 +12,14 @@ from scipy.stats import nct
 from lcd.curves.index import CurveIndex
 from lcd.scores.contrasts import HEADLINE, check_definition
 from lcd.scores.diagnosis import GROUP, Thresholds, normalised_curves, solved_views
-from lcd.scores.scoring import TaskSamples, curves_by_condition, samples_between, score_columns, score_replicates, span
+from lcd.scores.scoring import (
+    TaskSamples,
+    common_steps,
+    curves_by_condition,
+    samples_between,
+    score_columns,
+    score_replicates,
+)
 
 MOST_SEEDS = 100_000
 SHARES = (0.25, 0.5, 0.75, 1.0)
@@ -102,7 +109,7 @@ def _samples(
     for task in tasks:
         curves = curves_by_condition(index, {**group, "task": task}, solved)
         if curves:
-            low, high = span(curves, f"task '{task}'", thresholds.overlap)
+            low, high = common_steps(curves, f"task '{task}'", thresholds.overlap)
             ends = [low + share * (high - low) for share in shares]
             found[task] = [(end, samples_between(curves, low, end, solved)) for end in ends]
     return found

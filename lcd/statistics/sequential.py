@@ -53,7 +53,7 @@ def boundaries(shares: Sequence[float], alpha: float = 0.05, spending: str = "po
         step = share - before
         edge = REACH * math.sqrt(share)
         grid = np.linspace(-edge, edge, GRID)
-        if density is None:
+        if density is None or place is None:
             now = _normal(grid, step)
         else:
             now = (_normal(grid[:, None] - place[None, :], step) * density) @ _weights(place)

@@ -12,12 +12,13 @@ from lightning.pytorch import LightningModule
 from lcd.agents import agents, validate
 from lcd.agents.curriculum import CurriculumRollouts, TrainedStage
 from lcd.agents.frozen import freeze
+from lcd.agents.protocols import phase_of, ranks_of
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.benchmark import quiet
 from lcd.envs.population import make_population
+from lcd.envs.protocols import WithoutNoise, offers
 from lcd.frontends import entry
 from lcd.pipelines.study.configs import RunConfig, agent_of, frontend_name, task_name
 from lcd.pipelines.study.evaluated import Evaluated, Stage, evaluated_by, stages_of
@@ -37,7 +38,7 @@ def build_agent(run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE) -> 
         env.single_observation_space,
         copies=env.num_envs,
         # PPG keeps the rollouts of a whole phase.
-        steps=len(run_config["seeds"]) * config.copies * config.rollout * getattr(config, "phase", 1),
+        steps=len(run_config["seeds"]) * config.copies * config.rollout * phase_of(config),
         **entry.use(run_config["frontend"]),
     )
     actions = int(actions.n) if isinstance(actions, Discrete) else actions
@@ -53,7 +54,7 @@ def build_rollouts(run_config: RunConfig, training: Sequence[VectorEnv], agent: 
     """The run's training data: as many rollouts as its steps, or each stage's, need."""
     config, seeds = agent.config, run_config["seeds"]
     how = {"length": config.rollout, "gamma": config.gamma, "normalise": config.normalise_rewards}
-    steps_each = config.copies * config.rollout * getattr(agent, "ranks", ALONE).world
+    steps_each = config.copies * config.rollout * ranks_of(agent).world
     stages = [
         TrainedStage(stage.name, stage.task, env, math.ceil(stage.steps / steps_each))
         for stage, env in zip(stages_of(run_config), training, strict=True)
@@ -74,7 +75,7 @@ def build_environments(
     tasks = evaluated_by(run_config)
     splits = {"eval": tasks}
     if evaluation.get("noise_free"):
-        splits["noise_free"] = [replace(each, **still(each)) for each in tasks]
+        splits["noise_free"] = [_without_noise(run_config["benchmark"], each) for each in tasks]
     held_out = {
         split: [build_environment(run_config, each, "eval", evaluation["copies"]) for each in of_split]
         for split, of_split in splits.items()
@@ -82,10 +83,12 @@ def build_environments(
     return training, held_out
 
 
-def still(evaluated: Evaluated) -> dict[str, Any]:
-    """The task and knobs of what is evaluated, without noise."""
-    made, knobs = quiet(evaluated.made, evaluated.knobs)
-    return {"made": made, "knobs": knobs}
+def _without_noise(name: str, evaluated: Evaluated) -> Evaluated:
+    benchmark = get_benchmark(name)
+    if not offers(benchmark, WithoutNoise):
+        raise InputError(f"benchmark={name} has no tasks without noise: give experiment.noise_free=false.")
+    made, knobs = benchmark.without_noise(evaluated.made, evaluated.knobs)
+    return replace(evaluated, made=made, knobs=knobs)
 
 
 def build_environment(run_config: RunConfig, stage: Stage | Evaluated, split: str, copies: int) -> VectorEnv:

@@ -48,10 +48,12 @@ def save(content: dict[str, Any], path: str | Path) -> None:
             raise
 
 
-def reached_step(checkpoint: Path, world: int) -> int | None:
-    """The step of a run's checkpoint, None without one that can be read.
+def read_checkpoint(checkpoint: Path, world: int = 1) -> dict[str, Any] | None:
+    """The content of a run's checkpoint, None without one that can be read.
 
-    world: the processes that train the run; those that began it must have been as many.
+    Args:
+        checkpoint: the file.
+        world: the processes that train the run; those that began it must have been as many.
     """
     try:
         if not stat.S_ISREG(checkpoint.stat().st_mode):
@@ -59,7 +61,7 @@ def reached_step(checkpoint: Path, world: int) -> int | None:
         content = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
         if set(content) >= PARTS:
             _refuse_other_number(checkpoint, content.get(WORLD, 1), world)
-            return int(content[STEP])
+            return content
         error: Exception = KeyError(*PARTS - set(content))
     except FileNotFoundError:
         return None
@@ -70,6 +72,12 @@ def reached_step(checkpoint: Path, world: int) -> int | None:
     warnings.warn(f"{checkpoint.name} of run {checkpoint.parts[-3]} is unreadable: training it anew.", stacklevel=2)
     logger.debug("unreadable checkpoint", exc_info=error)
     return None
+
+
+def reached_step(checkpoint: Path, world: int) -> int | None:
+    """The step of a run's checkpoint, None without one that can be read."""
+    content = read_checkpoint(checkpoint, world)
+    return None if content is None else int(content[STEP])
 
 
 def kept_curve(checkpoint: Path) -> str | None:
@@ -84,7 +92,7 @@ def drop_without_curve(checkpoint: Path, run: Run, world: int) -> None:
     """Delete the checkpoint of a run whose curve has lost rows: going on would never bring them back."""
     reached = reached_step(checkpoint, world)
     if reached is not None and (wrong := run.broken_promise(reached - _owes_an_evaluation(checkpoint))):
-        warnings.warn(f"The curve of run {run.path.name} {wrong}: training it anew.", stacklevel=2)
+        warnings.warn(f"Of run {run.path.name} the {wrong}: training it anew.", stacklevel=2)
         checkpoint.unlink(missing_ok=True)
 
 

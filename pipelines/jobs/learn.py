@@ -15,8 +15,9 @@ from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
 from lcd.pipelines.jobs.checkpoint import CURVE, kept_curve, save
 from lcd.pipelines.jobs.record import CurveFile, require_finite_returns
+from lcd.pipelines.kinds.train import promise
 from lcd.pipelines.publish.track import open_tracker
-from lcd.pipelines.study.configs import RunConfig, TrackerEntry, condition
+from lcd.pipelines.study.configs import RunConfig, TrackerEntry
 from lcd.pipelines.study.promise import wrong_in
 from lcd.pipelines.study.store import RUNNING, finish, read_status, update_status
 
@@ -74,12 +75,12 @@ def learn_run(
 
 def _finished(curve: CurveFile, run_config: RunConfig) -> list[dict[str, str]]:
     """The rows of the seeds whose curves are whole and whose checkpoints are there; all others are cut off."""
-    rows, shared = curve.cut(1 << 62), condition(run_config)
+    rows = curve.cut(1 << 62)
     whole = []
     for seed in run_config["seeds"]:
         of_seed = [row for row in rows if row["seed"] == str(seed)]
         checkpoint = curve.path.parent / "checkpoints" / f"seed-{seed}.ckpt"
-        if checkpoint.is_file() and not wrong_in(of_seed, run_config | {"seeds": [seed]}, shared):
+        if checkpoint.is_file() and not wrong_in(of_seed, promise({**run_config, "seeds": [seed]})):
             curve.refuse_others(of_seed, kept_curve(checkpoint))
             whole += of_seed
     curve.cut(-1)
@@ -115,7 +116,8 @@ class _Session:
                 split: Evaluator(spaces_for(kind, env), seeds, evaluation["episodes"])
                 for split, env in held_out.items()
             }
-            self.last, self.rows, self.seeds = 0, [], len(seeds)
+            self.last, self.seeds = 0, len(seeds)
+            self.rows: list[dict[str, Any]] = []
             learner.learn(
                 self.run_config["steps"], evaluation["every"], lambda step: self._record(learner, evaluators, step)
             )

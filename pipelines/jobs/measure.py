@@ -11,12 +11,13 @@ from rich.table import Table
 from lcd.config.schemas import MeasureConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies, reward_range
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import moving_tasks_of
 from lcd.envs.streams import seed_sequence
 from lcd.files import outputs
 from lcd.files.atomic import write_atomic
 from lcd.files.spreadsheets import csv_text
 from lcd.pipelines.study import needs
-from lcd.pipelines.study.parts import known
+from lcd.pipelines.study.parts import check_names
 from lcd.process.deadlines import Countdown
 
 PRODUCT = "objectness"
@@ -27,10 +28,10 @@ def run(cfg: MeasureConfig, console: Console | None = None) -> int:
     benchmark = get_benchmark(cfg.benchmark.name)
     tasks = list(benchmark.tasks) if cfg.tasks is None else cfg.tasks
     needs.check_measurement(cfg.episodes)
-    known("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
+    check_names("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
     console = console or Console()
     if cfg.frontend["name"] != "identity":
-        return measure_frontend(benchmark, tasks if cfg.tasks else moving(benchmark), cfg, console)
+        return measure_frontend(benchmark, tasks if cfg.tasks else list(moving_tasks_of(benchmark)), cfg, console)
     table = Table("task", "episodes", "mean return", "standard error", "stated R_min", box=None, pad_edge=False)
     with console.status("") as status:
         for task in tasks:
@@ -41,11 +42,6 @@ def run(cfg: MeasureConfig, console: Console | None = None) -> int:
             table.add_row(task, str(len(returns)), f"{returns.mean():.3g}", f"{error:.2g}", f"{stated:.3g}")
     console.print(table)
     return 0
-
-
-def moving(benchmark: Benchmark) -> list[str]:
-    """The tasks whose motion a front-end can learn from; all of them where a benchmark names none."""
-    return list(getattr(benchmark, "moving_tasks", benchmark.tasks))
 
 
 def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig, console: Console) -> int:
@@ -65,7 +61,7 @@ def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig,
         measured = objectness.Objectness(benchmark, tasks, cfg.seed, cfg.videos)
         ways = {seeing.OWN: lambda _: maps, **objectness.baselines(frontend)}
         table = measured.measure(ways, tell=status.update)
-    console.print(objectness.shown(table))
+    console.print(objectness.summary_table(table))
     for line in seeing.verdict(table):
         console.print(line, highlight=False)
     if folder is not None:

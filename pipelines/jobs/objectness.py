@@ -18,6 +18,7 @@ from torch import nn
 
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import Pairs, offers
 from lcd.envs.streams import seed_sequence
 from lcd.frontends.objectness import (
     Candidate,
@@ -29,6 +30,7 @@ from lcd.frontends.objectness import (
     iou,
     rand_index,
 )
+from lcd.frontends.protocols import HasMaps, HasUntrainedTwin
 from lcd.report.seeing import COLOUR, DIFFERENCE, FIGURE, OWN, UNTRAINED, summary
 
 VIDEOS, LENGTH, STRIDE = 16, 8, 8
@@ -38,9 +40,9 @@ KEPT = "objectness.csv"
 """The file of a pretraining's run that holds its measurements."""
 
 
-def film(benchmark: Benchmark, task: str, videos: int, seed: int, **knobs: Any) -> Frames:
+def collect_frames(benchmark: Benchmark, task: str, videos: int, seed: int, **knobs: Any) -> Frames:
     """Frames of `videos` held-out videos of a task, with their neighbours in time and their labels."""
-    if not hasattr(benchmark, "make_pairs"):
+    if not offers(benchmark, Pairs):
         raise InputError(
             f"benchmark={benchmark.name} has no paired views: objectness needs true masks, as procgen has."
         )
@@ -67,7 +69,7 @@ def film(benchmark: Benchmark, task: str, videos: int, seed: int, **knobs: Any) 
 
 def maps_of(frontend: nn.Module) -> Maps:
     """A front-end's maps as something to score; it sees one frame at a time."""
-    if not hasattr(frontend, "maps"):
+    if not offers(frontend, HasMaps):
         raise InputError(
             f"frontend={type(frontend).__name__} has no maps to measure: it needs a method maps(observations), "
             "as flow, clip and backbone have."
@@ -94,11 +96,11 @@ def score(chosen: dict[str, Candidate], maps: np.ndarray, frames: Frames, masks:
     rows = []
     changed = (frames.now != frames.before).any(-1)
     for name, candidate in chosen.items():
-        shown = masks[name].any((-2, -1))
-        if not shown.any():
+        visible = masks[name].any((-2, -1))
+        if not visible.any():
             continue
-        found, true = candidate.finds(maps[shown]), masks[name][shown]
-        of_video = pd.Series(iou(found, true)).groupby(frames.video[shown]).mean()
+        found, true = candidate.finds(maps[visible]), masks[name][visible]
+        of_video = pd.Series(iou(found, true)).groupby(frames.video[visible]).mean()
         rows.append(
             {
                 "class": name,
@@ -106,8 +108,8 @@ def score(chosen: dict[str, Candidate], maps: np.ndarray, frames: Frames, masks:
                 "iou_error": of_video.sem() if len(of_video) > 1 else np.nan,
                 "rand": rand_index(found, true).mean(),
                 "share": true.mean(),
-                "changes": changed[shown][true].mean(),
-                "frames": int(shown.sum()),
+                "changes": changed[visible][true].mean(),
+                "frames": int(visible.sum()),
                 "videos": len(of_video),
                 **candidate._asdict(),
             }
@@ -128,7 +130,7 @@ class Objectness:
 
     def __init__(self, benchmark: Benchmark, tasks: Sequence[str], seed: int = 0, videos: int = VIDEOS, **knobs: Any):
         self.benchmark, self.tasks = benchmark, list(tasks)
-        self.frames = {task: film(benchmark, task, 2 * videos, seed, **knobs) for task in self.tasks}
+        self.frames = {task: collect_frames(benchmark, task, 2 * videos, seed, **knobs) for task in self.tasks}
         self.videos = videos
         self._compared: pd.DataFrame | None = None
 
@@ -141,8 +143,9 @@ class Objectness:
     def measure(self, ways: dict[str, Callable[[Frames], Maps]], tell: Callable[[str], None] = str) -> pd.DataFrame:
         """A row a task, a way of finding objects, and a class.
 
-        ways: name → from the frames that choose to maps of frames.
-        tell: called with what is being done.
+        Args:
+            ways: name → from the frames that choose to maps of frames.
+            tell: called with what is being done.
         """
         tables = []
         for task in self.tasks:
@@ -174,10 +177,10 @@ def baselines(frontend: nn.Module) -> dict[str, Callable[[Frames], Maps]]:
 
 def untrained_like(frontend: nn.Module) -> nn.Module | None:
     """An encoder of the same build before any training, where a front-end knows how to make one."""
-    return frontend.untrained_twin() if hasattr(frontend, "untrained_twin") else None
+    return frontend.untrained_twin() if offers(frontend, HasUntrainedTwin) else None
 
 
-def shown(table: pd.DataFrame) -> Table:
+def summary_table(table: pd.DataFrame) -> Table:
     """The summary, for the terminal."""
     made = Table("task", "by", "class IoU", "object IoU", "object Rand", box=None, pad_edge=False)
     for row in summary(table).itertuples(index=False):
@@ -198,11 +201,11 @@ def draw(objectness: Objectness, task: str, maps: Maps, out: Path, frames: int =
     if not best:
         return
     candidate = best[FIGURE][1]
-    shown = scoring.of(np.linspace(0, len(scoring.now) - 1, frames).astype(int))
-    found = maps(shown)
+    moment = scoring.of(np.linspace(0, len(scoring.now) - 1, frames).astype(int))
+    found = maps(moment)
     rows: dict[str, Iterable[np.ndarray]] = {
-        "frame": shown.now,
-        "true classes": shown.labels,
+        "frame": moment.now,
+        "true classes": moment.labels,
         f"map {candidate.map}": found[:, candidate.map],
         "thresholded": candidate.finds(found),
     }

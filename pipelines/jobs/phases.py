@@ -33,13 +33,13 @@ def store_size(run_config: RunConfig) -> StoreSize | None:
     env = spaces_for(kind, build_environment(run_config, stages_of(run_config)[0], "train", copies=1))
     try:
         agent = build_agent(run_config, env)
-        inputs = torch.stack([agent.see(observations)[1] for observations in _seen(env)], dim=1)
+        inputs = torch.stack([agent.see(observations)[1] for observations in _first_observations(env)], dim=1)
     finally:
         env.close()
     return agent.store_size(tuple(inputs.shape[3:]), inputs.element_size(), is_mask(inputs) is not None)
 
 
-def _seen(env: VectorEnv) -> Iterable[Any]:
+def _first_observations(env: VectorEnv) -> Iterable[Any]:
     """The first observations of a population under random actions."""
     stepper = Stepper(env)
     yield stepper.reset()
@@ -48,7 +48,7 @@ def _seen(env: VectorEnv) -> Iterable[Any]:
         yield stepper.step(env.action_space.sample()).observations
 
 
-def told(run_configs: Iterable[RunConfig], together: int) -> str | None:
+def store_sentence(run_configs: Iterable[RunConfig], together: int) -> str | None:
     """The sentence about the greatest of some runs' stores, of which some are trained together; None without one."""
     shared = ("view", "frontend", "agent", "seeds")
     alike = {str([run_config[key] for key in shared]): run_config for run_config in run_configs}

@@ -11,13 +11,18 @@ import torch
 from gymnasium.vector import VectorEnv
 
 from lcd.agents.memory import begin_episodes, forget
+from lcd.agents.protocols import draws_of
 from lcd.agents.rollout import commands, uniforms
 from lcd.agents.stepping import Step
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.streams import seed_sequence
+from lcd.files.atomic import sha256_of
+from lcd.files.reading import read_yaml
+from lcd.frontends.entry import WeightsFile
+from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study import store
-
-RANDOM = "random"
+from lcd.pipelines.study.configs import RANDOM
+from lcd.pipelines.study.inputs import take_inputs
 
 
 class Policy(Protocol):
@@ -72,7 +77,7 @@ class TrainedPolicy:
         forget(self.agent, self.copies)
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:
-        each = (self.copies, *getattr(self.agent, "draws", ()))
+        each = (self.copies, *draws_of(self.agent))
         streams = range(len(self.agent.seeds))
         draws = torch.cat([uniforms([self.seed], "exploration", self.steps, index, shape=each) for index in streams])
         self.steps += 1
@@ -87,13 +92,16 @@ class TrainedPolicy:
 def trained_runs(folder: str, tasks: Sequence[str], view: str) -> dict[str, store.Run]:
     """The run whose agent plays each task.
 
-    folder: a run's, which plays its own task, or a study's.
+    Args:
+        folder: a run's, which plays its own task, or a study's.
     """
     path = Path(folder).expanduser()
     if (path / "study.yaml").is_file():
-        runs = store.Study(path).runs()
+        runs = store.Study(path).runs(TRAIN)
     elif (path / "config.yaml").is_file():
-        runs = [run for run in store.Study(path.resolve().parents[1]).runs() if run.path.name == path.resolve().name]
+        runs = [
+            run for run in store.Study(path.resolve().parents[1]).runs(TRAIN) if run.path.name == path.resolve().name
+        ]
     else:
         runs = []
     if not runs:
@@ -109,17 +117,21 @@ def trained_runs(folder: str, tasks: Sequence[str], view: str) -> dict[str, stor
     return {task: fitting[task] for task in tasks}
 
 
-def load_policy(run: store.Run, env: VectorEnv, seed: int) -> TrainedPolicy:
+def load_policy(player: WeightsFile, env: VectorEnv, seed: int) -> TrainedPolicy:
     """The agent of a run, from its checkpoint."""
     from lcd.agents import agents
     from lcd.agents.learner import spaces_for
     from lcd.pipelines.jobs.build import build_agent
 
-    checkpoint = run.path / "checkpoints" / "last.ckpt"
+    checkpoint = Path(player["file"])
+    folder = checkpoint.parents[1]
     try:
+        if sha256_of(checkpoint) != player["sha256"]:
+            raise InputError(f"policy: {checkpoint} has changed since it was named: give the same command again.")
+        config, _ = take_inputs(read_yaml(folder / "config.yaml"), folder.parent)
         content = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        name = run.config["agent"]["name"]
-        agent = build_agent(run.config, spaces_for(agents.resolve(name), env))
+        name = config["agent"]["name"]
+        agent = build_agent(config, spaces_for(agents.resolve(name), env))
         agent.load_state_dict(content["state_dict"])
     except InputError:
         raise

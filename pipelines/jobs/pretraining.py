@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
-from lightning.pytorch import LightningModule, Trainer
+from gymnasium.vector import VectorEnv
+from lightning.pytorch import LightningModule
 from torch import Tensor
 
 from lcd import __version__
-from lcd.agents.rollout import loader
 from lcd.envs.benchmarks import get_benchmark
+from lcd.envs.protocols import Pairs, offers
 from lcd.envs.streams import seed_sequence
 from lcd.files.atomic import make_folder, write_atomic
 from lcd.frontends.flow.config import FlowConfig
@@ -23,17 +21,17 @@ from lcd.frontends.flow.frontend import ObjectMaps, to_frames
 from lcd.frontends.flow.loss import LossConfig, flow_loss
 from lcd.frontends.flow.networks import FlowModel
 from lcd.frontends.flow.warp import inside
-from lcd.pipelines.jobs import videos
-from lcd.pipelines.jobs.checkpoint import CURVE, STEP, AtomicCheckpoints, drop_without_curve
+from lcd.pipelines.jobs import players, videos
+from lcd.pipelines.jobs.checkpoint import CURVE, STEP, drop_without_curve, read_checkpoint
+from lcd.pipelines.jobs.fitting import fit
 from lcd.pipelines.jobs.objectness import Objectness
 from lcd.pipelines.jobs.pretraining_record import PretrainRecorder, Table, mirror, picture
+from lcd.pipelines.kinds.pretrain import WEIGHTS_FILE
 from lcd.pipelines.publish.track import open_tracker
-from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry
+from lcd.pipelines.study.configs import Device, PretrainConfig, TrackerEntry, VideosEntry, without_places
 from lcd.pipelines.study.store import RUNNING, Run, finish, read_status, update_status
-from lcd.process import signals
 from lcd.process.deadlines import beat
 
-WEIGHTS_FILE = "flow.pt"
 PRETRAINING = "pretraining"
 MEASURED_PAIRS, MEASURED_BATCH = 64, 32
 """Pairs of each task that are measured, and how many at a time."""
@@ -106,41 +104,52 @@ class FlowPretraining(LightningModule):
         return dict(zip(("loss", "static_loss", "speed", "outside"), columns, strict=True)) | {"pairs": pairs.shape[1]}
 
 
-def pretrain_run(run_config: RunConfig, run_dir: str | Path, tracker: TrackerEntry, device: Device) -> None:
+def record_missing_videos(asked: VideosEntry, folder: Path) -> dict[str, dict[str, videos.VideoFile]]:
+    """The videos of a pretraining by split and task; those that are not on the disk yet are recorded."""
+    seed, chosen = asked["seed"], asked["policy"]
+
+    def policy_for(task: str, env: VectorEnv) -> players.Policy:
+        if isinstance(chosen, str):
+            return players.RandomPolicy(env, seed)
+        return players.load_policy(chosen[task], env, seed)
+
+    benchmark = get_benchmark(asked["benchmark"])
+    return videos.record_videos(folder, benchmark, asked["tasks"], asked, policy_for, lambda *_: beat())
+
+
+def pretrain_run(config: PretrainConfig, run_dir: str | Path, tracker: TrackerEntry, device: Device) -> None:
     """Pretrain one front-end to its end, from its checkpoint if there is one, and write its file.
 
-    The arguments are those of `lcd.pipelines.jobs.train.train_run`; the videos have been filmed before.
+    The videos are filmed where they are not there yet. The arguments are those of `lcd.pipelines.jobs.train.train_run`.
     """
-    folder = Path(run_dir)
-    asked, seed = run_config["agent"], run_config["seeds"][0]
-    place = folder.parents[1] / "videos" / run_config["videos"]["folder"]
-    files = videos.recorded(place, run_config["videos"]["tasks"])
+    folder, seed = Path(run_dir), config["seeds"][0]
+    files = record_missing_videos(config["videos"], folder.parents[1] / "videos" / config["videos"]["folder"])
     mean, std = videos.statistics(files["train"])
-    sizes = {key: value for key, value in run_config["frontend"].items() if key != "name"}
-    gap = run_config["videos"]["gap"]
-    pairs = videos.Pairs(files["train"], asked["batch"], gap, run_config["steps"], seed)
+    sizes = {key: value for key, value in config["frontend"].items() if key != "name"}
+    gap = config["videos"]["gap"]
+    pairs = videos.Pairs(files["train"], config["batch"], gap, config["steps"], seed)
     held_out = {
-        task: videos.Pairs({task: file}, asked["batch"], gap, 0, seed).measured(MEASURED_PAIRS)
+        task: videos.Pairs({task: file}, config["batch"], gap, 0, seed).measured(MEASURED_PAIRS)
         for task, file in files["eval"].items()
     }
     module = FlowPretraining(
-        FlowConfig.from_dict(sizes), LossConfig(**asked["loss"]), asked["learning_rate"], mean, std, seed
+        FlowConfig.from_dict(sizes), LossConfig(**config["loss"]), config["learning_rate"], mean, std, seed
     )
-    _fit(run_config, folder, module, pairs, held_out, tracker, device)
+    _fit(config, folder, module, pairs, held_out, tracker, device)
     content = FrontendFile(
         module.config,
         module.model.state_dict(),
         tuple(mean),
         tuple(std),
         videos.data_hash(files["train"]),
-        {"lcd": __version__, "run": run_config},
+        {"lcd": __version__, "run": without_places(config)},
     )
     write_atomic(folder / WEIGHTS_FILE, content.to_bytes())
-    finish(folder, step=run_config["steps"])
+    finish(folder, step=config["steps"])
 
 
 def _fit(
-    run_config: RunConfig,
+    config: PretrainConfig,
     folder: Path,
     module: FlowPretraining,
     pairs: videos.Pairs,
@@ -149,62 +158,30 @@ def _fit(
     device: Device,
 ) -> None:
     checkpoint = folder / "checkpoints" / "last.ckpt"
-    drop_without_curve(checkpoint, Run(folder, run_config), world=1)
+    drop_without_curve(checkpoint, Run(folder, config), world=1)
     for place in (checkpoint, picture(folder, 0)):
         make_folder(place.parent)
-    content = _readable(checkpoint)
+    content = read_checkpoint(checkpoint)
     reached = None if content is None else int(content[STEP])
-    tables = objectness_tables(run_config)
-    tracked = open_tracker(tracker, folder, run_config, read_status(folder))
-    row = {"frontend": run_config["frontend"]["name"], "seed": run_config["seeds"][0], "stage": PRETRAINING}
-    recorder = PretrainRecorder(pairs, held_out, run_config["evaluation"]["every"], row, folder, tracked, tables)
+    tables = objectness_tables(config)
+    tracked = open_tracker(tracker, folder, config, read_status(folder))
+    row = {"frontend": config["frontend"]["name"], "seed": config["seeds"][0], "stage": PRETRAINING}
+    recorder = PretrainRecorder(pairs, held_out, config["evaluation"]["every"], row, folder, tracked, tables)
     earlier = recorder.curve.cut(-1) if content is None else recorder.curve.cut(reached, content.get(CURVE))
     mirror(tracked, earlier, folder, tables)
-    update_status(folder, state=RUNNING, step=reached or 0, steps=run_config["steps"], error=None)
-    if reached is None or reached < run_config["steps"]:
-        trainer = _trainer(tracked.logger, recorder, device)
-        resumed = None if reached is None else checkpoint
-        with signals.deferring_stops():
-            trainer.fit(module, loader(pairs), ckpt_path=resumed, weights_only=True)
+    update_status(folder, state=RUNNING, step=reached or 0, steps=config["steps"], error=None)
+    if reached is None or reached < config["steps"]:
+        fit(module, pairs, recorder, tracked.logger, device.accelerator, None if reached is None else checkpoint)
     else:
         module.load_state_dict(content["state_dict"])
-    tracked.finish({"steps": run_config["steps"], "wall_s": read_status(folder)["wall_s"]})
+    tracked.finish({"steps": config["steps"], "wall_s": read_status(folder)["wall_s"]})
 
 
-def objectness_tables(run_config: RunConfig) -> dict[str, Table]:
+def objectness_tables(config: PretrainConfig) -> dict[str, Table]:
     """The measurements of a front-end that are taken while it is pretrained, by name."""
-    benchmark = get_benchmark(run_config["benchmark"])
-    asked = run_config["videos"]
-    if not hasattr(benchmark, "make_pairs") or asked["view"] != "pixels":
+    benchmark = get_benchmark(config["benchmark"])
+    asked = config["videos"]
+    if not offers(benchmark, Pairs) or asked["view"] != "pixels":
         return {}
-    seed = run_config["seeds"][0]
+    seed = config["seeds"][0]
     return {"objectness": Objectness(benchmark, asked["tasks"], seed, MEASURED_VIDEOS, **asked["knobs"])}
-
-
-def _readable(checkpoint: Path) -> dict[str, Any] | None:
-    try:
-        content = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        if {STEP, "state_dict", "optimizer_states", "loops", "callbacks"} <= set(content):
-            return content
-    except FileNotFoundError:
-        return None
-    except Exception:
-        pass
-    warnings.warn(f"{checkpoint.name} of run {checkpoint.parts[-3]} is unreadable: training it anew.", stacklevel=2)
-    return None
-
-
-def _trainer(logger: Any, recorder: PretrainRecorder, device: Device) -> Trainer:
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    warnings.filterwarnings("ignore", module="lightning.pytorch")
-    return Trainer(
-        max_epochs=1,
-        logger=logger,
-        callbacks=[recorder],
-        plugins=[AtomicCheckpoints()],
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        devices=1,
-        accelerator=device.accelerator,
-    )

@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import torch
@@ -32,8 +32,7 @@ from lcd.agents.ranks import ALONE, Ranks
 from lcd.envs.errors import Diverged, InputError
 from lcd.envs.registry import named, naming
 from lcd.pipelines.study.configs import Device
-from lcd.pipelines.study.runs import describe, resolve
-from lcd.process import signals
+from lcd.process import children, signals
 
 PATIENCE = timedelta(days=2)
 """How long ranks wait for each other: an evaluation is made by the first of them, however long it takes."""
@@ -43,7 +42,7 @@ NODE = ("NODE_RANK", "GROUP_RANK", "SLURM_NODEID")
 
 
 @dataclass(frozen=True)
-class Place:
+class MeetingPlace:
     """Which rank a process is, and where the ranks meet."""
 
     rank: int
@@ -64,7 +63,7 @@ def node_rank() -> int:
 
 
 @contextlib.contextmanager
-def together(train: str, arguments: tuple[Any, ...], device: Device) -> Iterator[tuple[Ranks, Place | None]]:
+def join_ranks(train: str, arguments: tuple[Any, ...], device: Device) -> Iterator[tuple[Ranks, MeetingPlace | None]]:
     """Start the other ranks of this machine, which call `train(*arguments, ranks, place)`, and be the first of them.
 
     Args:
@@ -99,7 +98,7 @@ def together(train: str, arguments: tuple[Any, ...], device: Device) -> Iterator
             dist.destroy_process_group()
 
 
-def _meeting_point(device: Device) -> tuple[Place, dist.Store]:
+def _meeting_point(device: Device) -> tuple[MeetingPlace, dist.Store]:
     devices, nodes, node = device.devices, device.num_nodes, node_rank()
     cuda = device.accelerator in ("auto", "cuda", "gpu") and torch.cuda.is_available()
     if nodes == 1:
@@ -108,7 +107,7 @@ def _meeting_point(device: Device) -> tuple[Place, dist.Store]:
         host, port = _first_machine(nodes, node)
     world = devices * nodes
     store = dist.TCPStore(host, port, world, is_master=node == 0, timeout=TO_MEET, wait_for_workers=False)
-    return Place(node * devices, 0, node, world, nodes, cuda, (host, store.port)), store
+    return MeetingPlace(node * devices, 0, node, world, nodes, cuda, (host, store.port)), store
 
 
 def _first_machine(nodes: int, node: int) -> tuple[str, int]:
@@ -123,7 +122,7 @@ def _first_machine(nodes: int, node: int) -> tuple[str, int]:
     return host, int(port)
 
 
-def _join(place: Place, store: dist.Store) -> Ranks:
+def _join(place: MeetingPlace, store: dist.Store) -> Ranks:
     """Meet the other ranks."""
     if place.nodes == 1 and sys.platform == "linux":
         # The machine's name need not resolve to an address that it has.
@@ -140,17 +139,11 @@ def _join(place: Place, store: dist.Store) -> Ranks:
 class _Other:
     """The first rank's side of another rank of this machine."""
 
-    def __init__(self, train: str, arguments: tuple[Any, ...], first: Place, local: int) -> None:
-        self.pipe, far_end = Pipe()
+    def __init__(self, train: str, arguments: tuple[Any, ...], first: MeetingPlace, local: int) -> None:
         self.rank, self.world = first.rank + local, first.world
         self.failure: str | Diverged | None = None
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from lcd.pipelines.jobs.ranks import serve; serve({far_end.fileno()})"],
-            pass_fds=[far_end.fileno()],
-            stdin=subprocess.DEVNULL,
-        )
-        far_end.close()
-        own = Place(self.rank, local, first.node, first.world, first.nodes, first.cuda, first.address)
+        self.process, self.pipe = children.start("lcd.pipelines.jobs.ranks:serve")
+        own = MeetingPlace(self.rank, local, first.node, first.world, first.nodes, first.cuda, first.address)
         with contextlib.suppress(BrokenPipeError):
             self.pipe.send((sys.path, named(), train, arguments, own))
 
@@ -225,7 +218,7 @@ def serve(descriptor: int) -> None:
     try:
         sys.path[:], names, train, arguments, place = pipe.recv()
         keep_freed_memory()
-        function = resolve(train)
+        function = children.resolve(train)
         threading.Thread(target=_watch, args=(pipe,), daemon=True).start()
         pipe.send("ready")
         store = dist.TCPStore(*place.address, place.world, is_master=False, timeout=TO_MEET, wait_for_workers=False)
@@ -239,7 +232,7 @@ def serve(descriptor: int) -> None:
     except Exception as error:
         traceback.print_exc()
         with contextlib.suppress(OSError):
-            pipe.send(error if isinstance(error, Diverged) else describe(error))
+            pipe.send(error if isinstance(error, Diverged) else children.describe(error))
         code = 1
     else:
         code = 0
@@ -258,9 +251,9 @@ def _watch(pipe: Connection) -> None:
 class RankEnvironment(LightningEnvironment):
     """Tells Lightning which rank this process is; the processes are there already."""
 
-    def __init__(self, place: Place | None) -> None:
+    def __init__(self, place: MeetingPlace | None) -> None:
         super().__init__()
-        self.place = place or Place(0, 0, 0, 1, 1, False)
+        self.place = place or MeetingPlace(0, 0, 0, 1, 1, False)
 
     @property
     def creates_processes_externally(self) -> bool:
@@ -292,7 +285,7 @@ class RankStrategy(DDPStrategy):
     gradient may be accumulated over parts of a minibatch.
     """
 
-    def __init__(self, ranks: Ranks, place: Place) -> None:
+    def __init__(self, ranks: Ranks, place: MeetingPlace) -> None:
         super().__init__(cluster_environment=RankEnvironment(place), timeout=PATIENCE)
         self.ranks = ranks
 

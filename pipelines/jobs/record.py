@@ -68,7 +68,8 @@ class CurveFile:
     def cut(self, step: int, digest: str | None = None) -> list[dict[str, str]]:
         """Drop whatever lies beyond `step`, a half-written last line too; returns the rows that stay.
 
-        digest: of the rows that must be there. If they are not, the file is left alone and an `InputError` says so.
+        Args:
+            digest: of the rows that must be there. If they are not, the file is left alone and an `InputError` says so.
         """
         try:
             rows = self._read(step)
@@ -262,7 +263,7 @@ class Recorder(Timekeeper):
         found["train"] = self.rollouts.episodes.pop(self.ranks)
         if self.ranks.rank > 0:
             return
-        moment = {"stage": self.rollouts.stage, "step": step, "wall_s": round(self.wall_s, 3)}
+        moment: dict[str, Any] = {"stage": self.rollouts.stage, "step": step, "wall_s": round(self.wall_s, 3)}
         shared = dict(self.shared)
         if self.rollouts.task is not None:
             shared["train"] = [row for row in shared["train"] if row["task"] == self.rollouts.task]

@@ -1,8 +1,6 @@
 """Training one run: all seeds of one condition, from its configuration to its held-out curve."""
 
-import logging
 import os
-import warnings
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from gymnasium.vector import VectorEnv
-from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch import LightningModule
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -20,23 +18,26 @@ from lcd.agents import agents, validate
 from lcd.agents.evaluate import Evaluator, EveryTask
 from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.ranks import ALONE, Ranks
-from lcd.agents.rollout import Rollouts, loader
+from lcd.agents.rollout import Rollouts
 from lcd.config.schemas import TrainConfig
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
-from lcd.files.slugs import slug
 from lcd.pipelines.jobs.build import build_agent, build_environments, build_rollouts, shared_columns
-from lcd.pipelines.jobs.checkpoint import AtomicCheckpoints, drop_without_curve, kept_curve, reached_step
+from lcd.pipelines.jobs.checkpoint import drop_without_curve, kept_curve, reached_step
+from lcd.pipelines.jobs.fitting import fit
 from lcd.pipelines.jobs.learn import learn_run
-from lcd.pipelines.jobs.ranks import PATIENCE, Place, RankEnvironment, RankStrategy, node_rank, together
+from lcd.pipelines.jobs.ranks import PATIENCE, MeetingPlace, join_ranks, node_rank
 from lcd.pipelines.jobs.record import CurveFile, Recorder
-from lcd.pipelines.launch.launchers import Call, launch
+from lcd.pipelines.kinds.kind import Job
+from lcd.pipelines.kinds.train import label
+from lcd.pipelines.launch.launchers import launch
+from lcd.pipelines.launch.order import Call
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study import determinism, dry_run
 from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, run_id
-from lcd.pipelines.study.progress import label
-from lcd.pipelines.study.runs import check_share, run_config_from
-from lcd.pipelines.study.store import RUNNING, Run, Study, finish, missing, read_status, update_status
+from lcd.pipelines.study.devices import check_share
+from lcd.pipelines.study.runs import run_config_from
+from lcd.pipelines.study.store import RUNNING, Run, Study, default_folder, finish, missing, read_status, update_status
 from lcd.pipelines.study.training import check_trainable, device_of, opening, train_missing
 from lcd.process import signals
 from lcd.statistics.intervals import iqm
@@ -46,15 +47,17 @@ def run(cfg: TrainConfig) -> int:
     """`lcd train`: one run, in a study of its own unless `out` names another; returns the exit code."""
     console = Console()
     run_config = run_config_from(cfg)
-    check_trainable(cfg, [run_config])
+    job = Job(run_config)
+    check_trainable(cfg, [job])
     if cfg.num_nodes > 1 and node_rank() > 0:
         return _join_in(cfg, run_config, console)
+    folder = _folder(cfg, run_config)
     if cfg.dry_run:
-        return dry_run.tell([run_config], cfg, Path(cfg.out or default_out(run_config)), console)
-    determinism.refuse_chance(missing(cfg.out or default_out(run_config), [run_config]), console, cfg.deadlines)
-    study = Study(cfg.out or default_out(run_config), create=True)
+        return dry_run.print_estimate([job], cfg, folder, console)
+    determinism.refuse_chance(missing(folder, [job]), console, cfg.deadlines)
+    study = Study(folder, create=True)
     with study.lock():
-        (made,) = study.ask({"train": run_config}, [run_config])
+        (made,) = study.ask({"train": run_config}, [job])
         console.print(opening(study, [made]), highlight=False, soft_wrap=True, markup=False)
         if not made.done and not train_missing(cfg, study, [made], console):
             return 1
@@ -64,9 +67,13 @@ def run(cfg: TrainConfig) -> int:
     return 0
 
 
+def _folder(cfg: TrainConfig, run_config: RunConfig) -> Path:
+    return Path(cfg.out or default_folder(f"train-{run_config['task']}", run_config))
+
+
 def _join_in(cfg: TrainConfig, run_config: RunConfig, console: Console) -> int:
     """Train beside the first machine, whose the study is; returns the exit code."""
-    folder = Path(cfg.out or default_out(run_config)) / "runs" / run_id(run_config)
+    folder = _folder(cfg, run_config) / "runs" / run_id(run_config)
     if Run(folder, run_config).done:
         return 0
     console.print(f"Training {folder} beside the first machine.", highlight=False, soft_wrap=True, markup=False)
@@ -81,11 +88,6 @@ def _join_in(cfg: TrainConfig, run_config: RunConfig, console: Console) -> int:
     if outcome.error:
         console.print(f"This machine's part failed: {outcome.error}", highlight=False, soft_wrap=True, markup=False)
     return int(outcome.error is not None)
-
-
-def default_out(run_config: RunConfig) -> Path:
-    """A folder that the same request always gets."""
-    return Path("studies") / f"train-{slug(run_config['task'])}-{run_id(run_config)[:6]}"
 
 
 def _summary(run_config: RunConfig, folder: Path) -> Table:
@@ -130,7 +132,7 @@ def train_run(run_config: RunConfig, run_dir: str | Path, tracker: TrackerEntry,
     run = Run(run_dir, run_config)
     drop_without_curve(run.path / "checkpoints" / "last.ckpt", run, device.processes)
     arguments = (run_config, run_dir, tracker, device)
-    with together(f"{__name__}:train_rank", arguments, device) as (ranks, place):
+    with join_ranks(f"{__name__}:train_rank", arguments, device) as (ranks, place):
         train_rank(*arguments, ranks, place)
 
 
@@ -140,7 +142,7 @@ def train_rank(
     tracker: TrackerEntry,
     device: Device,
     ranks: Ranks = ALONE,
-    place: Place | None = None,
+    place: MeetingPlace | None = None,
 ) -> None:
     """What each of the processes that train a run does: it collects with its share of the copies, and learns from all.
 
@@ -186,7 +188,7 @@ def _fit(
     evaluators: dict[str, EveryTask],
     tracker: TrackerEntry,
     accelerator: str,
-    place: Place | None,
+    place: MeetingPlace | None,
 ) -> None:
     """Train from where the checkpoint stands, recording as it goes."""
     from lcd.pipelines.jobs import phases
@@ -213,7 +215,8 @@ def _fit(
         report=lambda **progress: update_status(folder, **progress),
         mirror=tracked.log_rows,
     )
-    _train(agent, rollouts, recorder, tracked.logger, reached, accelerator, place)
+    if reached is None or reached < rollouts.steps:
+        fit(agent, rollouts, recorder, tracked.logger, accelerator, None if reached is None else checkpoint, place)
     phases.clear(checkpoint)
     tracked.finish({"steps": rollouts.steps, "wall_s": read_status(folder)["wall_s"]})
     finish(folder, step=rollouts.steps)
@@ -226,54 +229,10 @@ def _follow(
     checkpoint: Path,
     reached: int | None,
     accelerator: str,
-    place: Place | None,
+    place: MeetingPlace | None,
 ) -> None:
     """Train beside the first rank, which writes everything."""
     every = run_config["evaluation"]["every"]
     recorder = Recorder(rollouts, {}, every, {}, CurveFile(Path(os.devnull)), checkpoint, dict, lambda rows: None)
-    _train(agent, rollouts, recorder, False, reached, accelerator, place)
-
-
-def _train(
-    agent: LightningModule,
-    rollouts: Rollouts,
-    recorder: Recorder,
-    tracked: Any,
-    reached: int | None,
-    accelerator: str,
-    place: Place | None,
-) -> None:
-    """Train what the checkpoint leaves to be trained; who is told to stop does so at the end of an iteration."""
-    if reached is not None and reached >= rollouts.steps:
-        return
-    precision = getattr(agent.config, "precision", "32-true")
-    trainer = _trainer(tracked, recorder, accelerator, place, precision)
-    resumed = None if reached is None else recorder.checkpoint
-    with signals.deferring_stops():
-        trainer.fit(agent, loader(rollouts), ckpt_path=resumed, weights_only=True)
-
-
-def _trainer(logger: Any, recorder: Recorder, accelerator: str, place: Place | None, precision: str) -> Trainer:
-    # Lightning's advice is for users of Lightning: about workers, eval mode and its own services.
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    warnings.filterwarnings("ignore", module="lightning.pytorch")
-    # Lightning must not ask the cluster who this process is: launchers start runs as they see fit.
-    plugins: list[Any] = [AtomicCheckpoints(), RankEnvironment(None)]
-    where: dict[str, Any] = {"accelerator": accelerator, "devices": 1}
-    if place is not None:
-        accelerator = "cuda" if place.cuda else "cpu"
-        where = {"accelerator": accelerator, "devices": place.world // place.nodes, "num_nodes": place.nodes}
-        where["strategy"] = RankStrategy(recorder.ranks, place)
-        plugins.pop()
-    return Trainer(
-        max_epochs=1,
-        logger=logger,
-        callbacks=[recorder],
-        plugins=plugins,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        use_distributed_sampler=False,
-        precision=precision,
-        **where,
-    )
+    if reached is None or reached < rollouts.steps:
+        fit(agent, rollouts, recorder, False, accelerator, None if reached is None else checkpoint, place)

@@ -130,7 +130,7 @@ def record(
     digest, starts, lengths = hashlib.sha256(), [], []
     sums = np.zeros((2, env.single_observation_space.shape[-1]))
     with replacing(_with(path, ".bin")) as file:
-        for frames in _filmed(env, policy, length, least):
+        for frames in _endless_videos(env, policy, length, least):
             digest.update(frames)
             pixels = frames.reshape(-1, frames.shape[-1]).astype(np.float64) / 255
             sums += pixels.sum(0), np.square(pixels).sum(0)
@@ -147,7 +147,7 @@ def record(
     return VideoFile(path)
 
 
-def _filmed(env: Any, policy: Policy, length: int, least: int) -> Iterator[np.ndarray]:
+def _endless_videos(env: Any, policy: Policy, length: int, least: int) -> Iterator[np.ndarray]:
     """Videos without end, as copies finish them."""
     stepper = Stepper(env)
     observations = stepper.reset()
@@ -175,7 +175,7 @@ def _filmed(env: Any, policy: Policy, length: int, least: int) -> Iterator[np.nd
             )
 
 
-def film(
+def record_videos(
     folder: Path,
     benchmark: Benchmark,
     tasks: Sequence[str],
@@ -197,13 +197,13 @@ def film(
     for split, count in counts.items():
         for task in tasks:
             path = folder / f"{slug(task)}-{split}"
-            found[split][task] = open_videos(path) or _film_task(
+            found[split][task] = open_videos(path) or _record_task(
                 path, benchmark, task, split, count, asked, policy_for, watch
             )
     return found
 
 
-def _film_task(
+def _record_task(
     path: Path,
     benchmark: Benchmark,
     task: str,
@@ -234,7 +234,7 @@ def _film_task(
 
 
 def recorded(folder: Path, tasks: Sequence[str]) -> dict[str, dict[str, VideoFile]]:
-    """The videos of all tasks that `film` has recorded, by split and task."""
+    """The videos of all tasks that `record_videos` has recorded, by split and task."""
     return {split: {task: VideoFile(folder / f"{slug(task)}-{split}") for task in tasks} for split in SPLITS}
 
 

@@ -1,45 +1,38 @@
-"""Launchers: each takes a list of calls and a function, and says how every call ended."""
+"""Launchers: each takes a function and calls of it, and says how every call ended.
+
+Calls are a graph: `Call.after` names those that must have ended well before (`lcd.pipelines.launch.order`).
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from lcd.envs.registry import Registry
+from lcd.config.registries import launchers
+from lcd.config.settings import settings_for
+from lcd.envs.protocols import offers
+from lcd.pipelines.launch.order import Call, Order, Outcome
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 
 RUNS_AT_ONCE = "LCD_RUNS_AT_ONCE"
 """The environment variable that tells a worker how many runs share its machine's memory."""
 
-launchers = Registry("launcher", "lcd.launchers")
-launchers.add("local", "lcd.pipelines.launch.local:launch")
 
+class TakesGraphs(Protocol):
+    """A launcher that honours `Call.after` itself."""
 
-@dataclass(frozen=True)
-class Call:
-    """One call of the launched function.
+    takes_graphs: bool
 
-    arguments: what it is called with; everything is pickled.
-    log: the file that takes what the call prints; None drops it.
-    """
-
-    arguments: tuple[Any, ...]
-    log: Path | None = None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a call ended: `error` is None when it ended well, else one line; `stopped` says that it may be continued."""
-
-    call: Call
-    error: str | None = None
-    stopped: bool = False
+    def __call__(
+        self, function: str, calls: Sequence[Call], *, watch: Callable[[], None], **knobs: Any
+    ) -> list[Outcome]:
+        """Make the calls."""
 
 
 def launch(
@@ -47,17 +40,40 @@ def launch(
     function: str,
     calls: Sequence[Call],
     watch: Callable[[], None] = lambda: None,
+    settings: Mapping[str, Any] | None = None,
     **knobs: Any,
 ) -> list[Outcome]:
-    """Make all calls; one that fails does not stop the others.
+    """Make all calls; one that fails does not stop the others, but those that wait for it.
 
-    name: a registered launcher.
-    function: `module:function`, imported where the calls are made.
-    watch: called a few times a second by the launching process, to show progress.
-    knobs: the launcher's own settings (local: workers, threads, grace, processes, deadlines).
-    Returns the outcomes in the order of `calls`.
+    A launcher is called as `launcher(function, calls, watch=watch, **knobs)` and returns the outcomes in the order of
+    the calls. One that has an attribute `takes_graphs` honours `Call.after` itself; any other gets the calls in
+    turns, each of them free to start. `Call.needs` says what there must be room for; who does not look at it makes
+    as many calls at once as `workers` says.
+
+    Args:
+        name: a registered launcher, or `module:object`.
+        function: `module:function`, imported where the calls are made.
+        calls: those to be made.
+        watch: called a few times a second by the launching process, to show progress.
+        settings: the launcher's own, as plain values; it gets them as `settings`, the dataclass that it declares.
+        knobs: what every launcher is told: workers, threads, grace, deadlines.
+
+    Returns:
+        The outcomes in the order of `calls`.
+
+    Raises:
+        InputError: where calls wait for one another in a circle.
     """
-    return launchers.resolve(name)(function, calls, watch=watch, **knobs)
+    launcher, order = launchers.resolve(name), Order(calls)
+    own = settings_for(launcher, settings or {}, "launcher", f"launcher={name}")
+    if offers(launcher, TakesGraphs):
+        return launcher(function, calls, watch=watch, **knobs, **own)
+    while not order.over:
+        turn = order.ready()
+        free = [replace(calls[index], after=()) for index in turn]
+        for index, outcome in zip(turn, launcher(function, free, watch=watch, **knobs, **own), strict=True):
+            order.end(index, outcome)
+    return order.results
 
 
 def usable_cores() -> int:
@@ -70,7 +86,7 @@ def usable_cores() -> int:
         return cores
 
 
-def at_once(workers: int | str, threads: int, calls: int) -> int:
+def calls_at_once(workers: int | str, threads: int, calls: int) -> int:
     """How many of so many calls a machine makes at the same time; `auto` is one a usable core."""
     if workers == "auto":
         workers = max(1, usable_cores() // threads)

@@ -23,18 +23,19 @@ import sys
 import threading
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from multiprocessing.connection import Connection, Pipe, wait
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from queue import SimpleQueue
 
 from lcd.config.schemas import DeadlinesConfig
 from lcd.envs.registry import named, naming
-from lcd.pipelines.launch.launchers import RUNS_AT_ONCE, Call, Outcome, at_once, keep_freed_memory
-from lcd.pipelines.study.runs import describe, resolve
-from lcd.process import signals
+from lcd.pipelines.launch.launchers import RUNS_AT_ONCE, keep_freed_memory, usable_cores
+from lcd.pipelines.launch.order import Call, Needs, Order, Outcome
+from lcd.process import children, signals
 from lcd.process.deadlines import Countdown, count_beats, set_deadlines
+from lcd.process.limits import machine_memory
 from lcd.process.signals import CONTINUE_ME, Stopped
 
 POLL_S = 0.25
@@ -59,43 +60,93 @@ def launch(
     workers: int | str = "auto",
     threads: int = 1,
     grace: float = 60.0,
-    processes: int = 1,
     deadlines: DeadlinesConfig | None = None,
 ) -> list[Outcome]:
-    """Make the calls on this machine, in their order, as many at a time as there are workers.
+    """Make the calls on this machine, in their order, as many at a time as there is room for.
 
-    grace: seconds that workers have to finish an iteration and keep it when this process is told to stop by a signal.
-    processes: those that one call starts, this one included; each has its threads.
-    deadlines: how long calls may go without progress; None: as long as usual.
+    Args:
+        function: `module:function`.
+        calls: those to be made; one starts when those that it waits for have ended well.
+        watch: called a few times a second.
+        workers: the most calls at a time; `auto`: as many as there are cores for.
+        threads: of each process of a call.
+        grace: seconds that workers have to finish an iteration and keep it when a signal tells this process to stop.
+        deadlines: how long calls may go without progress; None: as long as usual.
+
+    Returns:
+        The outcomes in the order of the calls.
     """
     deadlines = deadlines or DeadlinesConfig()
-    workers = at_once(workers, threads * processes, len(calls))
-    queue = deque(enumerate(calls))
-    outcomes: dict[int, Outcome] = {}
+    room = Room(workers, threads)
+    order, together = Order(calls), room.at_once([call.needs for call in calls])
     crew: list[_Worker] = []
     try:
-        while len(outcomes) < len(calls):
+        while not order.over:
             crew = [worker for worker in crew if worker.alive]
-            while queue and len(crew) < min(workers, len(calls) - len(outcomes)):
-                crew.append(_Worker(function, threads, workers, deadlines))
-            for worker in crew:
-                if worker.index is None and queue:
-                    worker.give(*queue.popleft())
-            for worker in _heard(crew):
+            _hand_out(order, crew, room, lambda: _Worker(function, threads, together, deadlines))
+            for worker in _workers_to_attend(crew):
                 index, call = worker.index, worker.call
                 error = worker.take()
                 if worker.index is None:
-                    outcomes[index] = Outcome(call, error, stopped=worker.stopped)
+                    order.end(index, Outcome(call, error, stopped=worker.stopped))
             watch()
     except Stopped:
         _stop(crew, grace)
         raise
     finally:
         _stop(crew)
-    return [outcomes[index] for index in range(len(calls))]
+    return order.results
 
 
-def _heard(crew: list[_Worker]) -> list[_Worker]:
+launch.takes_graphs = True  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much is done on this machine at the same time; a GPU may be shared, and so GPUs are not counted.
+
+    Attributes:
+        workers: the most calls; `auto`: those that there are cores for.
+        threads: of each call, at the least.
+    """
+
+    workers: int | str
+    threads: int
+
+    def fits(self, needs: Needs, at_work: Sequence[Needs]) -> bool:
+        """Whether a call may be made beside those that are; one alone always may."""
+        if not at_work:
+            return True
+        every = [needs, *at_work]
+        few = sum(max(each.cores, self.threads) for each in every) <= usable_cores()
+        if self.workers != "auto":
+            few = len(every) <= int(self.workers)
+        return few and sum(each.memory for each in every) <= machine_memory()
+
+    def at_once(self, needs: Sequence[Needs]) -> int:
+        """How many of so many calls are made at the same time, the first ones first."""
+        beside: list[Needs] = []
+        for each in needs:
+            if self.fits(each, beside):
+                beside.append(each)
+        return max(1, len(beside))
+
+
+def _hand_out(order: Order, crew: list[_Worker], room: Room, hire: Callable[[], _Worker]) -> None:
+    """Give the calls that may start, and for which there is room, to idle workers or to new ones."""
+    while (found := order.start(lambda needs: room.fits(needs, _at_work(crew)))) is not None:
+        worker = next((worker for worker in crew if worker.call is None), None)
+        if worker is None:
+            worker = hire()
+            crew.append(worker)
+        worker.give(*found)
+
+
+def _at_work(crew: list[_Worker]) -> list[Needs]:
+    return [worker.call.needs for worker in crew if worker.call is not None]
+
+
+def _workers_to_attend(crew: list[_Worker]) -> list[_Worker]:
     """The workers that say something, and those of which nothing was heard for too long."""
     busy = {worker.pipe: worker for worker in crew if worker.index is not None}
     speaking = wait(list(busy), timeout=POLL_S)
@@ -106,21 +157,12 @@ class _Worker:
     """The launching process's side of one worker process."""
 
     def __init__(self, function: str, threads: int, together: int, deadlines: DeadlinesConfig) -> None:
-        self.pipe, far_end = Pipe()
         self.deadlines, self.deadline, self.patience = deadlines, "start", Countdown(deadlines.start)
         self.index: int | None = None
         self.call: Call | None = None
         self.alive, self.stopped = True, False
         environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | {RUNS_AT_ONCE: str(together)}
-        self.process = subprocess.Popen(
-            # -P: whatever lies in the working directory must not stand for a module of ours or of Python's.
-            [sys.executable, "-P", "-c", f"from lcd.pipelines.launch.local import work; work({far_end.fileno()})"],
-            pass_fds=[far_end.fileno()],
-            stdin=subprocess.DEVNULL,
-            env=environment,
-            process_group=0,
-        )
-        far_end.close()
+        self.process, self.pipe = children.start("lcd.pipelines.launch.local:work", environment, group=0)
         self.pipe.send((sys.path, function, deadlines, named()))
 
     def give(self, index: int, call: Call) -> None:
@@ -201,7 +243,7 @@ def work(descriptor: int) -> None:
     calls: SimpleQueue[Call | None] = SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, calls, busy), daemon=True).start()
     speaking = threading.Lock()
-    threading.Thread(target=_tell_beats, args=(pipe, speaking, busy), daemon=True).start()
+    threading.Thread(target=_report_beats, args=(pipe, speaking, busy), daemon=True).start()
     try:
         with naming(names):
             while (call := calls.get()) is not None:
@@ -214,7 +256,7 @@ def work(descriptor: int) -> None:
         sys.exit(CONTINUE_ME)
 
 
-def _tell_beats(pipe: Connection, speaking: threading.Lock, busy: threading.Event) -> None:
+def _report_beats(pipe: Connection, speaking: threading.Lock, busy: threading.Event) -> None:
     """Tell the launching process of progress, now and then and only where there is some."""
     told = 0
     while busy.wait():
@@ -241,12 +283,12 @@ def _receive(pipe: Connection, calls: SimpleQueue[Call | None], busy: threading.
 
 def _attempt(function: str, call: Call) -> str | None:
     try:
-        resolve(function)(*call.arguments)
+        children.resolve(function)(*call.arguments)
     except Exception as error:
         # The disk on which the log lies may be full.
         with contextlib.suppress(OSError):
             traceback.print_exc()
-        return describe(error)
+        return children.describe(error)
     return None
 
 

@@ -29,7 +29,7 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
     studies = [store.Study(path) if (path / "study.yaml").is_file() else None for path in (source, other)]
     both = [read_finished(path, study) for path, study in zip((source, other), studies, strict=True)]
     for finished in both:
-        finished.tell(console)
+        finished.print_left_out(console)
     ranges = ranges_from(cfg.ranges, set.union(*(evaluated_names(finished.curves) for finished in both)))
     first, second = (diagnose_curves(finished.curves, ranges, definition=cfg.definition) for finished in both)
     found = against(first, second, names)

@@ -16,7 +16,8 @@ TILE_INCHES = 0.9
 def flow_colours(flow: np.ndarray, greatest: float | None = None) -> np.ndarray:
     """A flow field (2, H, W) as RGB in 0–1: the hue is its direction, white stands still.
 
-    greatest: the length that has full colour; None takes the field's own greatest.
+    Args:
+        greatest: the length that has full colour; None takes the field's own greatest.
     """
     from matplotlib.colors import hsv_to_rgb
 
@@ -30,7 +31,8 @@ def flow_colours(flow: np.ndarray, greatest: float | None = None) -> np.ndarray:
 def save_sheet(path: Path, names: Sequence[str], seen: Mapping[str, Tensor], title: str) -> None:
     """Write a PNG with a row a pair of frames.
 
-    seen: `first`, `second`, `warped` (N, 3, H, W), `flow` (N, 2, H, W), `maps` (N, K, H, W).
+    Args:
+        seen: `first`, `second`, `warped` (N, 3, H, W), `flow` (N, 2, H, W), `maps` (N, K, H, W).
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -17,8 +17,9 @@ GOAL, LINE, INK = "#d55e00", "#9aa5b1", "#1f2933"
 def draw_graph(knobs: Any, goal: np.ndarray, title: str) -> Any:
     """The figure: time goes right, branches go down in the order of their actions, the way to the goal is thick.
 
-    knobs: the graph's `GraphKnobs`.
-    goal: the optimal decisions.
+    Args:
+        knobs: the graph's `GraphKnobs`.
+        goal: the optimal decisions.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

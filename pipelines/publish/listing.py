@@ -6,13 +6,12 @@ from rich.console import Console
 from rich.table import Table
 
 from lcd.config import budgets
-from lcd.config.compose import choices, registered
+from lcd.config.compose import GROUPS, choices, registered
+from lcd.config.registries import registry
 from lcd.config.schemas import ListConfig
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError, nearest
-from lcd.pipelines.launch.launchers import launchers
-from lcd.pipelines.publish.track import trackers
-from lcd.scores.contrasts import contrasts, parse_contrast
+from lcd.scores.contrasts import parse_contrast
 
 Rows = Iterator[tuple[str, ...]]
 
@@ -32,7 +31,7 @@ def run(cfg: ListConfig) -> int:
 
 
 def _kind(what: str) -> str:
-    for kind in (what, f"{what}s", what.replace("study", "studies")):
+    for kind in (what, f"{what}s", what.replace("study", "studies").replace("analysis", "analyses")):
         if kind in LISTS:
             return kind
     raise InputError(f"what={what} cannot be listed: {nearest(what, LISTS)}")
@@ -41,7 +40,7 @@ def _kind(what: str) -> str:
 def _benchmarks() -> Rows:
     for name in registered("benchmark"):
         benchmark = get_benchmark(name)
-        yield name, str(len(benchmark.tasks)), ", ".join(benchmark.views)
+        yield name, str(len(benchmark.tasks)), ", ".join(benchmark.views), registry("benchmark").explains(name)
 
 
 def _tasks() -> Rows:
@@ -59,28 +58,43 @@ def _budgets() -> Rows:
 
 
 def _contrasts() -> Rows:
-    for name in contrasts.names():
+    for name in registry("contrast").names():
         contrast = parse_contrast(name, "study.contrasts")
         values = " ".join(map(str, contrast.values))
         yield name, contrast.sign, contrast.asks, contrast.axis, values
 
 
-def _names(group: str) -> Callable[[], Rows]:
-    return lambda: ((name,) for name in sorted({*choices(group), *registered(group)}))
+def _studies() -> Rows:
+    return ((name,) for name in choices("study"))
 
 
-def _registry(names: Callable[[], list[str]]) -> Callable[[], Rows]:
-    return lambda: ((name,) for name in names())
+def _explained(kind: str) -> Callable[[], Rows]:
+    """Every name of a kind and what it is: files of a config group may be variants of what is registered."""
+
+    def rows() -> Rows:
+        known = registry(kind)
+        files = choices(kind) if kind in GROUPS else []
+        for name in known.names() + [name for name in files if name not in known.names()]:
+            yield name, known.explains(name) if name in known.names() else f"a variant: {_described(kind, name)}"
+
+    return rows
+
+
+def _described(kind: str, name: str) -> str:
+    return str(budgets.read(kind, name).get("name", ""))
 
 
 LISTS: dict[str, tuple[tuple[str, ...], Callable[[], Rows]]] = {
-    "benchmarks": (("benchmark", "tasks", "views"), _benchmarks),
+    "benchmarks": (("benchmark", "tasks", "views", "is"), _benchmarks),
     "tasks": (("task", "benchmark"), _tasks),
-    "agents": (("agent",), _names("agent")),
-    "frontends": (("frontend",), _names("frontend")),
-    "studies": (("study",), _names("study")),
+    "agents": (("agent", "is"), _explained("agent")),
+    "frontends": (("frontend", "is"), _explained("frontend")),
+    "studies": (("study",), _studies),
     "contrasts": (("contrast", "sign", "asks", "axis", "values"), _contrasts),
     "budgets": (("budget", "own budget of"), _budgets),
-    "launchers": (("launcher",), _registry(launchers.names)),
-    "trackers": (("tracker",), _registry(trackers.names)),
+    "jobs": (("kind of job", "is"), _explained("job")),
+    "launchers": (("launcher", "is"), _explained("launcher")),
+    "trackers": (("tracker", "is"), _explained("tracker")),
+    "analyses": (("analysis", "is"), _explained("analysis")),
+    "sections": (("section of a report", "is"), _explained("section")),
 }

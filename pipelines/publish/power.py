@@ -39,7 +39,7 @@ def run(cfg: PowerConfig) -> int:
         outputs.check_file(out, [source])
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
     finished = read_finished(source, study)
-    finished.tell(console)
+    finished.print_left_out(console)
     ranges = ranges_from(cfg.ranges, evaluated_names(finished.curves))
     found = tell_apart(finished.curves, cfg.definition, cfg.power, cfg.alpha, ranges=ranges)
     if found.empty:

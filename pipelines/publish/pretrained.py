@@ -8,7 +8,7 @@ from rich.table import Table
 
 from lcd.files import outputs
 from lcd.pipelines.jobs import objectness
-from lcd.pipelines.jobs.pretraining import WEIGHTS_FILE
+from lcd.pipelines.kinds.pretrain import WEIGHTS_FILE
 from lcd.pipelines.study.store import Run
 from lcd.report import seeing
 
@@ -23,7 +23,7 @@ def publish(made: Run, console: Console) -> None:
     measured = pd.read_csv(path) if path.is_file() else pd.DataFrame()
     if len(measured):
         last = measured[measured.step == measured.step.max()]
-        console.print(objectness.shown(last))
+        console.print(objectness.summary_table(last))
         console.print(*seeing.verdict(last), sep="\n", highlight=False)
     sheets = sorted(path for path in (made.path / "pictures").glob("step-*.png") if path.is_file())[-1:]
     pictures = {f"Frame, next frame, flow, warped frame and maps: {sheet.stem}": sheet.read_bytes() for sheet in sheets}
@@ -32,8 +32,8 @@ def publish(made: Run, console: Console) -> None:
         "tasks": ", ".join(asked["videos"]["tasks"]),
         "videos a task": f"{asked['videos']['count']:,}",
         "policy": asked["videos"]["policy"] if isinstance(asked["videos"]["policy"], str) else "trained agents",
-        "batches": f"{asked['steps']:,} of {asked['agent']['batch']}",
-        "learning rate": f"{asked['agent']['learning_rate']:g}",
+        "batches": f"{asked['steps']:,} of {asked['batch']}",
+        "learning rate": f"{asked['learning_rate']:g}",
         "run": made.path.name,
     }
     with outputs.drafted(made.path, PRODUCT) as draft:

@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from lcd.config.schemas import ReportConfig
+from lcd.config.schemas import DiagnoseConfig, ReportConfig
 from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.files import outputs
+from lcd.pipelines.kinds.kind import PRETRAIN
 from lcd.pipelines.publish import track
 from lcd.pipelines.publish.view_pictures import read_pictures
 from lcd.pipelines.study import cost, dynamics, stopping, store
@@ -30,14 +31,17 @@ FILES = ("report.html", "diagnosis.json", "challenge.csv")
 
 
 @dataclass(frozen=True)
-class Telling:
+class ReportOptions:
     """How a diagnosis is told.
 
-    definition: of the headline's φ and ψ.
-    threshold: from where on a scaled score counts as hard.
-    formats: what tables are written in besides CSV.
-    first: the key of the analysis that is told before all else: an ablation's.
-    ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
+    Attributes:
+        definition: of the headline's φ and ψ.
+        threshold: from where on a scaled score counts as hard.
+        formats: what tables are written in besides CSV.
+        first: the key of the analysis that is told before all else: an ablation's.
+        ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
+        analyses, sections: which are made, in their order; None: all that are registered.
+        analysis_params, section_params: of each by name its own settings.
     """
 
     definition: str = "paper"
@@ -45,6 +49,10 @@ class Telling:
     formats: Sequence[str] = ()
     first: str | None = None
     ranges: str | Mapping[str, Any] | None = None
+    analyses: Sequence[str] | None = None
+    sections: Sequence[str] | None = None
+    analysis_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    section_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def run(cfg: ReportConfig) -> int:
@@ -59,13 +67,18 @@ def run(cfg: ReportConfig) -> int:
         from lcd.pipelines.publish.against import compare
 
         return compare(cfg, source, Path(cfg.against).expanduser(), console, formats)
-    how = Telling(cfg.definition, cfg.threshold, formats, ranges=cfg.ranges)
+    how = ReportOptions(cfg.definition, cfg.threshold, formats, ranges=cfg.ranges, **parts_of(cfg))
     if study is not None and _show_pretraining(study, console):
         return 0
     folder = output_folder(cfg, source)
     outputs.check(folder, PRODUCT, FILES, [source])
     publish(source, folder, console, study=study, how=how)
     return 0
+
+
+def parts_of(cfg: ReportConfig | DiagnoseConfig) -> dict[str, Any]:
+    """Which analyses and sections a command asks for, and their settings, as arguments of `ReportOptions`."""
+    return {name: getattr(cfg, name) for name in ("analyses", "sections", "analysis_params", "section_params")}
 
 
 def _formats(wanted: list[str]) -> list[str]:
@@ -90,37 +103,39 @@ def publish(
     console: Console,
     study: store.Study | None = None,
     tracker: Mapping[str, Any] | None = None,
-    how: Telling | None = None,
+    how: ReportOptions | None = None,
 ) -> bool:
     """Diagnose the curves at `source`, write everything into `folder`, print the table and where things are.
 
     Returns whether no run is left out.
 
-    study: the study that the curves belong to, if they do.
-    tracker: the config of what mirrors the diagnosis; None mirrors nothing.
-    how: what is told, and how.
+    Args:
+        study: the study that the curves belong to, if they do.
+        tracker: the config of what mirrors the diagnosis; None mirrors nothing.
+        how: what is told, and how.
     """
-    from lcd.analyses import analyse
+    from lcd.analyses import Evidence, analyse
     from lcd.analyses.transfer import transfers
     from lcd.curves.ranges import ranges_from
     from lcd.curves.table import evaluated_names
 
-    how = how or Telling()
+    how = how or ReportOptions()
     finished = read_finished(source, study)
-    finished.tell(console, each=False)
+    finished.print_left_out(console, each=False)
     ranges = ranges_from(how.ranges, evaluated_names(finished.curves))
     diagnosis = diagnosed(finished, study, how, ranges)
     curricula = transfers(diagnosis.others)
-    analyses, left_out = analyse(diagnosis, how.threshold, how.first, **({} if study is None else recommended(study)))
+    evidence = Evidence(diagnosis, how.threshold, **({} if study is None else recommended(study)))
+    analyses, left_out = analyse(evidence, how.analyses, how.analysis_params, how.first)
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
     with outputs.drafted(folder, PRODUCT, [source]) as draft:
         names = _write(source, draft, diagnosis, curricula, analyses, study, how)
-    _tell(console, diagnosis, curricula, analyses, how)
+    _print_diagnosis(console, diagnosis, curricula, analyses, how)
     if study is not None and tracker is not None:
         figures = sorted((folder / "figures").glob("*.png"))
         track.log_diagnosis(tracker, study, diagnosis, figures, analyses, read_pictures(study))
     for name, file in names.items():
-        _place(console, name, folder / file)
+        _print_path(console, name, folder / file)
     if study is not None:
         _places_of_mirror(console, study)
     return not finished.left_out
@@ -129,14 +144,14 @@ def publish(
 def diagnosed(
     finished: Finished,
     study: store.Study | None,
-    how: Telling,
+    how: ReportOptions,
     ranges: Mapping[str, Any] | None = None,
 ) -> "Diagnosis":
     """The diagnosis of curves, and of the study that they belong to what it has cost."""
     from lcd.scores.diagnosis import diagnose_curves
     from lcd.scores.marking import mark
 
-    known = {} if study is None else _known(study)
+    known = {} if study is None else _remembered(study)
     diagnosis = diagnose_curves(finished.curves, ranges, definition=how.definition, **known)
     notes = [
         f"The contrast '{name}' is left out: no installed package has it, and only lcd diagnose imports code."
@@ -145,14 +160,14 @@ def diagnosed(
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *notes))
     if finished.left_out:
         diagnosis = mark(diagnosis, finished.left_out)
-    return diagnosis if study is None else replace(diagnosis, cost=cost.spent(study.runs()))
+    return diagnosis if study is None else replace(diagnosis, cost=cost.cost_so_far(study.runs()))
 
 
-def _known(study: store.Study) -> dict[str, Any]:
+def _remembered(study: store.Study) -> dict[str, Any]:
     """What a study remembers that a diagnosis needs, as arguments of `diagnose_curves`."""
     return {
         "levels": stopping.levels(study),
-        "dynamics": dynamics.noted(study),
+        "dynamics": dynamics.recorded_differences(study),
         "contrasts": contrasts_of(study)[0],
     }
 
@@ -182,7 +197,7 @@ def _write(
     curricula: "list[Transfer]",
     analyses: "list[Analysis]",
     study: store.Study | None,
-    how: Telling,
+    how: ReportOptions,
 ) -> dict[str, str]:
     """Write scores, tables, figures and the page; what they are called in the folder."""
     from lcd.analyses.transfer import save_transfers
@@ -198,9 +213,9 @@ def _write(
     if analyses or how.formats:
         names["tables"] = "tables"
         save_tables(folder / names["tables"], diagnosis, analyses, how.formats)
-    origin = {"source": source.name} if study is None else {"study": study.name, "asked_for": _asked(study)}
+    origin = {"source": source.name} if study is None else {"study": study.name, "asked_for": _request_shown(study)}
     if diagnosis.cost:
-        origin = {"cost": cost.told(diagnosis.cost)} | origin
+        origin = {"cost": cost.cost_sentence(diagnosis.cost)} | origin
     if study is not None and (levels := stopping.levels(study)):
         origin = {"stopped_early": f"{len(levels)} tasks were looked at repeatedly; intervals allow for that"} | origin
     write_report(
@@ -212,16 +227,18 @@ def _write(
         pictures={} if study is None else read_pictures(study),
         threshold=how.threshold,
         first=how.first,
+        names=how.sections,
+        settings=how.section_params,
     )
     return names
 
 
-def _tell(
+def _print_diagnosis(
     console: Console,
     diagnosis: "Diagnosis",
     curricula: "list[Transfer]",
     analyses: "list[Analysis]",
-    how: Telling,
+    how: ReportOptions,
 ) -> None:
     """Print the tables: an ablation's own, or the scores."""
     from lcd.report.calibration_figures import calibration_table
@@ -240,7 +257,7 @@ def _tell(
     if diagnosis.calibration:
         console.print(calibration_table(diagnosis))
     if diagnosis.cost:
-        console.print(f"It cost {cost.told(diagnosis.cost)}.", highlight=False, soft_wrap=True)
+        console.print(f"It cost {cost.cost_sentence(diagnosis.cost)}.", highlight=False, soft_wrap=True)
     for note in diagnosis.notes:
         console.print(f"Note: {note}", highlight=False, soft_wrap=True, markup=False)
 
@@ -249,7 +266,7 @@ def _show_pretraining(study: store.Study, console: Console) -> bool:
     """Tell of the front-ends that a study pretrained; whether there is nothing else to report."""
     from lcd.pipelines.publish.pretrained import publish as publish_pretraining
 
-    pretrained = [run for run in study.runs() if "videos" in run.config]
+    pretrained = study.runs(PRETRAIN)
     done = [run for run in pretrained if run.done]
     for run in done:
         publish_pretraining(run, console)
@@ -260,13 +277,13 @@ def _show_pretraining(study: store.Study, console: Console) -> bool:
     return alone
 
 
-def _asked(study: store.Study) -> Any:
+def _request_shown(study: store.Study) -> Any:
     """What the study was asked for, as the report shows it."""
     requests = study.record["requests"]
     return json.loads(json.dumps(requests[0] if len(requests) == 1 else {"requests": requests}))
 
 
-def _place(console: Console, name: str, path: object) -> None:
+def _print_path(console: Console, name: str, path: object) -> None:
     console.print(f"{name:<10} {path}", highlight=False, soft_wrap=True, markup=False)
 
 
@@ -276,4 +293,4 @@ def _places_of_mirror(console: Console, study: store.Study) -> None:
     if not runs and not track.offline_folders(study.diagnosis_dir):
         return
     patterns = f"{study.path}/runs/*/wandb/offline-run-* {study.diagnosis_dir}/wandb/offline-run-*"
-    _place(console, "W&B", f"{runs} offline runs and the diagnosis; to upload them: wandb sync {patterns}")
+    _print_path(console, "W&B", f"{runs} offline runs and the diagnosis; to upload them: wandb sync {patterns}")

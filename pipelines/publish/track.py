@@ -12,14 +12,17 @@ import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from lcd.config.registries import trackers
+from lcd.config.settings import checked, settings_for
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.registry import Registry
+from lcd.pipelines.kinds.kind import kind_of
 from lcd.pipelines.study import store
-from lcd.pipelines.study.configs import RunConfig, Status, TrackerEntry
+from lcd.pipelines.study.configs import JobConfig, Status, TrackerEntry
 
 STEP = "env_step"
 STATISTICS = ("return_mean", "return_std", "length_mean", "episodes", "loss", "static_loss", "speed", "outside")
@@ -43,40 +46,68 @@ QUIET = {
     "x_transaction_log_flush_interval": 0,
 }
 
-trackers = Registry("tracker", "lcd.trackers")
-trackers.add("none", "lcd.pipelines.publish.track:Tracker")
-trackers.add("wandb", "lcd.pipelines.publish.track:WandbTracker")
+MODES = ("offline", "online", "disabled")
 
 
-def open_tracker(tracker: TrackerEntry, run_dir: str | Path, run_config: RunConfig, status: Status) -> Tracker:
+@dataclass(frozen=True)
+class WandbSettings:
+    """How W&B mirrors a study.
+
+    Attributes:
+        mode: offline needs no login.
+        project: W&B's project.
+        entity: W&B's user or team; None: who is logged in.
+    """
+
+    mode: str = "offline"
+    project: str = "lcd"
+    entity: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise InputError(f"tracker.mode={self.mode} is unknown: {nearest(self.mode, MODES)}")
+
+
+def open_tracker(tracker: TrackerEntry, run_dir: str | Path, run_config: JobConfig, status: Status) -> Tracker:
     """The tracker of one run.
 
-    tracker: the tracker's config; only `name` is needed.
-    status: the run's status: its W&B id and how far it was mirrored.
+    Args:
+        tracker: its name, and its own settings where it has some.
+        run_dir: the run's folder.
+        run_config: what is trained.
+        status: the run's status: its W&B id and how far it was mirrored.
     """
-    settings = dict(tracker)
-    name = str(settings.pop("name"))
-    if name not in trackers.names():
-        raise InputError(f"tracker={name} is unknown: {nearest(name, trackers.names())}")
-    if settings.get("mode") == "disabled":
-        name = "none"
-    return trackers.resolve(name)(Path(run_dir), dict(run_config), dict(status), settings)
+    name = tracker["name"]
+    made = trackers.resolve(name)
+    own = settings_for(made, tracker.get("settings", {}), "tracker", f"tracker={name}")
+    return made(Path(run_dir), dict(run_config), dict(status), **own)
 
 
 def usable(tracker: TrackerEntry) -> tuple[TrackerEntry, str | None]:
     """The tracker's config as it can be used here, and what a user should know of that before training."""
-    usual = dict(tracker)
-    if usual["name"] != "wandb":
-        return usual, None
+    if tracker["name"] != "wandb":
+        return tracker, None
     if find_spec("wandb") is None:
-        return usual, "W&B is not installed (pip install wandb): the study is not mirrored."
-    if usual.get("mode") == "online" and not logged_in():
+        return {"name": "none", "settings": {}}, "W&B is not installed (pip install wandb): the study is not mirrored."
+    if _wandb(tracker).mode == "online" and not logged_in():
         told = (
             "tracker.mode=online needs a login to W&B, and there is none (run 'wandb login', or set WANDB_API_KEY): "
             "the study is mirrored offline, and 'wandb sync' can upload it later."
         )
-        return usual | {"mode": "offline"}, told
-    return usual, None
+        return {"name": "wandb", "settings": tracker["settings"] | {"mode": "offline"}}, told
+    return tracker, None
+
+
+def to_try(tracker: TrackerEntry) -> TrackerEntry:
+    """A tracker whose work takes time like this one's, but which tells nobody of what is only tried."""
+    if tracker["name"] != "wandb":
+        return {"name": "none", "settings": {}}
+    mode = "disabled" if _wandb(tracker).mode == "disabled" else "offline"
+    return {"name": "wandb", "settings": tracker["settings"] | {"mode": mode}}
+
+
+def _wandb(tracker: TrackerEntry) -> WandbSettings:
+    return checked(WandbSettings, tracker.get("settings", {}), "tracker", "tracker=wandb", "setting")
 
 
 def logged_in() -> bool:
@@ -99,8 +130,8 @@ class Tracker:
     logger: Any = False
     """A Lightning logger, or False for none."""
 
-    def __init__(self, run_dir: Path, run_config: RunConfig, status: Status, settings: dict[str, Any]):
-        self.run_dir, self.run_config, self.status, self.settings = run_dir, run_config, status, settings
+    def __init__(self, run_dir: Path, run_config: JobConfig, status: Status):
+        self.run_dir, self.run_config, self.status = run_dir, run_config, status
 
     def log_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Mirror rows of the run's curve. Call it only with rows that a checkpoint holds; repeated ones are skipped."""
@@ -141,9 +172,10 @@ class WandbTracker(Tracker):
     `mirrored_step` says what not to log again.
     """
 
-    def __init__(self, run_dir: Path, run_config: RunConfig, status: Status, settings: dict[str, Any]):
-        super().__init__(run_dir, run_config, status, settings)
-        self.broken = False
+    def __init__(self, run_dir: Path, run_config: JobConfig, status: Status, settings: WandbSettings):
+        super().__init__(run_dir, run_config, status)
+        self.settings = settings
+        self.broken = settings.mode == "disabled"
         self.mirrored_step = -1
         self.run: Any = None
         self._open()
@@ -152,14 +184,14 @@ class WandbTracker(Tracker):
     def _open(self) -> None:
         run_id = self.status.get("wandb_id") or new_id()
         store.update_status(self.run_dir, wandb_id=run_id)
-        offline = self.settings.get("mode", "offline") == "offline"
+        offline = self.settings.mode == "offline"
         if not (offline and discard_unsynced(self.run_dir)):
             self.mirrored_step = int(self.status.get("mirrored_step", -1))
         config = self.run_config
         fields = {
             "group": self.run_dir.resolve().parent.parent.name,
-            "name": f"{config['task']} {config['view']} p={config['reward_p']:g}",
-            "job_type": "train",
+            "name": kind_of(config).label(config),
+            "job_type": config["kind"],
             "config": config,
         }
         try:
@@ -172,7 +204,7 @@ class WandbTracker(Tracker):
                 f"W&B is mirrored offline: {type(error).__name__}: {' '.join(str(error).split())}", stacklevel=2
             )
             self.mirrored_step = -1
-            self.run = start({**self.settings, "mode": "offline"}, self.run_dir, run_id, **fields)
+            self.run = start(replace(self.settings, mode="offline"), self.run_dir, run_id, **fields)
         # Not for "*": W&B would then repeat the last environment step in whatever Lightning logs.
         for split in ("eval", "train"):
             self.run.define_metric(f"{split}/*", step_metric=STEP)
@@ -212,7 +244,7 @@ class WandbTracker(Tracker):
 
 def metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """What one step's rows are called in W&B: each seed's numbers, and their mean over seeds."""
-    from lcd.curves.table import evaluated_name
+    from lcd.curves.names import evaluated_name
 
     values: dict[str, list[float]] = {}
     logged: dict[str, float] = {}
@@ -247,7 +279,7 @@ def offline_folders(folder: Path) -> list[Path]:
     return sorted((folder / "wandb").glob("offline-run-*"))
 
 
-def start(settings: Mapping[str, Any], folder: Path, run_id: str, **fields: Any) -> Any:
+def start(settings: WandbSettings, folder: Path, run_id: str, **fields: Any) -> Any:
     """A W&B run in `folder`, silent, with nothing gathered about the machine."""
     import wandb
 
@@ -258,9 +290,9 @@ def start(settings: Mapping[str, Any], folder: Path, run_id: str, **fields: Any)
     if wandb.run is not None:
         wandb.run.finish(exit_code=1)
     return wandb.init(
-        project=settings.get("project") or "lcd",
-        entity=settings.get("entity"),
-        mode=settings.get("mode", "offline"),
+        project=settings.project,
+        entity=settings.entity,
+        mode=settings.mode,
         dir=str(folder),
         id=run_id,
         resume="allow",
@@ -305,7 +337,7 @@ class _Mirror:
     @_harmless
     def log(
         self,
-        settings: Mapping[str, Any],
+        settings: WandbSettings,
         study: store.Study,
         diagnosis: Any,
         figures: Sequence[Path],
@@ -317,7 +349,7 @@ class _Mirror:
         run_id = study.record.get("wandb_id") or new_id()
         study.note(wandb_id=run_id)
         folder = study.diagnosis_dir
-        if settings.get("mode", "offline") == "offline":
+        if settings.mode == "offline":
             discard_unsynced(folder)
         run = start(
             settings,
@@ -390,7 +422,7 @@ def summary_of(diagnosis: Any, analyses: Sequence[Any]) -> dict[str, Any]:
         name = "/".join(row[key] for key in ("task", "agent", "frontend", "shaping")) if several else row["task"]
         found |= {f"{name}/{score}": row[score] for score in ("phi", "psi", "status")}
     found |= {f"says/{analysis.key}": " ".join(analysis.says) for analysis in analyses if analysis.says}
-    return found | {f"cost/{key}": value for key, value in getattr(diagnosis, "cost", {}).items()}
+    return found | {f"cost/{key}": value for key, value in diagnosis.cost.items()}
 
 
 def log_diagnosis(
@@ -406,5 +438,5 @@ def log_diagnosis(
     It has every table, the PNG figures, the pictures of the views, and custom charts with their data: what a W&B report
     is made of.
     """
-    if tracker["name"] == "wandb" and tracker.get("mode") != "disabled":
-        _Mirror().log(tracker, study, diagnosis, figures, analyses, pictures or {})
+    if tracker["name"] == "wandb" and (settings := _wandb(tracker)).mode != "disabled":
+        _Mirror().log(settings, study, diagnosis, figures, analyses, pictures or {})

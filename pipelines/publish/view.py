@@ -12,11 +12,12 @@ import numpy as np
 from lcd.config.schemas import VIEWS, ViewConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import Graphs, Pairs, offers
 from lcd.envs.streams import seed_sequence
 from lcd.files import outputs
 from lcd.pipelines.publish.graph_pictures import draw_graph
 from lcd.pipelines.study import needs
-from lcd.pipelines.study.parts import known
+from lcd.pipelines.study.parts import check_names
 
 TILE_INCHES = 1.1
 
@@ -26,9 +27,9 @@ def run(cfg: ViewConfig) -> int:
     benchmark = get_benchmark(cfg.benchmark.name)
     whole = cfg.task.name == cfg.benchmark.name
     if not whole:
-        known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
+        check_names("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     views = [cfg.view] if cfg.view is not None else [view for view in benchmark.views if view in VIEWS]
-    known("view", views, benchmark.views, cfg.benchmark.name)
+    check_names("view", views, benchmark.views, cfg.benchmark.name)
     needs.check_sheets(cfg, len(views))
     place = Path(cfg.out or ("." if whole else f"{_file(cfg.task.name)}.png")).expanduser()
     if not whole and place.suffix.lower() != ".png":
@@ -49,7 +50,7 @@ def _path(place: Path, task: str, whole: bool) -> Path:
 def _draw(benchmark: Benchmark, cfg: ViewConfig, views: list[str], out: Path) -> None:
     outputs.check_file(out)
     with outputs.drafted_file(out) as draft:
-        if hasattr(benchmark, "make_pairs"):
+        if offers(benchmark, Pairs):
             from lcd.pipelines.publish.sheets import write_sheets
 
             written = write_sheets(benchmark, cfg, views, draft)
@@ -67,7 +68,7 @@ def _draw(benchmark: Benchmark, cfg: ViewConfig, views: list[str], out: Path) ->
 
 def _graph(benchmark: Benchmark, cfg: ViewConfig, out: Path) -> dict[Path, Any]:
     """The picture of a task's graph, by its path; none where a benchmark has no graphs."""
-    if not hasattr(benchmark, "graph"):
+    if not offers(benchmark, Graphs):
         return {}
     knobs, goal = benchmark.graph(cfg.task.name, cfg.seed, **cfg.task.knobs)
     title = f"{cfg.task.name}, goal ⟨{', '.join(map(str, goal))}⟩"

@@ -9,6 +9,7 @@ import numpy as np
 from lcd.config.schemas import VIEWS, BenchmarkConfig, TaskConfig, ViewConfig
 from lcd.files.atomic import write_atomic
 from lcd.files.slugs import slug
+from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study.configs import RunConfig, task_name
 from lcd.pipelines.study.store import Study
 
@@ -28,10 +29,10 @@ def take_pictures(study: Study, run_configs: Iterable[RunConfig]) -> None:
     for config in run_configs:
         wanted.setdefault(task_name(config), (config, set()))[1].add(config["view"])
     for name, (config, views) in wanted.items():
-        places = {view: _place(study, name, view) for view in sorted(views & set(VIEWS))}
+        places = {view: _picture_path(study, name, view) for view in sorted(views & set(VIEWS))}
         if places and not all(path.is_file() for path in places.values()):
             try:
-                shown = _shown(config, list(places))
+                shown = _one_moment(config, list(places))
             except Exception:  # a stranger's environment may fail in any way
                 continue
             for view, image in shown.items():
@@ -43,10 +44,10 @@ def take_pictures(study: Study, run_configs: Iterable[RunConfig]) -> None:
 def read_pictures(study: Study) -> dict[str, dict[str, bytes]]:
     """Task to view to the content of a PNG file, as far as the study has them."""
     found: dict[str, dict[str, bytes]] = {}
-    for run in study.runs():
+    for run in study.runs(TRAIN):
         name = task_name(run.config)
         for view in VIEWS:
-            path = _place(study, name, view)
+            path = _picture_path(study, name, view)
             if view not in found.get(name, {}) and path.is_file() and path.stat().st_size <= MOST_BYTES:
                 content = path.read_bytes()
                 if content.startswith(PNG):
@@ -54,13 +55,14 @@ def read_pictures(study: Study) -> dict[str, dict[str, bytes]]:
     return found
 
 
-def _place(study: Study, task: str, view: str) -> Path:
+def _picture_path(study: Study, task: str, view: str) -> Path:
     return study.path / FOLDER / slug(task)[:120] / f"{view}.png"
 
 
-def _shown(config: RunConfig, views: list[str]) -> dict[str, np.ndarray]:
+def _one_moment(config: RunConfig, views: list[str]) -> dict[str, np.ndarray]:
     """One moment of a task under each view; masks with labels in a colour for each."""
     from lcd.envs.benchmarks import get_benchmark
+    from lcd.envs.protocols import Pairs, offers
     from lcd.pipelines.publish.sheets import labelled_moment
     from lcd.pipelines.publish.view import frames
 
@@ -72,7 +74,7 @@ def _shown(config: RunConfig, views: list[str]) -> dict[str, np.ndarray]:
         levels=1,
         frames=4 * MOMENT,
     )
-    if hasattr(benchmark, "make_pairs"):
+    if offers(benchmark, Pairs):
         return labelled_moment(benchmark, cfg, views)
     return {view: frames(benchmark, view, cfg)[-1][0] for view in views}
 

@@ -12,12 +12,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NotRequired, Required, TypedDict
 
-from lcd.curves.table import varied_task
-from lcd.frontends.entry import FrontendEntry
+from lcd.curves.names import varied_task
+from lcd.frontends.entry import FrontendEntry, WeightsFile
 
 ID_LENGTH = 12
+RANDOM = "random"
+"""The policy that needs no trained agent."""
 MOST_DIFFERENCES = 4
 """How many differences between two runs are told."""
+
+
+class OutputOf(TypedDict):
+    """A file that another job of the study leaves: who has it in its config waits for that job.
+
+    Attributes:
+        job: the job's run id.
+        file: below its run's folder.
+    """
+
+    job: str
+    file: str
 
 
 class AgentEntry(TypedDict, total=False):
@@ -50,15 +64,17 @@ class StageEntry(TypedDict):
 
 
 class JobConfig(TypedDict):
-    """What every kind of run is asked for; the hash of it names the run's folder.
+    """What a job of any kind is asked for; the hash of it is its run id.
 
     Attributes:
+        kind: a registered kind of job (`lcd.pipelines.kinds.kind`) or `module:object`.
         benchmark: a registered name or `module:object`.
         seeds: those that the run is for.
         steps: how much there is to do for each seed.
         source: by part (benchmark, agent, front-end) the hashes of the user's own modules.
     """
 
+    kind: str
     benchmark: str
     seeds: list[int]
     steps: int
@@ -79,13 +95,44 @@ class RunConfig(JobConfig):
     curriculum: NotRequired[list[StageEntry]]
 
 
+class VideosEntry(TypedDict):
+    """The videos that a front-end is pretrained on; their own hash names their folder.
+
+    Attributes:
+        policy: "random", or each task's run whose agent plays, by its checkpoint.
+        folder: below the study's `videos/`.
+    """
+
+    benchmark: str
+    tasks: list[str]
+    view: str
+    knobs: dict[str, Any]
+    seed: int
+    count: int
+    held_out: int
+    length: int
+    gap: int
+    copies: int
+    policy: str | dict[str, WeightsFile]
+    folder: NotRequired[str]
+
+
+class PretrainConfig(JobConfig):
+    """A pretraining: a front-end's networks learn on videos, without rewards; its steps are batches."""
+
+    frontend: FrontendEntry
+    batch: int
+    learning_rate: float
+    loss: dict[str, Any]
+    evaluation: EvaluationEntry
+    videos: VideosEntry
+
+
 class TrackerEntry(TypedDict, total=False):
-    """A tracker by its name, with its settings; one from outside has others."""
+    """A tracker by its name, with its own settings where it has some."""
 
     name: Required[str]
-    mode: str
-    project: str
-    entity: str | None
+    settings: dict[str, Any]
 
 
 class Status(TypedDict):
@@ -101,6 +148,7 @@ class Status(TypedDict):
         launcher: the hashes of the launcher's own code.
         wandb_id, mirrored_step: its W&B run, and up to where that has its rows.
         error: why it failed or diverged.
+        inputs: the hashes of the files that it took of other jobs (`<run id>/<file>`).
         seal: the hashes of what it left, once it is done.
         updated: when this was written, in seconds since 1970.
     """
@@ -116,6 +164,7 @@ class Status(TypedDict):
     wandb_id: str | None
     mirrored_step: int
     error: str | None
+    inputs: dict[str, str]
     seal: dict[str, str]
     updated: float
 
@@ -171,8 +220,18 @@ def without_places(value: Any) -> Any:
     return [without_places(each) for each in value] if isinstance(value, list | tuple) else value
 
 
+def inputs_of(value: Any) -> list[OutputOf]:
+    """The files of other jobs that a config names, wherever in it, each once."""
+    if isinstance(value, Mapping):
+        if set(value) == set(OutputOf.__annotations__):
+            return [OutputOf(job=str(value["job"]), file=str(value["file"]))]
+        value = list(value.values())
+    inner = [each for item in value for each in inputs_of(item)] if isinstance(value, list | tuple) else []
+    return [each for index, each in enumerate(inner) if each not in inner[:index]]
+
+
 def condition(config: RunConfig) -> Condition:
-    """Everything that tells two runs of one seed apart: what is trained (here `task`), view, front-end, p, …"""
+    """Everything that tells two runs of one seed apart: what is trained (here `task`), view, front-end, p and so on."""
     return {
         "task": task_name(config),
         "benchmark": config["benchmark"],

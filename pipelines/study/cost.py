@@ -4,61 +4,47 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from lcd.pipelines.study.configs import RunConfig
+from lcd.pipelines.kinds.kind import TRAIN, kind_of
+from lcd.pipelines.study.configs import JobConfig
 from lcd.pipelines.study.store import Run
 
 HOUR = 3600.0
-UNIT = 512
-"""Steps between updates of agents that have no rollouts."""
 
 
-def unit_steps(run_config: RunConfig) -> int:
-    """Steps of one seed between two updates."""
-    agent = run_config["agent"]
-    return int(agent.get("copies", 1)) * int(agent["rollout"]) if "rollout" in agent else UNIT
+def units(config: JobConfig) -> int:
+    """Rollouts of a training, batches of a pretraining."""
+    return math.ceil(config["steps"] / kind_of(config).unit_steps(config))
 
 
-def units(run_config: RunConfig) -> int:
-    """Rollouts of a run."""
-    return math.ceil(run_config["steps"] / unit_steps(run_config))
-
-
-def evaluations(run_config: RunConfig) -> int:
-    """Evaluations of a run, those at both ends included; there is at most one a rollout."""
-    periods = math.ceil(run_config["steps"] / run_config["evaluation"]["every"])
-    return 1 + (min(periods, units(run_config)) if "rollout" in run_config["agent"] else periods)
-
-
-def spent(runs: Iterable[Run]) -> dict[str, Any]:
+def cost_so_far(runs: Iterable[Run]) -> dict[str, Any]:
     """What runs have taken so far, unfinished ones included.
 
-    Returns
-    -------
-    dict
+    Returns:
         runs, seeds (seeds of all runs together), steps (environment steps of all seeds), wall_hours (of all workers
-        together), core_hours (times each worker's threads) and gpu_hours. Hours are of training and evaluation,
-        resumed parts included; what a worker takes to start is not in them.
+        together), core_hours (times each worker's threads) and gpu_hours. Hours are of training and evaluation, resumed
+        parts included; what a worker takes to start is not in them.
     """
     total = {"runs": 0, "seeds": 0, "steps": 0, "wall_hours": 0.0, "core_hours": 0.0, "gpu_hours": 0.0}
     for run in runs:
         status = run.status
         hours = status["wall_s"] / HOUR
         total["runs"] += 1
-        total["seeds"] += len(run.config["seeds"])
-        total["steps"] += int(status["step"]) * len(run.config["seeds"])
+        if run.config["kind"] == TRAIN:
+            total["seeds"] += len(run.config["seeds"])
+            total["steps"] += int(status["step"]) * len(run.config["seeds"])
         total["wall_hours"] += hours
         total["core_hours"] += hours * status["threads"]
         total["gpu_hours"] += hours * (status["device"] == "cuda")
     return total
 
 
-def told(cost: dict[str, Any]) -> str:
+def cost_sentence(cost: dict[str, Any]) -> str:
     """The cost in one line."""
-    gpu = f", {duration(cost['gpu_hours'])} of a GPU" if cost["gpu_hours"] else ""
-    return f"{cost['runs']} runs, {cost['steps']:,} environment steps, {duration(cost['core_hours'])} of a core{gpu}"
+    gpu = f", {hours_text(cost['gpu_hours'])} of a GPU" if cost["gpu_hours"] else ""
+    return f"{cost['runs']} runs, {cost['steps']:,} environment steps, {hours_text(cost['core_hours'])} of a core{gpu}"
 
 
-def duration(hours: float) -> str:
+def hours_text(hours: float) -> str:
     """Hours as people say them."""
     if hours < 1 / 60:
         return f"{hours * HOUR:.0f} s"

@@ -21,8 +21,11 @@ from rich.console import Console
 from lcd.config.schemas import DeadlinesConfig
 from lcd.envs.benchmarks import BENCHMARKS
 from lcd.envs.errors import InputError
-from lcd.pipelines.launch.launchers import Call, launch
+from lcd.pipelines.kinds.kind import Job, trainings
+from lcd.pipelines.launch.launchers import launch
+from lcd.pipelines.launch.order import Call
 from lcd.pipelines.study.configs import RunConfig
+from lcd.pipelines.study.evaluated import stages_of
 
 COPIES, STEPS = 2, 64
 ENOUGH_S = 10.0
@@ -31,16 +34,16 @@ SPLITS = ("train", "eval")
 
 
 def refuse_chance(
-    run_configs: Iterable[RunConfig], console: Console | None = None, deadlines: DeadlinesConfig | None = None
+    jobs: Iterable[Job], console: Console | None = None, deadlines: DeadlinesConfig | None = None
 ) -> None:
-    """Refuse runs of a benchmark that does not do the same when it is made with the same seed.
+    """Refuse trainings in environments of a benchmark that does not do the same when it is made with the same seed.
 
     Args:
-        run_configs: the runs.
+        jobs: what is to be done.
         console: where it is told what takes some seconds; None tells nobody.
         deadlines: how long an environment may go without a step; None: as long as usual.
     """
-    cases = list(_cases(run_configs))
+    cases = list(_cases(trainings(jobs)))
     if not cases:
         return
     (console or Console(quiet=True)).print(
@@ -70,13 +73,13 @@ def _cases(run_configs: Iterable[RunConfig]) -> Iterator[dict[str, Any]]:
     for config in run_configs:
         if BENCHMARKS.is_built_in(config["benchmark"]):
             continue
-        for stage in config.get("curriculum") or [config]:
+        for stage in stages_of(config):
             for split in SPLITS:
-                knobs = dict(stage["knobs"])
+                knobs = dict(stage.knobs)
                 if split == "train" and config["shaping"] != "none":
                     knobs["shaping"] = config["shaping"]
                 case = {key: config[key] for key in ("benchmark", "view")}
-                case |= {"task": stage["task"], "knobs": knobs, "split": split, "seed": config["seeds"][0]}
+                case |= {"task": stage.made, "knobs": knobs, "split": split, "seed": config["seeds"][0]}
                 if repr(case) not in seen:
                     seen.add(repr(case))
                     yield case

@@ -14,12 +14,13 @@ from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
 from lcd.files.slugs import slug
-from lcd.pipelines.publish.report import FILES, PRODUCT, Telling, publish
+from lcd.pipelines.kinds.kind import trainings
+from lcd.pipelines.publish.report import FILES, PRODUCT, ReportOptions, parts_of, publish
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.publish.view_pictures import take_pictures
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
 from lcd.pipelines.study.configs import canonical
-from lcd.pipelines.study.parts import asked_for
+from lcd.pipelines.study.parts import recorded_request
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
 
@@ -35,18 +36,18 @@ def ablate(cfg: DiagnoseConfig) -> int:
 
 def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
-    run_configs = runs.expand(cfg)
-    check_trainable(cfg, run_configs)
+    jobs = runs.expand(cfg)
+    check_trainable(cfg, jobs)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
     if cfg.dry_run:
-        return dry_run.tell(run_configs, cfg, default_out(cfg), console, finish)
-    determinism.refuse_chance(store.missing(default_out(cfg), run_configs), console, cfg.deadlines)
+        return dry_run.print_estimate(jobs, cfg, default_out(cfg), console, finish)
+    determinism.refuse_chance(store.missing(default_out(cfg), jobs), console, cfg.deadlines)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
         if cfg.stopping.name == "auto":
-            tasks = list(dict.fromkeys(config["task"] for config in run_configs))
+            tasks = list(dict.fromkeys(config["task"] for config in trainings(jobs)))
             trained = stopping.rounds(cfg, study, tasks, lambda part: _trained(part, cfg, study, console), console)
         else:
             trained = _trained(cfg, cfg, study, console)
@@ -59,13 +60,14 @@ def finish(
 ) -> bool:
     """What comes after training: pictures of the tasks, diagnosis and report; whether no run is left out of it.
 
-    first: the key of the analysis that is told before all else.
-    whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
+    Args:
+        first: the key of the analysis that is told before all else.
+        whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
     """
-    take_pictures(study, runs.expand(cfg))
+    take_pictures(study, trainings(runs.expand(cfg)))
     if (chosen := adaptive.recommend(cfg)) is not None:
         study.note(recommended=chosen)
-    how = Telling(definition=cfg.definition, threshold=cfg.study.threshold, first=first)
+    how = ReportOptions(definition=cfg.definition, threshold=cfg.study.threshold, first=first, **parts_of(cfg))
     tracker = usable(asdict(cfg.tracker))[0]
     try:
         return publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)
@@ -78,8 +80,9 @@ def finish(
 def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
     """Train what a part of the study still lacks; whether all of it went well.
 
-    part: the config with the seeds and tasks that are now wanted.
-    cfg: the config that the study was asked for.
+    Args:
+        part: the config with the seeds and tasks that are now wanted.
+        cfg: the config that the study was asked for.
     """
     wanted = study.ask(request(cfg), runs.expand(part))
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
@@ -92,14 +95,16 @@ def request(cfg: DiagnoseConfig) -> dict[str, Any]:
     asked = asdict(cfg)
     rounds = ("stopping", "definition") if cfg.stopping.name == "auto" else ()
     parts = {key: asked[key] for key in ("benchmark", "agent", "frontend", "study", *rounds)}
-    return parts | {"study": asked_for(parts["study"])}
+    return parts | {"study": recorded_request(parts["study"])}
 
 
 def default_out(cfg: DiagnoseConfig) -> Path:
     """The study's folder: `out`, else a name that the same request always gets and another one does not."""
     if cfg.out is not None:
         return Path(cfg.out).expanduser()
-    budget = "" if cfg.budget == budgets.own(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
+    budget = (
+        "" if cfg.budget == budgets.default_budget(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
+    )
     name = f"{cfg.benchmark.name}-{cfg.study.name}{budget}"
     plain = slug(name)
     asked = request(cfg)

@@ -19,10 +19,12 @@ from rich.table import Table
 
 from lcd.config.schemas import DiagnoseConfig, TrainConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.launch.launchers import at_once
+from lcd.pipelines.kinds.kind import TRAIN, Job, trainings
+from lcd.pipelines.kinds.train import evaluations
+from lcd.pipelines.launch.launchers import calls_at_once
 from lcd.pipelines.study import store
-from lcd.pipelines.study.configs import RunConfig, condition
-from lcd.pipelines.study.cost import HOUR, duration, evaluations
+from lcd.pipelines.study.configs import condition
+from lcd.pipelines.study.cost import HOUR, hours_text
 from lcd.pipelines.study.probe import PROBE_S, probe, quiet_tracker
 
 Finish = Callable[[Any, store.Study, Console], Any]
@@ -32,24 +34,29 @@ REHEARSED_S = 1800.0
 """Studies that train longer than this are not reported on trial: beside that, a report takes no time."""
 
 
-def tell(
-    run_configs: Sequence[RunConfig],
+def print_estimate(
+    jobs: Sequence[Job],
     cfg: DiagnoseConfig | TrainConfig,
     out: Path,
     console: Console,
     finish: Finish | None = None,
 ) -> int:
-    """Print what training these runs into `out` would cost; returns the exit code.
+    """Print what doing these jobs in `out` would cost; returns the exit code.
 
-    finish: what the command does when all is trained; None is nothing that takes time.
+    Args:
+        finish: what the command does when all is trained; None is nothing that takes time.
     """
-    missing = store.missing(out, run_configs, cfg.retry)
+    missing = store.missing(out, jobs, cfg.retry)
     table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
-    steps = sum(config["steps"] * len(config["seeds"]) for config in missing)
-    seeds = sorted({len(config["seeds"]) for config in missing})
-    done = f" ({len(run_configs) - len(missing)} more are done)" if len(missing) < len(run_configs) else ""
+    trained = trainings(missing)
+    steps = sum(config["steps"] * len(config["seeds"]) for config in trained)
+    seeds = sorted({len(config["seeds"]) for config in trained})
+    done = f" ({len(jobs) - len(missing)} more are done)" if len(missing) < len(jobs) else ""
+    before = [job.label for job in missing if job.config["kind"] != TRAIN]
     table.add_row("study", str(out))
     table.add_row("runs", f"{len(missing)}{done}")
+    if before:
+        table.add_row("of them", "; ".join(before))
     if missing:
         console.print(
             f"Probing how fast this machine is (about {PROBE_S:.0f} s, more where episodes or networks are long) …",
@@ -58,13 +65,13 @@ def tell(
         paces = probe(missing, cfg)
         workers = workers_of(cfg, missing)
         training = paces.seconds(missing, workers)
-        alone = duration(paces.seconds(missing, 1) / HOUR)
-        around = time.process_time() + (_report_s(run_configs, cfg, finish) if training < REHEARSED_S else 0.0)
+        alone = hours_text(paces.seconds(missing, 1) / HOUR)
+        around = time.process_time() + (_report_s(jobs, cfg, finish) if training < REHEARSED_S else 0.0)
         table.add_row("seeds a run", " or ".join(map(str, seeds)))
         table.add_row("steps", f"{steps:,} of all seeds together")
         table.add_row("time", _time(training + around, paces.exact, workers))
-        table.add_row("of it", f"{duration(training / HOUR)} is training; {alone} with one worker")
-        size = sum(paces.of(config).size(config) for config in missing)
+        table.add_row("of it", f"{hours_text(training / HOUR)} is training; {alone} with one worker")
+        size = sum(paces.of(job.config).size(job.config) for job in missing)
         table.add_row("disk", f"{_bytes(size)}, without what a tracker keeps and the report's few MB")
     console.print(table)
     for note in _notes(cfg, missing):
@@ -72,33 +79,34 @@ def tell(
     return 0
 
 
-def workers_of(cfg: DiagnoseConfig | TrainConfig, missing: Sequence[RunConfig]) -> int:
+def workers_of(cfg: DiagnoseConfig | TrainConfig, missing: Sequence[Job]) -> int:
     """How many runs will be trained at the same time."""
-    return at_once(cfg.launcher.workers, cfg.launcher.threads * cfg.devices, len(missing))
+    return calls_at_once(cfg.launcher.workers, cfg.launcher.threads * cfg.devices, len(missing))
 
 
 def _time(seconds: float, exact: bool, workers: int) -> str:
     factor = NARROW if exact else WIDE
-    least, expected, most = (duration(seconds * times / HOUR) for times in (1 / factor, 1, factor))
+    least, expected, most = (hours_text(seconds * times / HOUR) for times in (1 / factor, 1, factor))
     return f"about {expected} with {workers} worker{'s' * (workers > 1)} here (likely {least} to {most})"
 
 
-def _report_s(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig | TrainConfig, finish: Finish | None) -> float:
+def _report_s(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig, finish: Finish | None) -> float:
     """What pictures, diagnosis and report will take: they are made on trial, of invented curves."""
     if finish is None:
         return 0.0
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as folder:
         study = store.Study(Path(folder) / "study", create=True)
-        for run in study.ask({}, run_configs):
-            _invent(run)
+        for run in study.ask({}, jobs):
+            if run.config["kind"] == TRAIN:
+                _write_made_up_curve(run)
         # Invented curves may be ones that nothing can be said of.
         with contextlib.suppress(InputError):
             finish(replace(cfg, tracker=quiet_tracker(cfg)), study, Console(file=io.StringIO()))
     return time.perf_counter() - began
 
 
-def _invent(run: store.Run) -> None:
+def _write_made_up_curve(run: store.Run) -> None:
     """Give a run a curve as long as its own will be."""
     from lcd.curves.table import COLUMNS
 
@@ -115,7 +123,7 @@ def _invent(run: store.Run) -> None:
     store.finish(run.path)
 
 
-def _notes(cfg: Any, missing: Sequence[RunConfig]) -> list[str]:
+def _notes(cfg: Any, missing: Sequence[Job]) -> list[str]:
     notes = []
     if missing:
         notes.append(

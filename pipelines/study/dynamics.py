@@ -12,6 +12,7 @@ from rich.console import Console
 from lcd.config.schemas import DeadlinesConfig
 from lcd.envs.benchmarks import BENCHMARKS
 from lcd.files.atomic import write_atomic
+from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.launch.launchers import Call, launch
 from lcd.pipelines.study.configs import task_name
 from lcd.pipelines.study.store import Run, Study
@@ -34,8 +35,10 @@ def compare(study: Study, runs: Iterable[Run], console: Console, deadlines: Dead
     """
     wanted: dict[str, list[Run]] = {}
     for run in runs:
+        if run.config["kind"] != TRAIN:
+            continue
         wanted.setdefault(task_name(run.config), []).append(run)
-    known = noted(study)
+    known = recorded_differences(study)
     cases = {}
     for task, mine in wanted.items():
         config, trained = mine[0].config, {run.config["view"] for run in mine}
@@ -79,7 +82,7 @@ def compare_to_file(case: Case, file: str) -> None:
     write_atomic(file, json.dumps(compare_views(benchmark, task, views=views, **knobs).differences))
 
 
-def noted(study: Study) -> dict[str, list[str]]:
+def recorded_differences(study: Study) -> dict[str, list[str]]:
     """Task to what tells its views apart, as far as it was looked at; a stranger's file may hold anything."""
     record = study.record.get(RECORD)
     if not isinstance(record, dict):

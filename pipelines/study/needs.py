@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from lcd.config.schemas import VideosConfig, ViewConfig
+from lcd.pipelines.kinds.pretrain import PAIR_BYTES, VIDEO_BYTES
+from lcd.pipelines.kinds.train import COPY_BYTES, evaluations, held_out_bytes, rollout_bytes
 from lcd.pipelines.study.configs import RunConfig
-from lcd.pipelines.study.cost import evaluations
 from lcd.process.limits import require_memory, require_time
 
-SAMPLE_BYTES = 40
-"""A step in a rollout: rewards, bootstrapped values, log-probabilities, values, an action, whether it counts."""
-COPY_BYTES = 512
-"""An environment copy: its part of the draws that are made at once."""
-VIDEO_BYTES = 64
-"""A video in the index: where it begins, and how long it is."""
 EPISODE_BYTES = 32
 """A return in a list."""
 TILE_BYTES = 165 * 165 * 4
@@ -24,14 +19,10 @@ def check_run(run_config: RunConfig) -> None:
     seeds, agent, evaluation = len(run_config["seeds"]), run_config["agent"], run_config["evaluation"]
     many = f"{seeds} seed{'s' * (seeds > 1)}"
     copies, rollout = agent.get("copies", 1), agent.get("rollout")
-    if isinstance(rollout, int):
-        what = f"{many} of agent.copies={copies} and agent.rollout={rollout}"
-        require_memory(what, seeds * copies * rollout * SAMPLE_BYTES)
-    else:
-        # Such agents may train their seeds one by one.
-        require_memory(f"agent.copies={copies}", copies * COPY_BYTES)
+    rollouts = f"{many} of agent.copies={copies} and agent.rollout={rollout}"
+    require_memory(rollouts if isinstance(rollout, int) else f"agent.copies={copies}", rollout_bytes(run_config))
+    require_memory(f"{many} of evaluation.copies={evaluation['copies']}", held_out_bytes(run_config))
     held_out = seeds * evaluation["copies"]
-    require_memory(f"{many} of evaluation.copies={evaluation['copies']}", held_out * COPY_BYTES)
     require_time(f"{many} of steps={run_config['steps']}", seeds * run_config["steps"])
     every, episodes = evaluation["every"], evaluation["episodes"]
     what = f"{many} of evaluation.copies={evaluation['copies']} and evaluation.episodes={episodes}"
@@ -46,8 +37,7 @@ def check_videos(asked: VideosConfig, tasks: int, batch: int, iterations: int) -
     require_time(what, 2 * videos)
     copies = min(asked.copies, max(asked.count, asked.held_out))
     require_memory(f"pretraining.videos.copies={asked.copies}", copies * COPY_BYTES)
-    # Both frames of a pair, in floats of three colours.
-    require_memory(f"pretraining.batch={batch}", 2 * 3 * 4 * batch)
+    require_memory(f"pretraining.batch={batch}", PAIR_BYTES * batch)
     require_time(f"pretraining.iterations={iterations} of pretraining.batch={batch}", iterations * batch)
 
 

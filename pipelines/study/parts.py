@@ -9,6 +9,7 @@ from lcd.config.compose import check_knob, check_probabilities, compose, show
 from lcd.config.schemas import DiagnoseConfig, StudyConfig
 from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.protocols import has_shaping, shapings_of
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
 from lcd.scores.contrasts import (
     HEADLINE,
@@ -23,7 +24,6 @@ from lcd.scores.contrasts import (
     solved_view,
 )
 
-NONE = "none"
 NEWER = (
     "agents",
     "frontends",
@@ -41,8 +41,9 @@ NEWER = (
 class Part:
     """One cross of conditions; every name in it is one that the benchmark has.
 
-    agents, frontends: their configs.
-    conditions: what else differs: the view, reward p, knobs of the task.
+    Attributes:
+        agents, frontends: their configs.
+        conditions: what else differs: the view, reward p, knobs of the task.
     """
 
     tasks: list[str]
@@ -70,7 +71,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _PartRequest:
     """A part as it is written; what it leaves out is the study's own."""
 
     tasks: list[str]
@@ -82,7 +83,7 @@ class _Asked:
     optional: bool = False
 
 
-KEYS = tuple(entry.name for entry in fields(_Asked))
+KEYS = tuple(entry.name for entry in fields(_PartRequest))
 
 
 def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
@@ -96,12 +97,12 @@ def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
         "views": study.views,
         "reward_p": study.reward_p,
     }
-    known("study.tasks", own["tasks"], benchmark.tasks, benchmark.name)
+    check_names("study.tasks", own["tasks"], benchmark.tasks, benchmark.name)
     whole = study.parts is None
     made = []
     for place, given in enumerate([{}] if whole else study.parts):
         where = "study." if whole else f"study.parts[{place}]."
-        asked = _asked(own, given, where)
+        asked = _read_part(own, given, where)
         part = _part(cfg, benchmark, asked, where)
         if part is not None:
             made.append(part)
@@ -112,7 +113,7 @@ def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
     return made
 
 
-def _asked(own: Mapping[str, Any], given: Any, where: str) -> _Asked:
+def _read_part(own: Mapping[str, Any], given: Any, where: str) -> _PartRequest:
     if not isinstance(given, Mapping):
         raise InputError(f"{where[:-1]}={show(given)} must be a set of keys: {', '.join(KEYS)}.")
     for key, value in given.items():
@@ -125,22 +126,22 @@ def _asked(own: Mapping[str, Any], given: Any, where: str) -> _Asked:
             raise InputError(f"{where}{key}={show(value)} must be {'a list ([1,0.5])' if key == 'reward_p' else kind}.")
     if "reward_p" in given:
         check_probabilities(f"{where}reward_p", given["reward_p"])
-    return _Asked(**{**own, **given})
+    return _PartRequest(**{**own, **given})
 
 
-def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _Asked, where: str) -> Part | None:
+def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _PartRequest, where: str) -> Part | None:
     """The part, or None where it is optional and the benchmark has no such shaping or view."""
-    offered = getattr(benchmark, "shapings", (NONE,))
+    offered = shapings_of(benchmark)
     if asked.optional and not ({*asked.shapings} <= {*offered} and {*asked.views} <= {*benchmark.views}):
         return None
-    known(f"{where}tasks", asked.tasks, benchmark.tasks, benchmark.name)
-    known(f"{where}views", asked.views, benchmark.views, benchmark.name)
+    check_names(f"{where}tasks", asked.tasks, benchmark.tasks, benchmark.name)
+    check_names(f"{where}views", asked.views, benchmark.views, benchmark.name)
     for task in asked.tasks:
         for view in asked.views:
             check_view(benchmark, task, view)
-    known(f"{where}shapings" if where != "study." else "study.shaping", asked.shapings, offered, benchmark.name)
-    _once(f"{where}agents", asked.agents)
-    _once(f"{where}frontends", asked.frontends)
+    check_names(f"{where}shapings" if where != "study." else "study.shaping", asked.shapings, offered, benchmark.name)
+    _refuse_twice(f"{where}agents", asked.agents)
+    _refuse_twice(f"{where}frontends", asked.frontends)
     return Part(
         tasks=_tasks_shaped(benchmark, asked, where),
         agents=[_named(cfg, "agent", name) for name in asked.agents],
@@ -150,7 +151,7 @@ def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _Asked, where: str) 
     )
 
 
-def _conditions(benchmark: Benchmark, asked: _Asked, where: str) -> list[Condition]:
+def _conditions(benchmark: Benchmark, asked: _PartRequest, where: str) -> list[Condition]:
     """Those of φ and ψ: each view at p = 1, and the most solved of them at each smaller p."""
     thinned = sorted((p for p in asked.reward_p if p < 1), reverse=True)
     if 1 not in asked.reward_p:
@@ -175,7 +176,7 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
     """A part for each value of a further contrast; what it leaves open is as in the study's first part."""
     solved = _solved(benchmark, list(dict.fromkeys(each.view for each in base.conditions)))
     for each in contrast.conditions(solved):
-        known("study.contrasts: view", [each.view], benchmark.views, benchmark.name)
+        check_names("study.contrasts: view", [each.view], benchmark.views, benchmark.name)
         for task in base.tasks:
             check_view(benchmark, task, each.view)
         for knob in each.knobs:
@@ -185,17 +186,18 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
             chosen = [_named(cfg, key, where[key])] if key in where else getattr(base, f"{key}s")[:1]
             changed[f"{key}s"] = chosen
         changed["shapings"] = [where["shaping"]] if "shaping" in where else base.shapings[:1]
-        offered = getattr(benchmark, "shapings", (NONE,))
-        known("study.contrasts: shaping", changed["shapings"], offered, benchmark.name)
+        offered = shapings_of(benchmark)
+        check_names("study.contrasts: shaping", changed["shapings"], offered, benchmark.name)
         yield replace(base, conditions=[each], **changed)
 
 
-def _tasks_shaped(benchmark: Benchmark, asked: _Asked, where: str) -> list[str]:
+def _tasks_shaped(benchmark: Benchmark, asked: _PartRequest, where: str) -> list[str]:
     """The tasks that have all of the part's shapings, where the benchmark says which do."""
-    having: Mapping[str, Collection[str]] = getattr(benchmark, "shaped_tasks", {})
-    tasks = [task for task in asked.tasks if all(task in having.get(name, asked.tasks) for name in asked.shapings)]
+    tasks = [task for task in asked.tasks if all(has_shaping(benchmark, task, name) for name in asked.shapings)]
     if not tasks and not asked.optional:
-        options = sorted({task for name in asked.shapings for task in having.get(name, ())})
+        options = [
+            task for task in benchmark.tasks if all(has_shaping(benchmark, task, name) for name in asked.shapings)
+        ]
         raise InputError(
             f"{where}shapings={show(asked.shapings)}: none of the study's tasks has it; {nearest('', options)}"
         )
@@ -224,16 +226,17 @@ def steps_for(cfg: DiagnoseConfig, agent: str) -> int:
     return own if cfg.study.steps == usual else cfg.study.steps
 
 
-def _once(key: str, names: list[str]) -> None:
+def _refuse_twice(key: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{key}={show(names)} names '{name}' twice: give each once.")
 
 
-def known(key: str, names: Iterable[str], options: Collection[str], benchmark: str) -> None:
+def check_names(key: str, names: Iterable[str], options: Collection[str], benchmark: str) -> None:
     """Refuse names that a benchmark does not have, and names given twice.
 
-    key: the config key, for the error's sentence.
+    Args:
+        key: the config key, for the error's sentence.
     """
     names = list(names)
     if not names:
@@ -241,10 +244,10 @@ def known(key: str, names: Iterable[str], options: Collection[str], benchmark: s
     for name in names:
         if name not in options:
             raise InputError(f"{key}: '{name}' is not in the benchmark '{benchmark}': {nearest(name, options)}")
-    _once(key, names)
+    _refuse_twice(key, names)
 
 
-def asked_for(study: Mapping[str, Any]) -> dict[str, Any]:
+def recorded_request(study: Mapping[str, Any]) -> dict[str, Any]:
     """What a request writes down of a study: nothing of the keys that came with parts, unless they are used.
 
     So a request made before there were parts stays the same request.

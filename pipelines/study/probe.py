@@ -9,33 +9,36 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from lcd.config.schemas import DiagnoseConfig, TrackerConfig, TrainConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.launch.launchers import Call, at_once, launch
-from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, canonical, longest_first, run_id, task_name
-from lcd.pipelines.study.cost import evaluations, unit_steps, units
-from lcd.pipelines.study.runs import resolve
+from lcd.pipelines.kinds.kind import TRAIN, Job, kind_of
+from lcd.pipelines.kinds.pretrain import before_pretraining
+from lcd.pipelines.launch.launchers import calls_at_once, launch
+from lcd.pipelines.launch.order import Call, Needs
+from lcd.pipelines.publish.track import to_try
+from lcd.pipelines.study.configs import Device, JobConfig, TrackerEntry, canonical, longest_first, run_id, task_name
+from lcd.pipelines.study.cost import units
+from lcd.process.children import resolve
 
 PROBE_S = 20.0
 """About how long a probe may take, without what workers need to start."""
 PATIENCE = 3
 """How many times as long it may take, where that is needed to time whole rollouts."""
-SHORT_ROLLOUT = 16
-TRAIN = "lcd.pipelines.jobs.train:train_run"
 
 
 @dataclass(frozen=True)
 class Pace:
     """How fast a run is, in seconds and bytes, all its seeds together.
 
-    fixed_s: what every run takes, however long it is.
-    exact: whether whole rollouts were timed, or scaled-down ones.
+    Attributes:
+        fixed_s: what every run takes, however long it is.
+        exact: whether whole rollouts were timed, or scaled-down ones.
     """
 
     fixed_s: float
@@ -45,21 +48,22 @@ class Pace:
     evaluation_bytes: float
     exact: bool
 
-    def seconds(self, run_config: RunConfig) -> float:
+    def seconds(self, config: JobConfig) -> float:
         """What a run takes."""
-        return self.fixed_s + units(run_config) * self.unit_s + evaluations(run_config) * self.evaluation_s
+        return self.fixed_s + units(config) * self.unit_s + kind_of(config).evaluations(config) * self.evaluation_s
 
-    def size(self, run_config: RunConfig) -> float:
+    def size(self, config: JobConfig) -> float:
         """What a run leaves on the disk."""
-        return self.run_bytes + evaluations(run_config) * self.evaluation_bytes
+        return self.run_bytes + kind_of(config).evaluations(config) * self.evaluation_bytes
 
 
 @dataclass(frozen=True)
 class Paces:
     """What a probe found.
 
-    start_s: what a worker takes to start: processes, imports, whatever is slow only the first time.
-    timed: what each timed run is like (`likeness`), and its pace.
+    Attributes:
+        start_s: what a worker takes to start: processes, imports, whatever is slow only the first time.
+        timed: what each timed run is like (`likeness`), and its pace.
     """
 
     start_s: float
@@ -70,38 +74,45 @@ class Paces:
         """Whether whole rollouts of all kinds were timed."""
         return all(pace.exact for _, pace in self.timed)
 
-    def of(self, run_config: RunConfig) -> Pace:
+    def of(self, run_config: JobConfig) -> Pace:
         """A run's pace: the mean of the timed runs that are most like it."""
-        mine = likeness(run_config)
+        mine = likeness(before_pretraining(run_config))
         for much in range(len(mine), 0, -1):
             if found := [pace for other, pace in self.timed if other[:much] == mine[:much]]:
                 mean = {key: fmean(getattr(pace, key) for pace in found) for key in Pace.__dataclass_fields__}
                 return Pace(**mean | {"exact": all(pace.exact for pace in found)})
         raise KeyError(f"no run of this kind was timed: {mine[0]}")
 
-    def seconds(self, run_configs: Sequence[RunConfig], workers: int) -> float:
-        """What training takes from start to end with so many workers."""
-        free = [self.start_s] * workers
-        # The launcher gives the runs out in this order, each to whoever is free.
-        for config in sorted(run_configs, key=longest_first):
-            free[free.index(min(free))] += self.of(config).seconds(config)
+    def seconds(self, jobs: Sequence[Job], workers: int) -> float:
+        """What the jobs take from start to end with so many workers."""
+        free, ended = [self.start_s] * workers, {}
+        left = {job.id: job for job in sorted(jobs, key=lambda job: longest_first(job.config))}
+        while left:
+            # The launcher gives the jobs out in this order, each to whoever is free, once it waits for none.
+            job = next(job for job in left.values() if not set(job.after) & set(left))
+            worker = free.index(min(free))
+            begun = max(free[worker], *(ended.get(name, 0.0) for name in job.after), 0.0)
+            free[worker] = ended[job.id] = begun + self.of(job.config).seconds(job.config)
+            del left[job.id]
         return max(free)
 
 
-def kind(run_config: RunConfig) -> str:
-    """Runs of one kind train the same networks by the same protocol."""
-    chosen = ("agent", "frontend", "evaluation", "shaping")
-    return canonical({key: run_config[key] for key in chosen} | {"seeds": len(run_config["seeds"])})
+def protocol(config: JobConfig) -> str:
+    """Runs of one protocol train the same networks in the same way."""
+    chosen = ("kind", "agent", "frontend", "evaluation", "shaping", "videos", "batch")
+    return canonical({key: config[key] for key in chosen if key in config} | {"seeds": len(config["seeds"])})
 
 
-def likeness(run_config: RunConfig) -> tuple[str, ...]:
+def likeness(config: JobConfig) -> tuple[str, ...]:
     """What makes runs equally fast, from what matters most on."""
-    return kind(run_config), run_config["view"], task_name(run_config)
+    if config["kind"] != TRAIN:
+        return (protocol(config),)
+    return protocol(config), config["view"], task_name(config)
 
 
-def spread(run_configs: Sequence[RunConfig]) -> list[RunConfig]:
+def spread(run_configs: Sequence[JobConfig]) -> list[JobConfig]:
     """Some of the runs, those first that tell most: of every kind one, of every view one, of every task one."""
-    found: dict[str, RunConfig] = {}
+    found: dict[str, JobConfig] = {}
     for much in (1, 2, 3):
         had = {likeness(config)[:much] for config in found.values()}
         # From both ends, because tasks often come in the order of their size.
@@ -112,11 +123,12 @@ def spread(run_configs: Sequence[RunConfig]) -> list[RunConfig]:
     return list(found.values())
 
 
-def probe(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig | TrainConfig) -> Paces:
-    """Time a little of the training of every kind of run, in workers like those that will train, all at once."""
+def probe(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig) -> Paces:
+    """Time a little of every kind of job, in workers like those that will train, all at once."""
     devices = getattr(cfg, "devices", 1)
-    workers = at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(run_configs))
-    kinds, ordered = len({kind(config) for config in run_configs}), spread(run_configs)
+    workers = calls_at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(jobs))
+    configs = [before_pretraining(job.config) for job in jobs]
+    kinds, ordered = len({protocol(config) for config in configs}), spread(configs)
     how = (vars(quiet_tracker(cfg)), Device(cfg.device, devices), PROBE_S)
     with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as place:
         folders = [Path(place) / str(number) for number in range(workers)]
@@ -128,7 +140,8 @@ def probe(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig | TrainConfig) -
             ]
             needed = max(1, len(range(number, kinds, workers)))
             folder.mkdir()
-            calls.append(Call((mine, needed, str(folder), *how, time.time()), folder / "log.txt"))
+            call = Call((mine, needed, str(folder), *how, time.time()), folder / "log.txt")
+            calls.append(replace(call, needs=Needs(cores=cfg.launcher.threads * devices)))
         outcomes = launch(
             "local",
             "lcd.pipelines.study.probe:time_runs",
@@ -136,7 +149,6 @@ def probe(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig | TrainConfig) -
             workers=workers,
             threads=cfg.launcher.threads,
             deadlines=cfg.deadlines,
-            **({"processes": devices} if devices > 1 else {}),
         )
         if errors := [outcome.error for outcome in outcomes if outcome.error is not None]:
             raise InputError(f"The probe failed ({errors[0]}), and so would the runs: mend that first.")
@@ -151,11 +163,11 @@ def probe(run_configs: Sequence[RunConfig], cfg: DiagnoseConfig | TrainConfig) -
 
 def quiet_tracker(cfg: DiagnoseConfig | TrainConfig) -> TrackerConfig:
     """The config's tracker, whose work takes time too, but which tells nobody of what is only tried."""
-    return replace(cfg.tracker, mode="disabled" if cfg.tracker.mode == "disabled" else "offline")
+    return TrackerConfig(**to_try(asdict(cfg.tracker)))
 
 
 def time_runs(
-    run_configs: Sequence[RunConfig],
+    run_configs: Sequence[JobConfig],
     needed: int,
     folder: str,
     tracker: TrackerEntry,
@@ -165,19 +177,21 @@ def time_runs(
 ) -> None:
     """What a probing worker does: what it took to start and the paces of runs, as JSON into the folder.
 
-    needed: how many runs must be timed; the others are timed while there is time.
-    allowed: seconds for all of them.
-    launched: when the worker was.
+    Args:
+        needed: how many runs must be timed; the others are timed while there is time.
+        allowed: seconds for all of them.
+        launched: when the worker was.
     """
-    train = resolve(TRAIN)
+    for work in {kind_of(config).work for config in run_configs}:
+        resolve(work)
     start_s = time.time() - launched
-    clock = _Clock(train, Path(folder), tracker, device)
+    clock = _Clock(Path(folder), tracker, device)
     began, paces, known = time.perf_counter(), [], {}
     for number, config in enumerate(run_configs):
         left = allowed - (time.perf_counter() - began)
         if number >= needed and left < allowed / 10:
             break
-        if (name := kind(config)) not in known:
+        if (name := protocol(config)) not in known:
             warm_s, known[name] = _roughly(config, clock, allowed / needed)
             start_s += warm_s
         rough = known[name]
@@ -189,29 +203,28 @@ def time_runs(
     (Path(folder) / "paces.json").write_text(json.dumps([start_s, [(number, vars(pace)) for number, pace in paces]]))
 
 
-def _roughly(config: RunConfig, clock: _Clock, allowed: float) -> tuple[float, Pace]:
+def _roughly(config: JobConfig, clock: _Clock, allowed: float) -> tuple[float, Pace]:
     """Seconds that are lost only the first time, and the pace as a scaled-down run tells it."""
-    small, share, played = _scaled_down(config)
+    small, scale = kind_of(config).scaled_down(config)
     first = second = clock.time(small, 1)
     # What is so slow is not waited for again: beside it, what is lost the first time is nothing.
     if 2 * first.unit_s + 3 * first.evaluation_s < allowed:
         second = clock.time(small, 1)
-    seeds = len(config["seeds"])
     pace = Pace(
-        second.fixed_s,
-        second.unit_s * share,
-        second.evaluation_s * played,
-        second.run_bytes * seeds,
-        second.evaluation_bytes * seeds,
+        second.fixed_s * scale.once,
+        second.unit_s * scale.unit,
+        second.evaluation_s * scale.evaluation,
+        second.run_bytes * scale.size,
+        second.evaluation_bytes * scale.size,
         exact=False,
     )
     lost = [2 * pace.unit_s + 3 * pace.evaluation_s + pace.fixed_s for pace in (first, second)]
     return max(lost[0] - lost[1], 0.0), pace
 
 
-def _affordable(config: RunConfig, pace: Pace, seconds: float) -> int:
+def _affordable(config: JobConfig, pace: Pace, seconds: float) -> int:
     """How many whole rollouts between two evaluations can be timed: at best as many as there will be; 0: none."""
-    count = min(max(2, config["evaluation"]["every"] // unit_steps(config)), max(2, units(config) - 1))
+    count = min(max(2, config["evaluation"]["every"] // kind_of(config).unit_steps(config)), max(2, units(config) - 1))
     left = seconds - 3 * pace.evaluation_s - pace.fixed_s
     affordable = int(left / max(pace.unit_s, 1e-9)) - 1
     if min(count, affordable) >= 2:
@@ -224,28 +237,20 @@ def _affordable(config: RunConfig, pace: Pace, seconds: float) -> int:
 class _Clock:
     """Trains short runs in a folder and takes the time."""
 
-    train: Callable[..., None]
     folder: Path
     tracker: TrackerEntry
     device: Device
     count: int = 0
 
-    def time(self, run_config: RunConfig, count: int) -> Pace:
+    def time(self, config: JobConfig, count: int) -> Pace:
         """Train `count` rollouts and one more, with an evaluation before, between and after them."""
-        unit = unit_steps(run_config)
-        evaluation = run_config["evaluation"] | {"every": count * unit}
-        config = {key: value for key, value in run_config.items() if key != "curriculum"}
-        if stages := run_config.get("curriculum"):
-            config |= {"task": stages[0]["task"], "knobs": stages[0]["knobs"]}
-        if "phase" in config["agent"]:
-            # As many auxiliary passes for each rollout as in the long run, but from the first rollout on.
-            config |= {"agent": config["agent"] | {"phase": 1}}
+        kind = kind_of(config)
         self.count += 1
         # A tracker takes the folder above for the study's.
         folder = self.folder / "runs" / str(self.count)
         folder.mkdir(parents=True)
         started = time.perf_counter()
-        self.train(config | {"steps": (count + 1) * unit, "evaluation": evaluation}, folder, self.tracker, self.device)
+        resolve(kind.work)(kind.shortened(config, count + 1, count), folder, self.tracker, self.device)
         return _pace(folder, time.perf_counter() - started, count)
 
 
@@ -274,20 +279,3 @@ def _pace(folder: Path, total: float, count: int) -> Pace:
         of_curve / 3,
         exact=True,
     )
-
-
-def _scaled_down(run_config: RunConfig) -> tuple[RunConfig, float, float]:
-    """The run with one seed, short rollouts and one episode an evaluation, and how many times as much a unit and an
-    evaluation of the real one are."""
-    agent, seeds = dict(run_config["agent"]), run_config["seeds"]
-    share = float(len(seeds))
-    rollout = agent.get("rollout", 0)
-    samples = int(agent.get("copies", 1)) * SHORT_ROLLOUT
-    if rollout > SHORT_ROLLOUT and samples % int(agent.get("minibatches", 1)) == 0:
-        share *= rollout / SHORT_ROLLOUT
-        agent["rollout"] = SHORT_ROLLOUT
-    evaluation = run_config["evaluation"]
-    # Copies play side by side: what they take together is between what one takes and as many times that.
-    played = float(evaluation["copies"] * evaluation["episodes"] * len(seeds))
-    small = evaluation | {"copies": 1, "episodes": 1}
-    return run_config | {"agent": agent, "seeds": seeds[:1], "evaluation": small}, share, played

@@ -10,7 +10,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from lcd.pipelines.study.configs import RunConfig, Status, task_name
+from lcd.pipelines.kinds.kind import TRAIN
+from lcd.pipelines.study.configs import Status
 from lcd.pipelines.study.store import DIVERGED, DONE, FAILED, QUEUED, RUNNING, Run
 
 READ_EVERY_S = 0.5
@@ -22,6 +23,7 @@ class Progress:
 
     def __init__(self, runs: Sequence[Run], console: Console) -> None:
         self.runs, self.console = list(runs), console
+        self._counting = TRAIN if any(run.config["kind"] == TRAIN for run in self.runs) else None
         self.statuses: list[Status] = [run.status for run in self.runs]
         self.started = time.monotonic()
         self.read_at = self.printed_at = 0.0
@@ -71,7 +73,7 @@ class Progress:
         return sum(status["state"] == state for status in self.statuses)
 
     def rate(self) -> float:
-        """Environment steps of all seeds per second since the start of this command."""
+        """Environment steps of all seeds per second since the start of this command; of a pretraining alone batches."""
         return (self._trained() - self.trained_before) / max(time.monotonic() - self.started, 1e-9)
 
     def seconds_left(self) -> float | None:
@@ -87,8 +89,9 @@ class Progress:
             self._steps(run, status) * (1.0 if status["state"] == DONE else fraction(status)) for run, status in pairs
         )
 
-    @staticmethod
-    def _steps(run: Run, status: Status) -> float:
+    def _steps(self, run: Run, status: Status) -> float:
+        if self._counting not in (None, run.config["kind"]):
+            return 0.0
         return (status["steps"] or run.config["steps"]) * len(run.config["seeds"])
 
     def _drawing(self) -> Group:
@@ -96,7 +99,7 @@ class Progress:
         for run, status in zip(self.runs, self.statuses, strict=True):
             if status["state"] == RUNNING:
                 table.add_row(
-                    Text(label(run.config)),
+                    Text(run.label),
                     ProgressBar(total=1.0, completed=fraction(status), width=20),
                     f"step {status['step']:,} of {status['steps']:,}",
                     f"{status['steps_per_s']:,.0f} steps/s",
@@ -110,14 +113,6 @@ class Progress:
 def fraction(status: Status) -> float:
     """How much of a run is trained, 0 to 1."""
     return min(1.0, status["step"] / status["steps"]) if status["steps"] else 0.0
-
-
-def label(run_config: RunConfig) -> str:
-    """A run's condition as a reader names it."""
-    parts = [task_name(run_config), run_config["view"], f"p={run_config['reward_p']:g}", run_config["agent"]["name"]]
-    usual = {"identity", "none"}
-    parts += [name for name in (run_config["frontend"]["name"], run_config["shaping"]) if name not in usual]
-    return "  ".join(parts)
 
 
 def clock(seconds: float) -> str:

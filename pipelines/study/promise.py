@@ -5,49 +5,66 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lcd.curves.table import evaluated_name
+from lcd.curves.names import evaluated_name
 from lcd.files.reading import Unreadable, read_bytes
-from lcd.pipelines.study.configs import RunConfig
-from lcd.pipelines.study.evaluated import evaluated_by, stages_of
 
-NUMBERS, LOSSES = ("return_mean", "r_min", "r_max"), ("loss",)
-"""Columns that hold finite numbers in every row: of a run's curve, and of a pretraining's."""
 MOST = 10**6
 """Evaluations that a config is believed to ask for."""
 
 Row = Mapping[str, str]
 
 
-def promised_steps(run_config: RunConfig) -> list[int]:
-    """The steps at which a run is evaluated; the last of them is the least at which it may end.
+@dataclass(frozen=True)
+class Promise:
+    """What a curve will hold.
 
-    An evaluation follows the iteration that reaches a multiple of `every`, and the last one of each stage.
+    Attributes:
+        steps: at which it has an evaluation; the last of them is the least at which it may end.
+        tasks, seeds, splits: of which each has one there; of a task in a context its `evaluated_name`.
+        numbers: columns that are finite in every row.
+        shared: columns that are the same in all rows, with their values.
+        varying: columns that are not, with the values that they may have.
     """
-    agent, every = run_config["agent"], int(run_config["evaluation"]["every"])
-    each = int(agent.get("copies", 1)) * int(agent.get("rollout", 1))
-    stages = run_config.get("curriculum", [run_config])
-    if run_config["steps"] // max(every, each) > MOST:
+
+    steps: Sequence[int]
+    tasks: Sequence[str]
+    seeds: Sequence[int]
+    splits: Sequence[str] = ("eval",)
+    numbers: Collection[str] = ()
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    varying: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def evaluation_steps(ends: Sequence[int], every: int, each: int) -> list[int]:
+    """The steps of evaluations: after the iteration that reaches a multiple of `every`, and the last of each stage.
+
+    Args:
+        ends: where stages end.
+        every: steps between two evaluations.
+        each: steps of an iteration.
+
+    Raises:
+        ValueError: where no curve holds so many.
+    """
+    if ends[-1] // max(every, each) > MOST:
         raise ValueError("no curve holds so many evaluations")
-    ends, end = [], 0
-    for stage in stages:
-        end += math.ceil(int(stage["steps"]) / each) * each
-        ends.append(end)
-    reached = {math.ceil(multiple / each) * each for multiple in range(0, end, every)}
-    inner = sorted(step for step in {0, *reached, *ends} if step < end)
-    # A library trains for as long as its own iterations take.
-    return [*inner, end if len(stages) > 1 else int(run_config["steps"])]
+    reached = {math.ceil(multiple / each) * each for multiple in range(0, ends[-1], every)}
+    return sorted(step for step in {0, *reached, *ends} if step <= ends[-1])
 
 
-def broken_promise(path: Path, run_config: RunConfig, condition: Mapping[str, Any], upto: float = math.inf) -> str:
+def broken_promise(path: Path, promise: Callable[[Any], Promise], config: Any, upto: float = math.inf) -> str:
     """What is wrong with a curve, in words that follow "its curve"; nothing where it is as promised.
 
-    path: of the `curve.csv`.
-    condition: the columns that all of the run's rows share, as its config names them.
-    upto: the step that the run has come to, if that is not the last; what lies beyond it is not looked at.
+    Args:
+        path: of the `curve.csv`.
+        promise: what a config promises.
+        config: the run's.
+        upto: the step that the run has come to, if that is not the last; what lies beyond it is not looked at.
     """
     if not path.exists():
         return "is missing"
@@ -55,7 +72,7 @@ def broken_promise(path: Path, run_config: RunConfig, condition: Mapping[str, An
         text = read_bytes(path).decode("utf-8")
         whole = text if upto == math.inf else text[: text.rfind("\n") + 1]
         rows = list(csv.DictReader(io.StringIO(whole), strict=True))
-        return wrong_in([row for row in rows if float(row["step"]) <= upto], run_config, condition, upto)
+        return wrong_in([row for row in rows if float(row["step"]) <= upto], promise(config), upto)
     except (Unreadable, UnicodeDecodeError, csv.Error) as error:
         return f"cannot be read ({' '.join(str(error).split())})"
     except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
@@ -63,68 +80,42 @@ def broken_promise(path: Path, run_config: RunConfig, condition: Mapping[str, An
         return "lacks a column, or has a row that is cut off or holds words in place of numbers"
 
 
-def wrong_in(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str, Any], upto: float = math.inf) -> str:
+def wrong_in(rows: Sequence[Row], promise: Promise, upto: float = math.inf) -> str:
     """As `broken_promise`, of a curve's rows."""
-    return _wrong_value(rows, run_config, condition) or _missing(rows, run_config, condition, upto)
+    return _wrong_value(rows, promise) or _missing(rows, promise, upto)
 
 
-def _wrong_value(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str, Any]) -> str:
+def _wrong_value(rows: Sequence[Row], promise: Promise) -> str:
     """The first value that the run cannot have written."""
-    pretrained = "videos" in run_config
-    shared, varying = ({}, {}) if pretrained else (_must_have(condition), _may_have(run_config))
     for row in rows:
         where = f"of seed {row['seed']} at step {row['step']}"
-        if int(row["seed"]) not in run_config["seeds"]:
+        if int(row["seed"]) not in promise.seeds:
             return f"has rows {where}, which is none of the run's"
-        for name in LOSSES if pretrained else NUMBERS:
+        for name in promise.numbers:
             if not math.isfinite(float(row[name])):
                 return f"has {name}={row[name]} {where}"
-        for name, values in varying.items():
+        for name, values in promise.varying.items():
             if row[name] not in values:
                 return f"has {name}={row[name]} {where}, where the run's is {' or '.join(values)}"
-        for name, value in shared.items():
-            if row[name] != value and not (name == "reward_p" and float(row[name]) == value):
+        for name, value in promise.shared.items():
+            if row[name] != value and not (isinstance(value, float) and float(row[name]) == value):
                 return f"has {name}={row[name]} {where}, where the run's is {value}"
     return ""
 
 
-def _missing(rows: Sequence[Row], run_config: RunConfig, condition: Mapping[str, Any], upto: float) -> str:
+def _missing(rows: Sequence[Row], promise: Promise, upto: float) -> str:
     """The first evaluation that is not there."""
     found: dict[tuple[str, int, str], set[int]] = {}
     for row in rows:
         name = evaluated_name(row["task"], row.get("context") or "")
         found.setdefault((name, int(row["seed"]), row["split"]), set()).add(int(float(row["step"])))
-    *inner, end = promised_steps(run_config)
-    splits = ("eval", "noise_free") if run_config["evaluation"].get("noise_free") else ("eval",)
-    for task in _evaluated(run_config):
-        for seed in run_config["seeds"]:
-            for split in splits:
+    *inner, end = promise.steps
+    for task in promise.tasks:
+        for seed in promise.seeds:
+            for split in promise.splits:
                 steps = found.get((task, seed, split), set())
                 lacking = [step for step in inner if step <= upto and step not in steps]
                 lacking += [end] if end <= upto and max(steps, default=-1) < end else []
                 if lacking:
                     return f"lacks the evaluation of seed {seed} at step {lacking[0]} ({task}, {split})"
     return ""
-
-
-def _must_have(condition: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the columns that all rows of a run share."""
-    shared = {name: condition[name] for name in ("view", "frontend", "reward_p", "shaping", "agent")}
-    return shared | {"trained_on": condition["task"]}
-
-
-def _may_have(run_config: RunConfig) -> dict[str, list[str]]:
-    """The values of the columns that differ between the rows of a run."""
-    evaluated = evaluated_by(run_config)
-    return {
-        "stage": [stage.name for stage in stages_of(run_config)],
-        "task": list(dict.fromkeys(each.task for each in evaluated)),
-        "context": list(dict.fromkeys(each.context for each in evaluated)),
-    }
-
-
-def _evaluated(run_config: RunConfig) -> list[str]:
-    """What is evaluated."""
-    if "videos" in run_config:
-        return list(run_config["videos"]["tasks"])
-    return [evaluated_name(each.task, each.context) for each in evaluated_by(run_config)]

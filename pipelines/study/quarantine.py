@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from lcd.envs.errors import InputError, Unfinished
+from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import condition
 from lcd.scores.left_out import LeftOut
@@ -26,11 +27,12 @@ LONGEST_REASON = 500
 class Finished:
     """What there is to be told of.
 
-    curves: those of the runs that are finished.
-    left_out: the runs that failed or diverged, or whose curves are not what their configs promise.
-    waiting: how many runs are still to be trained.
-    runs: how many there are.
-    unsealed: how many finished ones have no hashes to be compared with.
+    Attributes:
+        curves: those of the runs that are finished.
+        left_out: the runs that failed or diverged, or whose curves are not what their configs promise.
+        waiting: how many runs are still to be trained.
+        runs: how many there are.
+        unsealed: how many finished ones have no hashes to be compared with.
     """
 
     curves: pd.DataFrame
@@ -39,7 +41,7 @@ class Finished:
     runs: int = 0
     unsealed: int = 0
 
-    def tell(self, console: Console, each: bool = True) -> None:
+    def print_left_out(self, console: Console, each: bool = True) -> None:
         """Print how many runs are left out, and, of `each`, why."""
         if self.left_out or self.waiting:
             number = len(self.left_out) + self.waiting
@@ -58,15 +60,16 @@ def read_finished(source: Path, study: store.Study | None) -> Finished:
 
     if study is None:
         return Finished(read_curves(source))
-    return sort_out((run for run in study.runs() if "videos" not in run.config), str(study.path))
+    return sort_out(study.runs(TRAIN), str(study.path))
 
 
 def sort_out(runs: Iterable[store.Run], name: str) -> Finished:
     """The curves of the runs that are finished, and why others are left out.
 
-    name: what holds the runs, for the sentence where none of them is finished.
+    Args:
+        name: what holds the runs, for the sentence where none of them is finished.
     """
-    import pandas as pd
+    from lcd.curves.reading import concatenated
 
     tables, wrong, waiting, count, unsealed = [], {}, 0, 0, 0
     benchmarks: dict[str, str] = {}
@@ -89,7 +92,7 @@ def sort_out(runs: Iterable[store.Run], name: str) -> Finished:
         first = f" The first: {left_out[0].sentence}" if left_out else ""
         counts = f" ({_counts(left_out, waiting)})" if count else ""
         raise Unfinished(f"No run of {name} is finished{counts}: there is nothing to tell yet.{first}")
-    return Finished(pd.concat(tables, ignore_index=True), left_out, waiting, count, unsealed)
+    return Finished(concatenated(tables), left_out, waiting, count, unsealed)
 
 
 def _judged(run: store.Run) -> pd.DataFrame | tuple[str, str] | None:
@@ -104,7 +107,7 @@ def _judged(run: store.Run) -> pd.DataFrame | tuple[str, str] | None:
     if fault := store.fault_of(run):
         return "invalid", fault
     if wrong := run.broken_promise():
-        return "invalid", f"its curve {wrong}"
+        return "invalid", f"its {wrong}"
     try:
         return read_curves(run.path / "curve.csv")
     except InputError as mistake:

@@ -1,42 +1,28 @@
-"""From configs to runs: which runs a study needs, and what happens around the training of one."""
+"""From configs to jobs: which ones a study needs, and what each is asked for."""
 
-import contextlib
 import hashlib
-import os
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from lcd.config.compose import check_knob, seed_list, show
 from lcd.config.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
-from lcd.curves.table import varied_task
+from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
-from lcd.envs.errors import Diverged, InputError, nearest
-from lcd.files.atomic import disk_full_error, remove_unfinished, write_atomic
+from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import Unreadable, read_yaml
-from lcd.pipelines.study import adaptive, needs, sources, store
-from lcd.pipelines.study.configs import (
-    AgentEntry,
-    Device,
-    FrontendEntry,
-    RunConfig,
-    StageEntry,
-    TrackerEntry,
-    canonical,
-    run_id,
-)
-from lcd.pipelines.study.parts import known, parts_of, steps_for
-from lcd.process.signals import Stopped
+from lcd.pipelines.kinds.kind import TRAIN, Job
+from lcd.pipelines.study import adaptive, needs, sources
+from lcd.pipelines.study.configs import AgentEntry, FrontendEntry, RunConfig, StageEntry, canonical, run_id
+from lcd.pipelines.study.encoders import entry_after, pretraining_for
+from lcd.pipelines.study.parts import check_names, parts_of, steps_for
 
 CURRICULUM = "curriculum"
-ERROR_FILE = "error.txt"
 
 
-def expand(cfg: DiagnoseConfig) -> list[RunConfig]:
-    """The run configs of a study: those of all its parts, each once.
+def expand(cfg: DiagnoseConfig) -> list[Job]:
+    """The jobs of a study: the trainings of all its parts, each once, after the pretrainings that they wait for.
 
     A part has each view at p = 1, and the semantic view at each smaller p, for every task.
     """
@@ -49,28 +35,33 @@ def expand(cfg: DiagnoseConfig) -> list[RunConfig]:
         "seeds": seed_list("study.seeds", study.seeds),
         "evaluation": study.evaluation,
     }
-    found: dict[str, RunConfig] = {}
+    found: dict[str, Job] = {}
     for part in parts:
         agents = [_agent(given) for given in part.agents]
-        frontends = [_frontend(given) for given in part.frontends]
+        frontends = []
+        for given in part.frontends:
+            pretraining = pretraining_for(cfg, given)
+            frontends.append(_frontend(given) if pretraining is None else entry_after(pretraining, given))
+            found |= {} if pretraining is None else {run_id(pretraining): Job(pretraining)}
         for condition in replace(part, agents=agents, frontends=frontends).crossed():
             steps = steps_for(cfg, condition["agent"]["name"])
             made = _run_config(cfg.benchmark.name, steps=steps, **condition, **shared)
-            found.setdefault(run_id(made), made)
+            found.setdefault(run_id(made), Job(made))
     return list(found.values())
 
 
 def run_config_from(cfg: TrainConfig) -> RunConfig:
     """The run config of `lcd train`."""
     from lcd.envs.benchmarks import check_view, get_benchmark, reward_range
+    from lcd.envs.protocols import shapings_of
 
     benchmark = get_benchmark(cfg.benchmark.name)
-    known("view", [cfg.view], benchmark.views, cfg.benchmark.name)
-    known("shaping", [cfg.shaping], getattr(benchmark, "shapings", ("none",)), cfg.benchmark.name)
+    check_names("view", [cfg.view], benchmark.views, cfg.benchmark.name)
+    check_names("shaping", [cfg.shaping], shapings_of(benchmark), cfg.benchmark.name)
     seeds = seed_list("seeds", cfg.seeds)
     curriculum, stages = (None, None) if cfg.curriculum is None else curriculum_from(cfg.curriculum, benchmark)
     if stages is None:
-        known("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
+        check_names("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
     elif cfg.task.name != CURRICULUM:
         raise InputError(f"task={cfg.task.name} and a curriculum cannot both be trained: leave one of them out.")
     # A wrong view or knob is told here, where nothing has been written yet.
@@ -98,7 +89,8 @@ def curriculum_from(given: Any, benchmark: Benchmark) -> tuple[str, list[StageEn
 
     Without a name of the user's it gets one from what it holds, so that two curricula are never taken for one.
 
-    given: the stages, or a mapping of `name` and `stages`; or the path of a YAML or JSON file with one of these.
+    Args:
+        given: the stages, or a mapping of `name` and `stages`; or the path of a YAML or JSON file with one of these.
     """
     if isinstance(given, str):
         given = _stages_in(Path(given).expanduser())
@@ -117,7 +109,9 @@ def curriculum_from(given: Any, benchmark: Benchmark) -> tuple[str, list[StageEn
 def stages_from(curriculum: Any, benchmark: Benchmark) -> list[StageEntry]:
     """The stages of a curriculum: `name`, `task`, `knobs` and `steps` of each.
 
-    curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are needed.
+    Args:
+        curriculum: each stage as [task, steps] or as a mapping of task and steps, with knobs and a name if they are
+            needed.
     """
     if isinstance(curriculum, str) or not isinstance(curriculum, Sequence):
         raise InputError(f"curriculum={show(curriculum)} must be a list of stages, or a file that holds one.")
@@ -187,6 +181,7 @@ def _frontend(given: Mapping[str, Any]) -> FrontendEntry:
 
 def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> RunConfig:
     made: RunConfig = {
+        "kind": TRAIN,
         "benchmark": benchmark,
         "task": fields["task"],
         "knobs": dict(fields["knobs"]),
@@ -201,106 +196,3 @@ def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> 
     }
     needs.check_run(made)
     return sources.with_source(made)
-
-
-def check_share(name: str, params: Mapping[str, Any], device: Device) -> None:
-    """Refuse what several processes cannot train together, each with its share of the agent's copies.
-
-    name, params: the agent and its hyper-parameters.
-    device: says how many processes.
-    """
-    from lcd import agents
-
-    world = device.processes
-    if world == 1:
-        return
-    how = f"devices={device.devices}" + (f" num_nodes={device.num_nodes}" if device.num_nodes > 1 else "")
-    if not hasattr(agents.agents.resolve(name), "ranks"):
-        raise InputError(f"{how}: agent={name} cannot be trained by several processes: give devices=1.")
-    if device.accelerator == "mps":
-        raise InputError(f"{how}: device=mps is a single one: give devices=1, or device=cpu.")
-    copies = agents.validate(name, params).copies
-    if copies % world:
-        raise InputError(
-            f"agent.copies={copies} must be divisible by the {world} processes of {how}, among which they are shared."
-        )
-    try:
-        agents.validate(name, {**params, "copies": copies // world})
-    except InputError as error:
-        raise InputError(f"{how} gives each process {copies // world} of agent.copies={copies}: {error}") from None
-
-
-def check_device(device: Device) -> None:
-    """Refuse a device that this machine does not have, and more GPUs than it has.
-
-    Several processes on a CPU are fine.
-    """
-    import torch
-
-    name, many = device.accelerator, device.devices
-    has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    there = [kind for kind, present in has.items() if present] + ["cpu"]
-    if not has.get(name, True):
-        raise InputError(
-            f"device={name}, but torch finds no such device on this machine (it has: {', '.join(there)}): "
-            "give device=auto, or one that is there."
-        )
-    if name in ("auto", "cuda") and has["cuda"] and many > torch.cuda.device_count():
-        raise InputError(
-            f"devices={many}, but this machine has {torch.cuda.device_count()} GPUs: give as many, or device=cpu."
-        )
-
-
-def resolve(target: str) -> Any:
-    """The object at `module:object`."""
-    module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
-
-
-def perform(train: str, run_config: RunConfig, run_dir: str, tracker: TrackerEntry, device: Device) -> None:
-    """Train one run under its lock, and keep its status true however training ends.
-
-    train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`.
-    """
-    with store.run_lock(run_dir):
-        remove_unfinished(run_dir)
-        if store.Run(run_dir, run_config).done:
-            return
-        threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
-        store.update_status(run_dir, state=store.RUNNING, error=None, steps=run_config["steps"], threads=threads)
-        try:
-            # A launcher may train on another machine than the command was given on, and long after.
-            check_device(device)
-            sources.refuse_changed(run_config)
-            resolve(train)(run_config, run_dir, tracker, device)
-        except (Stopped, KeyboardInterrupt, SystemExit):
-            with contextlib.suppress(OSError):
-                store.update_status(run_dir, state=store.QUEUED)
-            raise
-        except Diverged as trouble:
-            store.update_status(run_dir, state=store.DIVERGED, error=describe(trouble))
-            raise
-        except Exception as error:
-            # On a full disk neither may fit; what went wrong is told all the same.
-            with contextlib.suppress(OSError):
-                store.update_status(run_dir, state=store.FAILED, error=describe(error))
-                write_atomic(Path(run_dir) / ERROR_FILE, traceback.format_exc())
-            raise
-        if not store.Run(run_dir, run_config).done:
-            _refuse_unfinished(train, run_config, run_dir)
-        (Path(run_dir) / ERROR_FILE).unlink(missing_ok=True)
-
-
-def _refuse_unfinished(train: str, run_config: RunConfig, run_dir: str) -> None:
-    sentence = f"{train} returned before the run was done: its curve {store.Run(run_dir, run_config).broken_promise()}"
-    store.update_status(run_dir, state=store.FAILED, error=sentence)
-    raise RuntimeError(sentence)
-
-
-def describe(error: BaseException) -> str:
-    """An error in one line."""
-    full = disk_full_error(error)
-    text = " ".join(str(full or error).split())
-    if full is not None:
-        return f"{text}. What was written before is whole: make room, and the same command continues."
-    return text if isinstance(error, InputError | Diverged) else f"{type(error).__name__}: {text}"[:500]

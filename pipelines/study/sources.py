@@ -13,40 +13,46 @@ import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import sha256_of
-from lcd.pipelines.study.configs import RunConfig
+from lcd.pipelines.study.configs import JobConfig
 
 SOURCE = "source"
-"""The run config's key: part (benchmark, agent, front-end) → module → hash. Only runs that name code have it."""
-PARTS = ("benchmark", "agent", "frontend")
+"""The run config's key: part (benchmark, agent, front-end, kind) → module → hash. Only runs that name code have it."""
+PARTS = ("benchmark", "agent", "frontend", "kind")
 OURS = "lcd"
+AnyConfig = TypeVar("AnyConfig", bound=JobConfig)
 PYTHONS_OWN = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
 INSTALLED = ("site-packages", "dist-packages")
 """What folders of installed packages are called, those of other environments that are looked in too included."""
 
 
-def named_code(run_config: RunConfig) -> dict[str, str]:
+def named_code(run_config: JobConfig) -> dict[str, str]:
     """The parts of a run that are given as `module:object`, with their names."""
     from lcd.agents import agents
     from lcd.envs.benchmarks import BENCHMARKS
     from lcd.frontends import frontends
+    from lcd.pipelines.kinds.kind import kinds
 
-    given = [run_config["benchmark"], *(run_config[part]["name"] for part in PARTS[1:])]
-    registries = (BENCHMARKS, agents, frontends)
-    found = zip(PARTS, registries, given, strict=True)
-    return {part: name for part, registry, name in found if registry.names_code(name)}
+    registries = dict(zip(PARTS, (BENCHMARKS, agents, frontends, kinds), strict=True))
+    return {part: name for part, name in named_parts(run_config).items() if registries[part].names_code(name)}
 
 
-def with_source(run_config: RunConfig) -> RunConfig:
+def named_parts(config: Mapping[str, Any]) -> dict[str, str]:
+    """The names of a job's benchmark, agent and front-end, those that it has."""
+    given = {part: config[part] for part in PARTS if part in config}
+    return {part: each["name"] if isinstance(each, Mapping) else each for part, each in given.items()}
+
+
+def with_source(run_config: AnyConfig) -> AnyConfig:
     """The run config with the hashes of the code that it names; a run that names none stays as it is."""
     found = {part: hashes_of(name) for part, name in named_code(run_config).items()}
     return {**run_config, SOURCE: found} if found else run_config
 
 
-def refuse_changed(run_config: RunConfig) -> None:
+def refuse_changed(run_config: JobConfig) -> None:
     """Refuse to train with other source than the run was asked for with."""
     if told := difference(run_config, with_source({**run_config, SOURCE: {}})):
         raise InputError(f"{told} since the run was asked for: give the same command again, or put the source back.")
@@ -55,11 +61,12 @@ def refuse_changed(run_config: RunConfig) -> None:
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     """Which named code is not the same in two run configs: the beginning of a sentence (then comes "since"), or None.
 
-    before: may be of a time when sources were not kept.
+    Args:
+        before: may be of a time when sources were not kept.
     """
     for part in PARTS:
         if names := changed_modules(before.get(SOURCE, {}).get(part, {}), now.get(SOURCE, {}).get(part, {})):
-            source = f"the source of {part}={now[part] if part == 'benchmark' else now[part]['name']}"
+            source = f"the source of {part}={named_parts(now)[part]}"
             if part not in before.get(SOURCE, {}):
                 return f"It is not known whether {source} has changed"
             return f"T{source[1:]} has changed (modules: {', '.join(names)})"
@@ -74,7 +81,8 @@ def changed_modules(before: Mapping[str, str], now: Mapping[str, str]) -> list[s
 def hashes_of(target: str, paths: Sequence[str] = ()) -> dict[str, str]:
     """Module → SHA-256 of its file, for the code of `module:object`; empty where the module is not found.
 
-    paths: folders to look in besides those that Python looks in.
+    Args:
+        paths: folders to look in besides those that Python looks in.
     """
     first = target.partition(":")[0]
     start = _spec(first.partition(".")[0], paths)

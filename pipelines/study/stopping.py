@@ -14,6 +14,7 @@ from rich.console import Console
 from lcd.config.compose import seed_list
 from lcd.config.schemas import DiagnoseConfig, StoppingConfig
 from lcd.envs.errors import InputError
+from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study import store
 from lcd.scores.diagnosis import diagnose_curves
 from lcd.statistics.sequential import looks, nominal_levels
@@ -50,24 +51,26 @@ def rounds(
     Every decision follows from the curves alone, so that a study that was interrupted decides the same again. A task
     that lost a run stops there: more seeds would not bring the condition back.
 
-    tasks: those of the study.
-    train: trains a config's runs that are not done yet and says whether they are.
+    Args:
+        tasks: those of the study.
+        train: trains a config's runs that are not done yet and says whether they are.
     """
     seeds = seed_list("study.seeds", cfg.study.seeds)
     counts = looks(cfg.stopping.first, cfg.stopping.every, len(seeds))
     levels = nominal_levels(counts, len(seeds), cfg.stopping.alpha, cfg.stopping.spending)
-    active, stopped, begun, whole = list(tasks), {}, 0, True
+    stopped: dict[str, Any] = {}
+    active, begun, whole = list(tasks), 0, True
     for count, level in zip(counts, levels, strict=True):
         part = replace(cfg.study, seeds=seeds[begun:count], tasks=active)
         whole = train(replace(cfg, study=part)) and whole
-        lost = _lost(study, active, seeds[:count])
+        lost = _tasks_left_out(study, active, seeds[:count])
         known = [task for task in active if task not in lost]
         curves = _curves(study, known, seeds[:count]) if known else None
         certain = {} if curves is None else decide(curves, cfg.stopping, cfg.definition, float(level))
         ended = [task for task in active if task in lost or certain[task] or count == len(seeds)]
         stopped |= {task: {"seeds": count, "level": round(float(level), 6)} for task in ended}
         active, begun = [task for task in active if task not in ended], count
-        told = _told(count, len(seeds), [task for task in ended if task not in lost], lost, active)
+        told = _round_sentence(count, len(seeds), [task for task in ended if task not in lost], lost, active)
         console.print(told, highlight=False, soft_wrap=True, markup=False)
         if not active:
             break
@@ -82,10 +85,10 @@ def decide(curves: pd.DataFrame, rule: StoppingConfig, definition: str, level: f
     """
     tasks = curves["task"].unique()
     table = diagnose_curves(curves, definition=definition, levels=dict.fromkeys(tasks, level)).table.set_index("task")
-    return {task: narrow(table.loc[task], rule) for task in tasks}
+    return {task: is_narrow_enough(table.loc[task], rule) for task in tasks}
 
 
-def narrow(row: pd.Series, rule: StoppingConfig) -> bool:
+def is_narrow_enough(row: pd.Series, rule: StoppingConfig) -> bool:
     """Whether a task's intervals are as narrow as the rule asks."""
     half = {score: (row[f"{score}_raw_high"] - row[f"{score}_raw_low"]) / 2 for score in ("phi", "psi")}
     return all(np.isnan(half[score]) or half[score] <= getattr(rule, score) for score in half)
@@ -101,9 +104,9 @@ def levels(study: store.Study) -> dict[str, float]:
     return {task: float(level) for task, level in found.items() if isinstance(level, float) and 0 < level < 1}
 
 
-def _lost(study: store.Study, tasks: list[str], seeds: list[int]) -> list[str]:
+def _tasks_left_out(study: store.Study, tasks: list[str], seeds: list[int]) -> list[str]:
     """The tasks of which a run failed or diverged, or cannot be believed."""
-    mine = [run for run in study.runs() if set(run.config["seeds"]) <= set(seeds)]
+    mine = [run for run in study.runs(TRAIN) if set(run.config["seeds"]) <= set(seeds)]
     bad = {run.config["task"] for run in mine if not run.done or store.fault_of(run)}
     return [task for task in tasks if task in bad]
 
@@ -111,11 +114,13 @@ def _lost(study: store.Study, tasks: list[str], seeds: list[int]) -> list[str]:
 def _curves(study: store.Study, tasks: list[str], seeds: list[int]) -> pd.DataFrame:
     from lcd.curves.table import read_curves
 
-    wanted = [run for run in study.runs() if run.config["task"] in tasks and set(run.config["seeds"]) <= set(seeds)]
+    wanted = [
+        run for run in study.runs(TRAIN) if run.config["task"] in tasks and set(run.config["seeds"]) <= set(seeds)
+    ]
     return pd.concat([read_curves(run.path / "curve.csv") for run in wanted if run.done], ignore_index=True)
 
 
-def _told(count: int, most: int, ended: list[str], lost: list[str], active: list[str]) -> str:
+def _round_sentence(count: int, most: int, ended: list[str], lost: list[str], active: list[str]) -> str:
     certain = f"certain enough: {', '.join(ended)}" if ended else "none is certain enough"
     gone = f"; stopped, because runs are left out: {', '.join(lost)}" if lost else ""
     left = f"; {len(active)} go on" if active else ""

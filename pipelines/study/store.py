@@ -16,16 +16,17 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, cast
 
 import yaml
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import UNFINISHED, locked, make_folder, remove_unfinished, sha256_of, write_atomic
 from lcd.files.reading import Unreadable, read_json, read_yaml
+from lcd.files.slugs import slug
+from lcd.pipelines.kinds.kind import CURVE_FILE, Job, Kind, is_job_config, kind_of
 from lcd.pipelines.study import sources
-from lcd.pipelines.study.configs import RunConfig, Status, condition, difference, run_id
-from lcd.pipelines.study.promise import broken_promise
+from lcd.pipelines.study.configs import JobConfig, Status, difference, run_id
 
 QUEUED, RUNNING, DONE, FAILED, DIVERGED = STATES = ("queued", "running", "done", "failed", "diverged")
 """What a run can be; of one that diverged (its numbers are not finite any more) `error` says which, where and when."""
@@ -41,12 +42,12 @@ STATUS: Status = {
     "wandb_id": None,
     "mirrored_step": -1,
     "error": None,
+    "inputs": {},
     "seal": {},
     "updated": 0.0,
 }
-CURVE_FILE = "curve.csv"
-SEALED = (CURVE_FILE, "checkpoints/*.ckpt", "*.pt")
-"""What a finished run has left: its curve, its checkpoints, and of a pretraining the front-end's weights."""
+SEALED = (CURVE_FILE, "checkpoints/*.ckpt")
+"""What a finished run has left, besides what its kind says."""
 
 
 def run_lock(run_dir: str | Path, wait_s: float = 10.0) -> contextlib.AbstractContextManager[None]:
@@ -63,7 +64,7 @@ def read_status(run_dir: str | Path) -> Status:
         good = good and all(_same_kind(found[key], value) for key, value in STATUS.items() if key in found)
     except Unreadable:
         good = False
-    return STATUS | found if good else dict(STATUS)
+    return cast(Status, STATUS | found if good else dict(STATUS))
 
 
 def _same_kind(value: Any, example: Any) -> bool:
@@ -79,7 +80,7 @@ def update_status(run_dir: str | Path, **changes: Any) -> Status:
 
     Whoever calls this holds the run's lock. Returns the new status.
     """
-    status = read_status(run_dir) | changes | {"updated": time.time()}
+    status = cast(Status, read_status(run_dir) | changes | {"updated": time.time()})
     write_atomic(Path(run_dir) / "status.json", json.dumps(status, indent=1))
     return status
 
@@ -92,8 +93,16 @@ def finish(run_dir: str | Path, **changes: Any) -> None:
 def seal_of(run_dir: str | Path) -> dict[str, str]:
     """The hashes of what lies in a run's folder, by the files' names."""
     folder = Path(run_dir)
-    files = sorted(path for pattern in SEALED for path in folder.glob(pattern) if path.is_file())
+    files = sorted(path for pattern in (*SEALED, *_outputs(folder)) for path in folder.glob(pattern) if path.is_file())
     return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files}
+
+
+def _outputs(folder: Path) -> tuple[str, ...]:
+    """The files that a run's kind says it leaves."""
+    try:
+        return kind_of(read_yaml(folder / "config.yaml")).outputs
+    except (Unreadable, InputError, TypeError, KeyError):  # somebody's training in a folder that is no study's
+        return ()
 
 
 _judged: dict[tuple[Any, ...], str] = {}
@@ -101,11 +110,20 @@ _judged: dict[tuple[Any, ...], str] = {}
 
 
 class Run:
-    """One run's folder."""
+    """A job's folder: what it was asked for, and what it has left."""
 
-    def __init__(self, path: str | Path, config: RunConfig) -> None:
+    def __init__(self, path: str | Path, config: JobConfig) -> None:
         self.path = Path(path)
         self.config = config
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.config)
+
+    @property
+    def label(self) -> str:
+        """What a reader calls it."""
+        return self.kind.label(self.config)
 
     @property
     def status(self) -> Status:
@@ -116,20 +134,16 @@ class Run:
         """Whether there is nothing left to train."""
         return self.status["state"] == DONE and not self.broken_promise()
 
-    def wanting(self, retry: bool) -> bool:
+    def needs_training(self, retry: bool) -> bool:
         """Whether it is to be trained; one that diverged would do so again, unless somebody wants it to be tried."""
         return not self.done and (retry or self.status["state"] != DIVERGED)
 
     def broken_promise(self, upto: float = math.inf) -> str:
-        """What is wrong with the curve of a run that has come to a step, in words that follow "its curve"."""
-        path = self.path / "curve.csv"
-        try:
-            found = path.stat()
-        except OSError:
-            return "is missing"
-        judged = (path, repr(self.config), upto, found.st_ino, found.st_mtime_ns, found.st_size)
+        """What is wrong with what a run that has come to a step has left, in words that follow "its"."""
+        files = tuple(map(_look, (self.path / name for name in (CURVE_FILE, *self.kind.outputs))))
+        judged = (self.path, repr(self.config), upto, files)
         if judged not in _judged:
-            _judged[judged] = broken_promise(path, self.config, condition(self.config), upto)
+            _judged[judged] = self.kind.wrong_with(self.path, self.config, upto)
         return _judged[judged]
 
     def update(self, **changes: Any) -> None:
@@ -140,6 +154,15 @@ class Run:
         for trained in (self.path / "curve.csv", *(self.path / "checkpoints").glob("*.ckpt")):
             trained.unlink(missing_ok=True)
         self.update(state=QUEUED, step=0, wall_s=0.0, error=None, wandb_id=None, mirrored_step=-1)
+
+
+def _look(path: Path) -> tuple[int, int, int] | None:
+    """What tells a file from the one that was there before; None where none is."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def fault_of(run: Run) -> str | None:
@@ -155,7 +178,7 @@ def fault_of(run: Run) -> str | None:
     if own != run.path.name:
         return "its config.yaml is not the one that its folder is named after: put it back as it was"
     status = run.status
-    if status["state"] != DONE or not status["seal"]:
+    if status["state"] != DONE or not status["seal"] or run.kind.promise is None:
         return None
     anew = f"put it back as it was, or move {run.path} away and the same command trains the run anew"
     curve = run.path / CURVE_FILE
@@ -167,10 +190,15 @@ def fault_of(run: Run) -> str | None:
     return f"its {CURVE_FILE} has been changed since the run was done: {anew}"
 
 
-def missing(study: str | Path, run_configs: Iterable[RunConfig], retry: bool = False) -> list[RunConfig]:
-    """The runs that are still to be trained in a study's folder, which need not be there."""
+def missing(study: str | Path, jobs: Iterable[Job], retry: bool = False) -> list[Job]:
+    """The jobs that are still to be done in a study's folder, which need not be there."""
     runs = Path(study) / "runs"
-    return [config for config in run_configs if Run(runs / run_id(config), config).wanting(retry)]
+    return [job for job in jobs if Run(runs / job.id, job.config).needs_training(retry)]
+
+
+def default_folder(name: str, asked: Mapping[str, Any]) -> Path:
+    """Where a study goes that is given no folder: the same for the same request, another one for another."""
+    return Path("studies") / f"{slug(name)}-{run_id(asked)[:6]}"
 
 
 class Study:
@@ -221,7 +249,7 @@ class Study:
         try:
             yield
         finally:
-            if not (self.path / "study.yaml").exists() and _pristine(self.path):
+            if not (self.path / "study.yaml").exists() and _holds_nothing_yet(self.path):
                 with contextlib.suppress(OSError):
                     (self.path / ".lock").unlink(missing_ok=True)
                     for path in (self.path / "runs", *missing):
@@ -249,23 +277,23 @@ class Study:
         self.record |= fields
         self._write()
 
-    def runs(self) -> list[Run]:
-        """The runs that the study holds; folders without a readable config are none."""
+    def runs(self, kind: str | None = None) -> list[Run]:
+        """The runs that the study holds, of a kind or of all; folders without a readable config are none."""
         found = []
         for path in sorted((self.path / "runs").glob("*/config.yaml")):
             with contextlib.suppress(Unreadable):
                 config = read_yaml(path)
-                if _is_run_config(config):
+                if is_job_config(config) and kind in (None, config["kind"]):
                     found.append(Run(path.parent, config))
         return found
 
-    def ask(self, request: Mapping[str, Any], run_configs: Iterable[RunConfig]) -> list[Run]:
-        """Take a request in: remember it, and make those of its runs that are new. The caller holds the lock.
+    def ask(self, request: Mapping[str, Any], jobs: Iterable[Job]) -> list[Run]:
+        """Take a request in: remember it, and make the runs of those of its jobs that are new.
 
-        Nothing is changed when one of the runs is refused.
+        The caller holds the lock. Nothing is changed when one of the jobs is refused.
         """
         known = {run.path: run for run in self.runs()}
-        wanted = [Run(self.path / "runs" / run_id(config), config) for config in run_configs]
+        wanted = [Run(self.path / "runs" / job.id, job.config) for job in jobs]
         for run in wanted:
             if run.path not in known:
                 self._refuse_overlap(run, [*known.values(), *wanted])
@@ -282,7 +310,10 @@ class Study:
 
     def _refuse_overlap(self, run: Run, others: Iterable[Run]) -> None:
         """The same (condition, seed) twice would be counted as two seeds, or mix two protocols in one curve."""
-        for other in others:
+        condition = run.kind.condition
+        for other in others if condition is not None else ():
+            if other.config["kind"] != run.config["kind"]:
+                continue
             shared = sorted(set(other.config["seeds"]) & set(run.config["seeds"]))
             if condition(other.config) == condition(run.config) and _curriculum(other) != _curriculum(run):
                 raise InputError(
@@ -295,9 +326,8 @@ class Study:
                         f"{told} since run {other.path.name} of the study {self.path} was trained: put the source back "
                         "as it was, or train the new one into another folder with out=."
                     )
-                where = f"{run.config['task']}, {run.config['view']}, p={run.config['reward_p']:g}"
                 raise InputError(
-                    f"The study {self.path} already has seeds {shared} of ({where}), trained otherwise (run "
+                    f"The study {self.path} already has seeds {shared} of ({run.label}), trained otherwise (run "
                     f"{other.path.name}): {difference(other.config, run.config)}. Give the study's own, seeds that it "
                     "does not have, or another folder with out=."
                 )
@@ -309,7 +339,7 @@ class Study:
             raise InputError(f"out={self.path} is a file: give a folder.")
         if not creating:
             raise InputError(f"{self.path} is not a study's folder: there is no study.yaml in it.")
-        if self.path.is_dir() and not _pristine(self.path):
+        if self.path.is_dir() and not _holds_nothing_yet(self.path):
             raise InputError(f"out={self.path} is not empty and not a study: give a new folder or a study's.")
 
     def _make(self) -> None:
@@ -341,23 +371,11 @@ def _curriculum(run: Run) -> Any:
     return run.config.get("curriculum")
 
 
-def _pristine(folder: Path) -> bool:
+def _holds_nothing_yet(folder: Path) -> bool:
     """Whether a folder holds nothing but what is left of a study that was killed while it was made."""
     return all(
         entry.name == ".lock"
         or entry.name.startswith(".study.yaml.")
         or (entry.name == "runs" and entry.is_dir() and not any(entry.iterdir()))
         for entry in folder.iterdir()
-    )
-
-
-def _is_run_config(config: Any) -> TypeGuard[RunConfig]:
-    """Whether what a run's config.yaml holds can be a run's config; a stranger's study may hold anything."""
-    kinds: dict[str, type] = {"task": str, "knobs": dict, "seeds": list, "steps": int, "frontend": dict, "agent": dict}
-    return (
-        isinstance(config, dict)
-        and all(isinstance(config.get(key), kind) for key, kind in kinds.items())
-        and {"benchmark", "view", "reward_p", "shaping", "evaluation"} <= set(config)
-        and all(isinstance(seed, int) for seed in config["seeds"])
-        and all("name" in config[part] for part in ("frontend", "agent"))
     )

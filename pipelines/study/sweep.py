@@ -19,8 +19,9 @@ from lcd.envs.errors import InputError, nearest
 from lcd.files import outputs
 from lcd.files.atomic import write_atomic
 from lcd.files.spreadsheets import csv_text
+from lcd.pipelines.kinds.kind import TRAIN, Job
 from lcd.pipelines.study import needs, store
-from lcd.pipelines.study.configs import AgentEntry, RunConfig, canonical
+from lcd.pipelines.study.configs import AgentEntry, canonical
 from lcd.pipelines.study.quarantine import Finished, sort_out
 from lcd.pipelines.study.sources import with_source
 
@@ -33,12 +34,12 @@ def run(cfg: SweepConfig) -> int:
 
     experiment = quickened(cfg.experiment) if cfg.quick else cfg.experiment
     console = Console()
-    run_configs = expand(experiment)
-    check_trainable(cfg, run_configs)
+    jobs = expand(experiment)
+    check_trainable(cfg, jobs)
     study = store.Study(cfg.out or default_out(experiment, cfg.quick), create=True)
     with study.lock():
         outputs.check(study.path / RESULTS, RESULTS)
-        wanted = study.ask({"experiment": asdict(experiment)}, run_configs)
+        wanted = study.ask({"experiment": asdict(experiment)}, jobs)
         console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
         trained = all(each.done for each in wanted) or train_missing(cfg, study, wanted, console)
         publish(experiment, sort_out(wanted, str(study.path)), study.path / RESULTS, console)
@@ -68,10 +69,10 @@ def quickened(experiment: ExperimentConfig) -> ExperimentConfig:
     return replace(experiment, evaluation=evaluation, **changes)
 
 
-def expand(experiment: ExperimentConfig) -> list[RunConfig]:
+def expand(experiment: ExperimentConfig) -> list[Job]:
     """The run configs of an experiment, in the order base, agent, point of the grid, part of the seeds."""
     from lcd.envs.hardness.benchmark import HARDNESS, check_base, knob_order
-    from lcd.envs.hardness.names import task_name
+    from lcd.envs.hardness.task_names import task_name
 
     runs = []
     for base, agent in product(experiment.bases, experiment.agents):
@@ -84,24 +85,24 @@ def expand(experiment: ExperimentConfig) -> list[RunConfig]:
         evaluation = asdict(experiment.evaluation) | ({"noise_free": True} if experiment.noise_free else {})
         for point in points(own["grid"]):
             for seeds in _parts(own["seeds"], experiment.seeds_per_run if agent.startswith("sb3/") else 0):
-                runs.append(
-                    with_source(
-                        {
-                            "benchmark": "hardness",
-                            "task": task_name(base, point, order),
-                            "knobs": dict(own["knobs"]),
-                            "view": experiment.view if experiment.view in views else views[0],
-                            "frontend": {"name": "identity"},
-                            "reward_p": 1.0,
-                            "shaping": "none",
-                            "agent": params,
-                            "seeds": seeds,
-                            "steps": _steps(own["steps"], agent),
-                            "evaluation": evaluation,
-                        }
-                    )
+                made = with_source(
+                    {
+                        "kind": TRAIN,
+                        "benchmark": "hardness",
+                        "task": task_name(base, point, order),
+                        "knobs": dict(own["knobs"]),
+                        "view": experiment.view if experiment.view in views else views[0],
+                        "frontend": {"name": "identity"},
+                        "reward_p": 1.0,
+                        "shaping": "none",
+                        "agent": params,
+                        "seeds": seeds,
+                        "steps": _steps(own["steps"], agent),
+                        "evaluation": evaluation,
+                    }
                 )
-                needs.check_run(runs[-1])
+                needs.check_run(made)
+                runs.append(Job(made))
     return runs
 
 
@@ -167,7 +168,7 @@ def publish(experiment: ExperimentConfig, finished: Finished, folder: Path, cons
     summary = sweep.summarise(table, dimensions)
     tables = {"areas": table, "summary": summary}
     console.print(_printed(summary, dimensions))
-    finished.tell(console)
+    finished.print_left_out(console)
     if finished.left_out:
         console.print("Correlations and tests compare all runs, and are left out.", highlight=False)
     elif len(set(summary["base"])) > 1 and len(dimensions) == 1:

@@ -1,8 +1,12 @@
-"""Training the runs that a study still lacks, by whatever launcher, and telling what became of them."""
+"""Doing the jobs that a study still lacks, by whatever launcher, and telling what became of them.
+
+A study is a graph of jobs: one starts when those that it waits for are done. A job that fails fails those that wait for
+it, and the rest goes on.
+"""
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 
 from rich.console import Console
@@ -10,58 +14,59 @@ from rich.console import Console
 from lcd.config.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
 from lcd.envs.benchmarks import BENCHMARKS, reward_range
 from lcd.envs.errors import InputError
-from lcd.pipelines.launch.launchers import Call, at_once, launch, launchers
+from lcd.pipelines.kinds.kind import TRAIN, Job
+from lcd.pipelines.kinds.pretrain import before_pretraining
+from lcd.pipelines.launch.launchers import calls_at_once, launch, launchers
+from lcd.pipelines.launch.order import Call, Needs, waits_for
 from lcd.pipelines.publish.track import usable
-from lcd.pipelines.study import runs, sources, store
-from lcd.pipelines.study.configs import Device, RunConfig, agent_of, longest_first
-from lcd.pipelines.study.progress import Progress, label
+from lcd.pipelines.study import devices, sources, store
+from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, longest_first
+from lcd.pipelines.study.evaluated import stages_of
+from lcd.pipelines.study.progress import Progress
 from lcd.process.signals import Stopped
 
-TRAIN = "lcd.pipelines.jobs.train:train_run"
+Asked = DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig
+"""The configs of the commands that have jobs done."""
 LOG_FILE = "log.txt"
 
 
-def check_trainable(
-    cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, run_configs: Iterable[RunConfig]
-) -> None:
+def check_trainable(cfg: Asked, jobs: Iterable[Job]) -> None:
     """Refuse what would fail for every run, before anything is written."""
     launchers.resolve(cfg.launcher.name)
     # Another launcher's workers may be on machines that have other devices.
     if cfg.launcher.name == "local":
-        runs.check_device(device_of(cfg))
-    for config in run_configs:
-        if not BENCHMARKS.is_built_in(config["benchmark"]):
-            _check_ranges(config)
-        runs.check_share(*agent_of(config), device_of(cfg))
+        devices.check_device(device_of(cfg))
+    for job in jobs:
+        if job.config["kind"] == TRAIN:
+            if not BENCHMARKS.is_built_in(job.config["benchmark"]):
+                _check_ranges(job.config)
+            devices.check_share(*agent_of(job.config), device_of(cfg))
 
 
 def _check_ranges(run_config: RunConfig) -> None:
     """Refuse a stranger's range of returns that nothing can be divided by, before anything is trained."""
-    for stage in run_config.get("curriculum") or [run_config]:
-        low, high = reward_range(run_config["benchmark"], stage["task"], run_config["seeds"][0], stage["knobs"])
+    for stage in stages_of(run_config):
+        low, high = reward_range(run_config["benchmark"], stage.made, run_config["seeds"][0], stage.knobs)
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise InputError(
-                f"benchmark={run_config['benchmark']} says that returns of '{stage['task']}' lie between r_min={low:g} "
+                f"benchmark={run_config['benchmark']} says that returns of '{stage.made}' lie between r_min={low:g} "
                 f"and r_max={high:g}: both must be finite, and r_max above r_min."
             )
 
 
-def train_missing(
-    cfg: DiagnoseConfig | SweepConfig | TrainConfig | PretrainConfig,
-    study: store.Study,
-    wanted: list[store.Run],
-    console: Console,
-    train: str | None = None,
-) -> bool:
-    """Train the wanted runs that are not done, those that need most steps first; whether all of them are now.
+def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], console: Console) -> bool:
+    """Do the wanted runs that are not done, in the order of their graph; whether all of them are done now.
 
     It tells which failed and which diverged. A stopped command leaves them queued, and so does a worker that somebody
     else stopped.
 
-    train: `module:function` with the arguments of `lcd.pipelines.jobs.train.train_run`; None is that one.
+    Args:
+        cfg: the command's config.
+        study: whose runs they are.
+        wanted: those that are asked for, with all that they wait for.
+        console: is told.
     """
-    missing = [each for each in wanted if each.wanting(cfg.retry)]
-    device = device_of(cfg)
+    missing = [each for each in wanted if each.needs_training(cfg.retry)]
     tracker, of_tracker = usable(asdict(cfg.tracker))
     if missing and of_tracker is not None:
         console.print(of_tracker, highlight=False, soft_wrap=True, markup=False)
@@ -69,26 +74,25 @@ def train_missing(
     launcher = {name: sources.hashes_of(name)} if launchers.names_code(name) else {}
     for each in missing:
         _queue(each, launcher)
-    if sentence := _told(cfg, missing):
+    failed = _without_hope(wanted, missing)
+    order = sorted((each for each in missing if each not in failed), key=_first_awaited(missing))
+    if sentence := _memory_sentence(cfg, order):
         console.print(sentence, highlight=False, soft_wrap=True)
-    order = sorted(missing, key=lambda each: longest_first(each.config))
-    calls = [
-        Call((train or TRAIN, each.config, str(each.path), tracker, device), log=each.path / LOG_FILE) for each in order
-    ]
+    calls = [_call(each, cfg, tracker, {other.path.name for other in order}) for each in order]
     with Progress(wanted, console) as progress, _requeued(missing):
         outcomes = launch(
             cfg.launcher.name,
-            "lcd.pipelines.study.runs:perform",
+            "lcd.pipelines.jobs.worker:do_under_lock",
             calls,
             watch=progress.update,
             workers=cfg.launcher.workers,
             threads=cfg.launcher.threads,
             grace=cfg.launcher.grace,
             deadlines=cfg.deadlines,
-            **({"processes": device.devices} if device.devices > 1 else {}),
+            settings=cfg.launcher.settings,
         )
-    failed = {run: outcome.error for run, outcome in zip(order, outcomes, strict=True) if outcome.error is not None}
-    diverged = {run: run.status["error"] for run in wanted if run.status["state"] == store.DIVERGED}
+    failed |= {run: outcome.error for run, outcome in zip(order, outcomes, strict=True) if outcome.error is not None}
+    diverged = {run: run.status["error"] or "" for run in wanted if run.status["state"] == store.DIVERGED}
     failed = {run: error for run, error in failed.items() if run not in diverged}
     for run, error in failed.items():
         # A worker that was killed could not say so itself; neither can this on a full disk.
@@ -103,6 +107,50 @@ def train_missing(
     return all(each.done for each in wanted)
 
 
+def _call(run: store.Run, cfg: Asked, tracker: TrackerEntry, called: set[str]) -> Call:
+    """What a launcher gets of a run; what it waits for and is done already, is done."""
+    device = device_of(cfg)
+    return Call(
+        (run.kind.work, run.config, str(run.path), tracker, device),
+        log=run.path / LOG_FILE,
+        name=run.path.name,
+        label=run.label,
+        after=tuple(name for name in Job(run.config).after if name in called),
+        needs=needs_of(run, cfg),
+    )
+
+
+def needs_of(run: store.Run, cfg: Asked) -> Needs:
+    """What a run takes of a machine, as far as it is known."""
+    device = device_of(cfg)
+    processes = device.devices if run.kind.shared else 1
+    return Needs(
+        cores=processes * cfg.launcher.threads,
+        memory=run.kind.least_memory(run.config),
+        gpus=processes if device.accelerator == "cuda" else 0,
+    )
+
+
+def _without_hope(wanted: list[store.Run], missing: list[store.Run]) -> dict[store.Run, str]:
+    """The missing runs that wait for one that is neither done nor tried again, and why they fail."""
+    lost = {run.path.name: (run.label, run.status["error"] or "") for run in wanted if not run.done}
+    for each in missing:
+        lost.pop(each.path.name, None)
+    failed: dict[store.Run, str] = {}
+    while fallen := [run for run in missing if run not in failed and set(Job(run.config).after) & set(lost)]:
+        for run in fallen:
+            name = next(name for name in Job(run.config).after if name in lost)
+            failed[run] = waits_for(name, *lost[name])
+            lost[run.path.name] = (run.label, failed[run])
+    return failed
+
+
+def _first_awaited(missing: list[store.Run]) -> Callable[[store.Run], tuple[bool, int]]:
+    """Runs sorted by this begin with those that others wait for; then come those that need most steps."""
+    awaited = {name for run in missing for name in Job(run.config).after}
+    return lambda run: (run.path.name not in awaited, longest_first(run.config))
+
+
 def _queue(run: store.Run, launcher: dict[str, dict[str, str]]) -> None:
     """Make a run wait for a worker; one that diverged begins anew."""
     if run.status["state"] == store.DIVERGED:
@@ -111,18 +159,19 @@ def _queue(run: store.Run, launcher: dict[str, dict[str, str]]) -> None:
     run.update(state=store.QUEUED, error=None, launcher=launcher)
 
 
-def _told(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig, missing: list[store.Run]) -> str | None:
+def _memory_sentence(cfg: Asked, missing: list[store.Run]) -> str | None:
     """What is to be said before training: of PPG's rollouts, how much room they take."""
     # PPG's module takes seconds to import, where most agents have nothing to tell.
-    if not any("auxiliary_rollouts" in each.config["agent"] for each in missing):
+    phased = [each.config for each in missing if "auxiliary_rollouts" in each.config.get("agent", {})]
+    if not phased:
         return None
     from lcd.pipelines.jobs import phases
 
-    together = at_once(cfg.launcher.workers, cfg.launcher.threads * device_of(cfg).devices, len(missing))
-    return phases.told((each.config for each in missing), together)
+    together = calls_at_once(cfg.launcher.workers, cfg.launcher.threads * device_of(cfg).devices, len(phased))
+    return phases.store_sentence(map(before_pretraining, phased), together)
 
 
-def device_of(cfg: DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig) -> Device:
+def device_of(cfg: Asked) -> Device:
     """Where networks are trained and by how many processes; `num_nodes` only where one run is trained."""
     return Device(cfg.device, getattr(cfg, "devices", 1), getattr(cfg, "num_nodes", 1))
 
@@ -154,7 +203,9 @@ def opening(study: store.Study, wanted: list[store.Run]) -> str:
 def _failure(errors: dict[store.Run, str], count: int) -> str:
     """Which of so many runs failed, why, and what to do; nothing if none did."""
     lines = [f"{len(errors)} of {count} runs failed:"]
-    lines += [f"  {label(run.config)}: {error} (see {run.path / LOG_FILE})" for run, error in errors.items()]
+    for run, error in errors.items():
+        log = f" (see {run.path / LOG_FILE})" if (run.path / LOG_FILE).exists() else ""
+        lines.append(f"  {run.label}: {error}{log}")
     lines.append("The same command tries them again.")
     return "\n".join(lines) if errors else ""
 
@@ -162,6 +213,6 @@ def _failure(errors: dict[store.Run, str], count: int) -> str:
 def _divergence(errors: dict[store.Run, str], count: int) -> str:
     """Which of so many runs diverged, in what, and what to do; nothing if none did."""
     lines = [f"{len(errors)} of {count} runs diverged and are left out:"]
-    lines += [f"  {label(run.config)}: {error} (run {run.path.name})" for run, error in errors.items()]
+    lines += [f"  {run.label}: {error} (run {run.path.name})" for run, error in errors.items()]
     lines.append("The same command would end the same way and does not try them again; retry=true trains them anew.")
     return "\n".join(lines) if errors else ""

@@ -12,17 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 
 from lcd.config.schemas import VerifyConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files.atomic import sha256_of
 from lcd.files.reading import read_bytes
-from lcd.pipelines.jobs.checkpoint import CURVE, STEP
-from lcd.pipelines.jobs.record import CurveFile
 from lcd.pipelines.study import sources, store
-from lcd.pipelines.study.progress import label
+from lcd.pipelines.study.configs import inputs_of
 
 SCORES = ("diagnosis.json", "challenge.csv")
 FAULT, NOTE = "wrong", "note"
@@ -51,7 +48,7 @@ def run(cfg: VerifyConfig) -> int:
 
 def _named(run: store.Run) -> str:
     try:
-        return f"{run.path.name} ({label(run.config)})"
+        return f"{run.path.name} ({run.label})"
     except (TypeError, ValueError):  # a stranger's config may hold anything
         return run.path.name
 
@@ -68,6 +65,7 @@ def check_run(run: store.Run) -> Found:
         yield from _checkpoint(run, path, believed=fault is None)
     yield from _sources(run)
     yield from _weights(run)
+    yield from _inputs(run)
 
 
 def _status(run: store.Run, believed: bool) -> Found:
@@ -80,7 +78,7 @@ def _status(run: store.Run, believed: bool) -> Found:
     elif status["state"] == store.RUNNING and not _locked(run.path / ".lock"):
         yield FAULT, "its status says that it is being trained, but no process does: the same command continues it"
     elif status["state"] == store.DONE and believed and not run.done:
-        yield FAULT, "its status says that it is done, but its curve does not reach from step 0 to the end"
+        yield FAULT, f"its status says that it is done, but its {run.broken_promise()}"
     elif status["state"] == store.FAILED:
         yield NOTE, f"it failed ({status['error']})"
 
@@ -99,7 +97,7 @@ def _locked(path: Path) -> bool:
 
 
 def _sealed(run: store.Run) -> Found:
-    """Are the files of a finished run those that it left? (Its curve is `store.fault_of`'s.)"""
+    """Are the files of a finished run, but for its curve (`store.fault_of`), those that it left?"""
     seal = run.status["seal"]
     if not seal:
         yield NOTE, "it is not sealed (trained by an earlier LCD): that its files are unchanged cannot be told"
@@ -112,6 +110,11 @@ def _sealed(run: store.Run) -> Found:
 
 def _checkpoint(run: store.Run, path: Path, believed: bool) -> Found:
     """Does a checkpoint hold data only, and go with the run's status and, where that is believed, with its curve?"""
+    import torch
+
+    from lcd.pipelines.jobs.checkpoint import CURVE, STEP
+    from lcd.pipelines.jobs.record import CurveFile
+
     name = f"checkpoints/{path.name}"
     if not path.is_file():
         yield FAULT, f"{name} is no regular file"
@@ -156,9 +159,8 @@ def _sources(run: store.Run) -> Found:
     """Is the code that the run names what it was?"""
     kept = run.config.get(sources.SOURCE, {})
     named = [("launcher", target, before) for target, before in run.status["launcher"].items()]
-    for part in sources.PARTS if isinstance(kept, dict) else ():
-        given = run.config[part]
-        named.append((part, given["name"] if isinstance(given, dict) else given, kept.get(part)))
+    for part, name in sources.named_parts(run.config).items() if isinstance(kept, dict) else ():
+        named.append((part, name, kept.get(part)))
     for part, target, before in named:
         if not isinstance(before, dict) or not isinstance(target, str):
             continue
@@ -171,7 +173,7 @@ def _sources(run: store.Run) -> Found:
 
 def _weights(run: store.Run) -> Found:
     """Are the front-end's weights what they were?"""
-    weights = run.config["frontend"].get("weights")
+    weights = run.config.get("frontend", {}).get("weights")
     if not isinstance(weights, dict) or not isinstance(weights.get("file"), str):
         return
     try:
@@ -181,12 +183,23 @@ def _weights(run: store.Run) -> Found:
         yield NOTE, f"frontend.weights={weights['file']} is not here: it cannot be compared"
 
 
+def _inputs(run: store.Run) -> Found:
+    """Are the files that the run took of others those that these left?"""
+    took = run.status["inputs"]
+    for each in inputs_of(run.config):
+        name, maker = f"{each['job']}/{each['file']}", run.path.parent / each["job"]
+        if not (maker / "config.yaml").is_file():
+            yield FAULT, f"it takes {each['file']} of the run {each['job']}, which is not here"
+        elif run.status["state"] == store.DONE and took.get(name) != store.read_status(maker)["seal"].get(each["file"]):
+            yield FAULT, f"it was trained with another {each['file']} than the one that the run {each['job']} sealed"
+
+
 def _strangers(study: store.Study, made: list[store.Run]) -> Iterator[str]:
     """Folders among the runs that are none."""
     known = {run.path for run in made}
     for path in sorted((study.path / "runs").glob("*")):
         if path not in known:
-            yield f"{path.name}: there is no readable config.yaml in runs/{path.name}"
+            yield f"{path.name}: there is no readable config.yaml of an installed kind in runs/{path.name}"
 
 
 def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str, str]]:
@@ -208,13 +221,13 @@ def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str
 
 def _rediagnosed(study: store.Study, folder: Path) -> dict[str, Any]:
     """What the files of scores would say now, under the definition that they were made with."""
-    from lcd.pipelines.publish.report import Telling, diagnosed
+    from lcd.pipelines.publish.report import ReportOptions, diagnosed
     from lcd.pipelines.study.quarantine import read_finished
     from lcd.scores.contrasts import DEFINITIONS
 
     told = _scores(folder / "diagnosis.json")
     definition = told.get("definition") if isinstance(told, dict) else None
-    how = Telling(definition if definition in DEFINITIONS else "paper")
+    how = ReportOptions(definition if definition in DEFINITIONS else "paper")
     finished = read_finished(study.path, study)
     diagnosis = diagnosed(finished, study, how)
     with tempfile.TemporaryDirectory(prefix="lcd-verify-") as scratch:

@@ -11,13 +11,12 @@ import argparse
 import io
 import os
 import tempfile
-import time
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from timing import rate
 
 from lcd.curves.table import read_curves
 from lcd.envs.ctgraph.benchmark import KNOBS
@@ -29,7 +28,6 @@ from lcd.pipelines.study.configs import Device
 from lcd.statistics.intervals import iqm
 
 PEER_REFERENCE = {"one-hot": 120_000.0, "images": 19_000.0}
-SECONDS_A_MEASUREMENT = 1.0
 GRAPH = {"graph_shape": {"b": 2, "d": 2, "p": 0.0}}
 CASES: dict[str, dict[str, Any]] = {
     "one-hot": {"view": "state"},
@@ -42,18 +40,6 @@ OTHERS: dict[str, dict[str, Any]] = {
     "one-hot, d = 10, b = 3": {"view": "state", "graph_shape": {"b": 3, "d": 10}},
 }
 SHOWN = ("ctgraph/ct-su-b1", "ctgraph/ct-fo-b1", "ctgraph/ct-co-b1")
-
-
-def rate(step: Callable[[int], None], steps_a_call: int) -> float:
-    """Steps per second of `step(number)`, after a warm-up."""
-    for number in range(20):
-        step(number)
-    calls, started = 0, time.perf_counter()
-    while time.perf_counter() - started < SECONDS_A_MEASUREMENT:
-        for _ in range(20):
-            step(calls)
-            calls += 1
-    return calls * steps_a_call / (time.perf_counter() - started)
 
 
 def walk(shape: dict[str, Any]) -> np.ndarray:
@@ -73,7 +59,7 @@ def ours(copies: int, **knobs: Any) -> float:
     env = CTGraphVectorEnv(copies, **knobs)
     env.reset()
     actions = np.repeat(walk(knobs["graph_shape"])[:, None], copies, axis=1)
-    return rate(lambda number: env.step(actions[number % len(actions)]) and None, copies)
+    return rate(lambda number: env.step(actions[number % len(actions)]), copies)
 
 
 def single(**knobs: Any) -> float:
@@ -146,6 +132,7 @@ def run_config(task: str, agent: str, seeds: int, steps: int) -> dict[str, Any]:
     """A run on the one-hot observations."""
     params = {"copies": 16, "rollout": 32, "gamma": 0.99, "gae_lambda": 0.95, "learning_rate": 0.002}
     return {
+        "kind": "train",
         "benchmark": "ctgraph",
         "task": task,
         "knobs": {"goal": [1, 2]},

@@ -45,6 +45,7 @@ BENCHMARK = DelayExperiment()
 def run_config(delay: int, seeds: list[int], steps: int = STEPS) -> dict:
     """One run of the experiment."""
     return {
+        "kind": "train",
         "benchmark": "bench_delay:BENCHMARK",
         "task": f"delay-{delay}",
         "knobs": {},

@@ -7,11 +7,11 @@ Run it as a script, on one core. The ratios are against what was measured for `m
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import VectorEnv
+from timing import rate
 
 from lcd.agents import agents, validate
 from lcd.agents.learner import spaces_for
@@ -36,19 +36,7 @@ CASES: dict[str, tuple[type[VectorEnv], dict[str, Any], float]] = {
     "continuous": (HardnessContinuousVectorEnv, {}, 7_700.0),
 }
 COPIES = (1, 64, 1024)
-SECONDS_A_MEASUREMENT = 1.0
 SEEDS, STEPS = 100, 20_000
-
-
-def rate(step: Callable[[int], Any], steps_a_call: int) -> float:
-    """Steps per second of `step(number)`, after a warm-up."""
-    for number in range(5):
-        step(number)
-    calls, started = 0, time.perf_counter()
-    while time.perf_counter() - started < SECONDS_A_MEASUREMENT:
-        step(calls)
-        calls += 1
-    return calls * steps_a_call / (time.perf_counter() - started)
 
 
 def steps_per_second(kind: type[VectorEnv], copies: int, **knobs: Any) -> float:

@@ -7,20 +7,18 @@ Run it as a script, on one core. The ratio is against the peer in the same run; 
 from __future__ import annotations
 
 import io
-import time
 import warnings
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import Any
 
 import numpy as np
+from timing import rate
 
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.pipelines.launch.launchers import keep_freed_memory
 
 PEER_REFERENCE = {"state": 134_000.0, "images": 15_000.0}
 ALL_TRANSFORMS = "shift,scale,rotate,flip"
-SECONDS_A_MEASUREMENT = 1.0
 
 STATE_CASES: dict[str, dict[str, Any]] = {
     "state, vanilla": {},
@@ -41,24 +39,12 @@ IMAGE_CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def rate(step: Callable[[int], None], steps_a_call: int) -> float:
-    """Steps per second of `step(number)`, after a warm-up."""
-    for number in range(20):
-        step(number)
-    calls, started = 0, time.perf_counter()
-    while time.perf_counter() - started < SECONDS_A_MEASUREMENT:
-        for _ in range(20):
-            step(calls)
-            calls += 1
-    return calls * steps_a_call / (time.perf_counter() - started)
-
-
 def ours(copies: int, **knobs: Any) -> float:
     """Environment steps per second of random actions."""
     env = HardnessDiscreteVectorEnv(copies, **knobs)
     env.reset()
     actions = np.random.default_rng(0).integers(env.knobs.action_space_size, size=(64, copies))
-    return rate(lambda number: env.step(actions[number % 64]) and None, copies)
+    return rate(lambda number: env.step(actions[number % 64]), copies)
 
 
 def peer(images: bool) -> float | None:

@@ -15,6 +15,7 @@ from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.envs.population import SeedStack, make_population
+from lcd.envs.protocols import offers
 from lcd.envs.registry import Registry
 from lcd.envs.rewards import KeepRewards
 from lcd.envs.toy import TOY, ToyBenchmark
@@ -76,7 +77,7 @@ def test_toy_spans_both_kinds_of_hardness():
     for sight in ("easy", "hard"):
         for reward in ("easy", "hard"):
             assert f"{sight}-sight-{reward}-reward" in words
-    assert isinstance(TOY, Benchmark)
+    assert offers(TOY, Benchmark)
     assert get_benchmark("toy") is TOY
 
 

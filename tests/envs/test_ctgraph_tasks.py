@@ -20,10 +20,11 @@ from lcd.envs.ctgraph.scripted import policy_actions
 from lcd.envs.ctgraph.tasks import all_goals, curriculum, nested, sample_tasks, similar_goals, similarity
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
+from lcd.envs.protocols import offers
 
 
 def test_the_benchmark():
-    assert isinstance(CTGRAPH, Benchmark)
+    assert offers(CTGRAPH, Benchmark)
     assert get_benchmark("ctgraph") is CTGRAPH
     shapes = [CTGRAPH.graph(task, 0)[0] for task in CTGRAPH.tasks]
     assert {graph.graph_shape.d for graph in shapes} >= {1, 2, 3, 5}

@@ -14,8 +14,8 @@ from gymnasium.vector.utils import batch_space
 
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.mujoco import MujocoHardness
 from lcd.envs.hardness.wrappers import HardnessVectorWrapper, HardnessWrapper
+from lcd.envs.mujoco import MujocoHardness
 from lcd.envs.population import make_population
 
 

@@ -18,10 +18,10 @@ from lcd.envs.hardness.images import ImageKnobs
 from lcd.envs.hardness.injection import InjectionKnobs
 from lcd.envs.hardness.knobs import HardnessKnobs
 from lcd.envs.hardness.mdp import build_mdp
-from lcd.envs.hardness.mujoco import MujocoHardness
 from lcd.envs.hardness.point import PointKnobs
 from lcd.envs.hardness.solve import expected_return
 from lcd.envs.hardness.wrappers import HardnessVectorWrapper
+from lcd.envs.mujoco import MujocoHardness
 
 EXTREMES = (0, 1, -1, 2, 255, 10**9, 2**63, 10**18, 10**400, 0.0, 0.5, 1.0, 1e-308, 1e308, float("inf"), float("nan"))
 DEADLINE_S = 60

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lcd.envs.colours import label_colours
 from lcd.envs.hardness.images import ImageKnobs, Renderer
-from lcd.envs.hardness.shapes import figure_masks, label_colours, polygon_mask
+from lcd.envs.hardness.shapes import figure_masks, polygon_mask
 from lcd.envs.streams import Streams, seed_sequence
 
 ALL = "shift,scale,rotate,flip"

@@ -5,6 +5,7 @@ import json
 import os
 import time
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy as np
 from lcd.curves.table import COLUMNS
 from lcd.envs.errors import Diverged, InputError
 from lcd.files.atomic import write_atomic
+from lcd.pipelines.kinds.kind import kinds
+from lcd.pipelines.kinds.train import TRAINING
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import task_name
@@ -22,6 +25,15 @@ DIE_ON = "LCD_TEST_DIE_ON"
 DIVERGE_ON = "LCD_TEST_DIVERGE_ON"
 EVALUATIONS = 5
 SOLVABILITY = {"pixels": 0.3, "figure_ground": 0.6, "semantic": 0.9}
+
+
+def instead(patch=None):
+    """From now on jobs of the kind `train` do this; with a `MonkeyPatch`, while it lasts."""
+    fake = replace(TRAINING, work="fake_training:train")
+    if patch is None:
+        kinds.add("train", fake)
+    else:
+        patch.setitem(kinds._built_in, "train", fake)
 
 
 def train(run_config, run_dir, tracker, device):

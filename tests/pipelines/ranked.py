@@ -8,7 +8,7 @@ import torch
 from lcd.agents.ppg import PPG
 from lcd.agents.ppo import PPO
 from lcd.agents.recurrent import RecurrentPPO
-from lcd.pipelines.jobs.ranks import together
+from lcd.pipelines.jobs.ranks import join_ranks
 from lcd.pipelines.jobs.train import train_rank
 
 FOLDER = "LCD_TEST_FOLDER"
@@ -64,5 +64,5 @@ def dying_rank(run_config, run_dir, tracker, device, ranks, place):
 
 def train_dying(run_config, run_dir, tracker, device):
     arguments = (run_config, run_dir, tracker, device)
-    with together(f"{__name__}:dying_rank", arguments, device) as (ranks, place):
+    with join_ranks(f"{__name__}:dying_rank", arguments, device) as (ranks, place):
         dying_rank(*arguments, ranks, place)

@@ -30,6 +30,7 @@ checkpoint.AtomicCheckpoints.save_checkpoint = killing(checkpoint.AtomicCheckpoi
 def toy_run(agent, **changes):
     """The config of a run on the toy, with two seeds."""
     return {
+        "kind": "train",
         "benchmark": "toy",
         "task": "toy/easy-sight-easy-reward",
         "knobs": {},

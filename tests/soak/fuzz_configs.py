@@ -93,6 +93,8 @@ def usual(random: random.Random, command: str) -> list[str]:
         return [f"task={random.choice(TASKS) if random.random() < 0.3 else TASKS[0]}"]
     if command == "measure":
         return [random.choice(("toy", "toy", "hardness", "ctgraph", "calibration"))]
+    if command == "horizon":
+        return [random.choice(("ctgraph/ct-fo-b1", "toy/easy-sight-easy-reward", "curves.csv"))]
     if command == "sweep":
         return [f"experiment={random.choice(choices('experiment'))}"]
     if command in ("diagnose", "ablate") and random.random() < 0.2:

@@ -115,12 +115,15 @@ def _checkpoint() -> None:
 
 def _policy() -> None:
     from lcd.envs.benchmarks import get_benchmark
+    from lcd.files.atomic import sha256_of
     from lcd.pipelines.jobs import players
     from lcd.pipelines.study import store
 
     (run, *_) = store.Study("study").runs()
+    checkpoint = run.path / "checkpoints" / "last.ckpt"
+    player = {"file": str(checkpoint), "sha256": sha256_of(checkpoint) if checkpoint.is_file() else ""}
     env = get_benchmark("toy").make_vec("toy/easy-sight-easy-reward", view="pixels", split="train", num_envs=2, seed=0)
-    players.load_policy(run, env, 0)
+    players.load_policy(player, env, 0)
 
 
 def _diagnosis() -> None:

@@ -92,6 +92,7 @@ class Sandbox:
 @contextlib.contextmanager
 def stubs() -> Iterator[None]:
     """Nothing is trained, filmed or measured at length; the network is out of reach."""
+    from lcd.horizon import command
     from lcd.pipelines.jobs import measure, pretrain, train
     from lcd.pipelines.publish import sheets, view
     from lcd.pipelines.study import determinism, dynamics, probe, training
@@ -111,6 +112,7 @@ def stubs() -> Iterator[None]:
             stack.enter_context(mock.patch.object(module, "launch", start))
         stack.enter_context(mock.patch.object(pretrain, "film", start))
         stack.enter_context(mock.patch.object(measure, "measure_frontend", start))
+        stack.enter_context(mock.patch.object(command, "analyse", start))
         for module, name in ((view, "frames"), (sheets, "write_sheets"), (measure, "random_returns")):
             stack.enter_context(mock.patch.object(module, name, shorter(getattr(module, name), **short)))
         stack.enter_context(mock.patch("socket.create_connection", side_effect=OSError("out of reach")))

@@ -73,7 +73,14 @@ def curves() -> pd.DataFrame:
     found = []
     for task in ("mine/a", "mine/hard-reward"):
         for view, p in conditions:
-            config = {"benchmark": "mine", "task": task, "view": view, "reward_p": p, "shaping": "none"}
+            config = {
+                "kind": "train",
+                "benchmark": "mine",
+                "task": task,
+                "view": view,
+                "reward_p": p,
+                "shaping": "none",
+            }
             config |= {"frontend": {"name": "identity"}, "agent": {"name": "ppo"}}
             found += [row for seed in (0, 1) for row in _rows(config, seed)]
     return pd.DataFrame(found)

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lcd.agents import networks, validate
+from lcd.agents import networks, settings, validate
 from lcd.agents.initialise import SCHEMES
-from lcd.agents.networks import ActorCritic, Impala, Mlp
+from lcd.agents.networks import ENCODERS, ActorCritic, Impala, Mlp
 from lcd.agents.population import Population
 from lcd.agents.rollout import stack_in_time
 
@@ -160,3 +160,8 @@ def test_rollouts_keep_the_strides_of_images():
     batch = samples[seed, chosen]
     assert batch[0].permute(0, 2, 3, 1).is_contiguous()
     assert torch.equal(batch[1, 0], frames[3][1, 4])
+
+
+def test_settings_name_the_networks_that_there_are():
+    assert tuple(ENCODERS) == settings.ENCODERS
+    assert tuple(SCHEMES) == settings.INITIALISATIONS

@@ -9,9 +9,10 @@ from scipy.stats import mannwhitneyu
 from torch import nn
 
 from lcd.agents.evaluate import Evaluator
-from lcd.agents.ppg import PPG, VARIANTS
+from lcd.agents.ppg import PPG
 from lcd.agents.ppo import PPO
 from lcd.agents.rollout import Rollouts
+from lcd.agents.settings import VARIANTS
 
 COMMON = {"learning_rate": 5e-3, "width": 16, "gamma": 0.95, "entropy": 0.003, "epochs": 4}
 PHASES = {"value_epochs": 4, "phase": 4, "auxiliary_epochs": 2, "auxiliary_rollouts": 8}

@@ -13,8 +13,9 @@ from torch import nn
 
 from lcd.agents import validate
 from lcd.agents.distributions import Categorical, Gaussian
-from lcd.agents.ppg import PPG, VARIANTS, PPGConfig
+from lcd.agents.ppg import PPG
 from lcd.agents.rollout import Rollouts
+from lcd.agents.settings import VARIANTS, PPGConfig
 from lcd.envs.errors import InputError
 
 SIZES = {"copies": 4, "rollout": 8, "minibatches": 2, "phase": 2, "auxiliary_epochs": 2, "auxiliary_rollouts": 2}

@@ -24,11 +24,12 @@ def train(folder, agent, task, params, seeds=(0,), view="state", steps=200, knob
 
     folder.mkdir(exist_ok=True)
     run_config = {
-        "benchmark": "hardness", "task": task, "knobs": knobs or {}, "view": view, "frontend": {"name": "identity"},
+        "kind": "train", "benchmark": "hardness",
+        "task": task, "knobs": knobs or {}, "view": view, "frontend": {"name": "identity"},
         "reward_p": 1.0, "shaping": "none", "agent": {"name": agent} | asdict(validate(agent, params)),
         "seeds": list(seeds), "steps": steps, "evaluation": {"every": 100, "copies": 2, "episodes": 1},
     }  # fmt: skip
-    quiet = {"name": "none", "mode": "disabled", "project": "lcd", "entity": None}
+    quiet = {"name": "none"}
     train_run(run_config, folder, quiet, Device("cpu"))
     return pd.read_csv(folder / "curve.csv")
 

@@ -26,6 +26,7 @@ CARTPOLE = {
 def trained(tmp_path, task: str, steps: int, agent: dict, seeds: list[int], benchmark: str = "hardness", **more):
     """The last held-out returns of a run's seeds."""
     run_config = {
+        "kind": "train",
         "benchmark": benchmark,
         "task": task,
         "knobs": {},

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lcd.analyses import analyse, published
+from lcd.analyses import Evidence, analyse, published
 from lcd.analyses.adaptive import adaptive
 from lcd.analyses.against import against
 from lcd.analyses.agreement import agreement
@@ -182,14 +182,14 @@ def test_adapting_takes_each_tasks_own_choice(make_study):
 def test_curves_of_other_lengths_leave_an_analysis_out_with_a_note(make_study):
     short = make_study({"a": GAMES["a"]}, 2, 0.01, agent="ppg", steps=(0, 250, 500))
     diagnosis = diagnose_curves(pd.concat([make_study({"a": GAMES["a"]}, 2, 0.01, agent="ppo"), short]))
-    found, notes = analyse(diagnosis)
+    found, notes = analyse(Evidence(diagnosis))
     assert "synergy" not in {analysis.key for analysis in found}
     assert any("at least 90%" in note for note in notes)
 
 
 def test_an_ablation_comes_first(world):
-    assert analyse(world, first="frontend")[0][0].key == "frontend"
-    assert analyse(world)[0][0].key == "taxonomy"
+    assert analyse(Evidence(world), first="frontend")[0][0].key == "frontend"
+    assert analyse(Evidence(world))[0][0].key == "taxonomy"
 
 
 def test_two_studies_differ_by_what_they_do(make_study):
@@ -234,11 +234,8 @@ def test_the_papers_rank_correlation_over_three_games_is_impossible():
 
 def test_what_was_found_on_procgen_stands_beside_the_paper(make_study):
     tasks = {"procgen/maze": GAMES["c"], "procgen/fruitbot": GAMES["d"], "procgen/plunder": GAMES["b"]}
-    found = analyse(
-        diagnose_curves(
-            make_study(tasks, 3, 0.01, benchmark="procgen", r_min=0, r_max=1), ranges=dict.fromkeys(tasks, (0, 1))
-        )
-    )[0]
+    curves = make_study(tasks, 3, 0.01, benchmark="procgen", r_min=0, r_max=1)
+    found = analyse(Evidence(diagnose_curves(curves, ranges=dict.fromkeys(tasks, (0, 1)))))[0]
     (beside,) = [analysis for analysis in found if analysis.key == "published"]
     outcome = beside.table.set_index("task")[["here", "paper"]].T.to_dict("list")
     assert outcome["procgen/maze"] == ["both", "both"]

@@ -71,7 +71,7 @@ def test_a_file_that_may_not_be_read_is_a_mistake(tmp_path, monkeypatch):
     def refused(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("lcd.files.reading.Path.read_bytes", refused)
+    monkeypatch.setattr("lcd.files.reading.open", refused, raising=False)
     with pytest.raises(InputError, match=r"curves.csv' cannot be read \(Permission denied\)"):
         read_curves(tmp_path / "curves.csv")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from slow import Slow
+from slow_horizon import Slow
 
 from lcd.envs.tabular.mdp import TabularMDP
 from lcd.horizon.analysis import Settings, analyse
@@ -77,10 +77,10 @@ def corridor(length: int, reward: float = 1.0, tempting: float = 0.0) -> Tabular
 
 def test_what_tempts_has_to_be_looked_beyond():
     """After the first of 4 steps random play meets the reward with probability 2^-3, which is less than .2."""
-    assert analyse(corridor(4, 1.0, 0.1), Settings(budget=0, discount=1.0)).solvable.k == 1
-    assert analyse(corridor(4, 1.0, 0.2), Settings(budget=0, discount=1.0)).solvable.k == 2
-    assert analyse(corridor(4, 1.0, 0.3), Settings(budget=0, discount=1.0)).solvable.k == 3
-    assert analyse(corridor(4, 1.0, 0.6), Settings(budget=0, discount=1.0)).solvable.k == 4
+    assert analyse(corridor(4, 1.0, 0.1), Settings(timesteps=0, discount=1.0)).solvable.k == 1
+    assert analyse(corridor(4, 1.0, 0.2), Settings(timesteps=0, discount=1.0)).solvable.k == 2
+    assert analyse(corridor(4, 1.0, 0.3), Settings(timesteps=0, discount=1.0)).solvable.k == 3
+    assert analyse(corridor(4, 1.0, 0.6), Settings(timesteps=0, discount=1.0)).solvable.k == 4
 
 
 def test_tied_actions_have_to_be_optimal_all():
@@ -88,16 +88,16 @@ def test_tied_actions_have_to_be_optimal_all():
     transitions = [[1, 2], [3, 3], [3, 3], [-1, -1]]
     rewards = np.array([[0, 0], [1, 0], [0.5, 0.5], [0, 0]])
     mdp = TabularMDP(np.array(transitions), rewards, 3)
-    assert analyse(mdp, Settings(budget=0)).solvable.k == 2
+    assert analyse(mdp, Settings(timesteps=0)).solvable.k == 2
     # What is tied within a tolerance counts as tied.
     rewards[1, 0] += 2.0**-12
-    assert analyse(TabularMDP(np.array(transitions), rewards, 3), Settings(budget=0)).solvable.k == 1
-    assert analyse(TabularMDP(np.array(transitions), rewards, 3), Settings(budget=0, tolerance=0.01)).solvable.k == 2
+    assert analyse(TabularMDP(np.array(transitions), rewards, 3), Settings(timesteps=0)).solvable.k == 1
+    assert analyse(TabularMDP(np.array(transitions), rewards, 3), Settings(timesteps=0, tolerance=0.01)).solvable.k == 2
 
 
 def test_tiny_values_of_sparse_rewards_are_no_ties():
     """After 40 steps of 2 actions random play is worth 1e-12, and still tells right from wrong."""
-    found = analyse(corridor(40), Settings(budget=0))
+    found = analyse(corridor(40), Settings(timesteps=0))
     assert found.solvable.k == 1
     assert found.p_opt == pytest.approx(0.5**40)
 
@@ -105,7 +105,7 @@ def test_tiny_values_of_sparse_rewards_are_no_ties():
 def test_equal_sums_of_rounded_rewards_are_equal():
     """0.1 + 0.2 and 0.3 + 0 differ as float32."""
     mdp = TabularMDP(np.array([[1, 2], [3, 3], [3, 3], [3, 3]]), [[0.1, 0.3], [0.2, 0.2], [0, 0], [0, 0]], 2)
-    found = analyse(mdp, Settings(budget=0, discount=1.0))
+    found = analyse(mdp, Settings(timesteps=0, discount=1.0))
     assert found.p_opt == 1.0
     assert found.solvable.k == 1
 
@@ -116,17 +116,17 @@ def test_only_states_that_greedy_policies_reach_count():
     rewards = np.zeros((7, 2))
     rewards[0, 0], rewards[2, 0], rewards[4, 1] = 9.0, 1.0, 1.5
     mdp = TabularMDP(transitions, rewards, 4)
-    assert analyse(mdp, Settings(budget=0)).solvable.k == 1
-    assert analyse(mdp.changed(start=2), Settings(budget=0)).solvable.k == 2
+    assert analyse(mdp, Settings(timesteps=0)).solvable.k == 1
+    assert analyse(mdp.changed(start=2), Settings(timesteps=0)).solvable.k == 2
 
 
 def test_a_discount_that_prefers_the_early_reward_is_told():
     """Waiting is worth a little more, and with a discount a little less."""
     transitions = np.array([[1, 2], [-1, -1], [3, 3], [-1, -1]])
     rewards = np.array([[1, 0], [0, 0], [0, 0], [1.005, 1.005]])
-    found = analyse(TabularMDP(transitions, rewards, 3), Settings(budget=0))
+    found = analyse(TabularMDP(transitions, rewards, 3), Settings(timesteps=0))
     assert (found.discount_agrees, found.solvable.k, found.bound) == (False, None, None)
-    assert analyse(TabularMDP(transitions, rewards, 3), Settings(budget=0, discount=1.0)).discount_agrees
+    assert analyse(TabularMDP(transitions, rewards, 3), Settings(timesteps=0, discount=1.0)).discount_agrees
 
 
 def test_one_state_one_action_and_one_step():

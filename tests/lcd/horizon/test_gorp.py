@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from slow import Slow
+from slow_horizon import Slow
 
 from lcd.envs.tabular.mdp import TabularMDP
 from lcd.horizon import gorp as gorp_module
@@ -60,7 +60,7 @@ def test_m_and_the_effective_horizon_are_those_of_brute_force(hundred):
     for seed in range(100 * hundred, 100 * hundred + 100):
         arrays = tiny(seed)
         horizon, slow = arrays[2], Slow(*arrays, 0.99)
-        search = Search(made(arrays, seed), budget=timesteps(horizon, 2, horizon, MOST_M), runs=300)
+        search = Search(made(arrays, seed), timesteps=timesteps(horizon, 2, horizon, MOST_M), runs=300)
         found = search.horizon()
         chances = {(k, m): slow.success(k, m) for k in range(1, horizon + 1) for m in range(1, most_m(found, k) + 1)}
         exact = [k + math.log2(m) for (k, m), chance in chances.items() if chance >= 0.5]
@@ -91,7 +91,7 @@ def test_bounds_hold():
             continue
         assert bound.h <= arrays[2]
         assert gorp.successes(bound.k, int(bound.m), 40) >= 20, seed
-        found = Search(gorp, budget=1e5, runs=100).horizon()
+        found = Search(gorp, timesteps=1e5, runs=100).horizon()
         assert found.low <= bound.h + 1e-9
         below += bound.h < arrays[2]
     assert below
@@ -157,10 +157,10 @@ def test_a_budget_that_is_too_small_leaves_h_open_and_bounds_it_from_below():
     rewards = np.zeros((8, 3))
     rewards[6, 0] = 1.0
     rewards[0, 1] = 0.4
-    found = analyse(TabularMDP(transitions, rewards, 7), Settings(budget=2000)).horizon
+    found = analyse(TabularMDP(transitions, rewards, 7), Settings(timesteps=2000)).horizon
     assert (found.h, found.m, found.high) == (None, None, None)
     assert 2 < found.low <= 7
-    assert analyse(TabularMDP(transitions, rewards, 7), Settings(budget=1e6)).horizon.h <= 7
+    assert analyse(TabularMDP(transitions, rewards, 7), Settings(timesteps=1e6)).horizon.h <= 7
 
 
 def test_the_same_seed_gives_the_same_horizon():

@@ -5,11 +5,22 @@ from base64 import b64decode
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
-from lcd.report.figures import all_figures, challenge_plane, data_uri, draw_svg, learning_curves, save_figure, short
+from lcd.report.figures import (
+    POINTS,
+    all_figures,
+    challenge_plane,
+    data_uri,
+    draw_svg,
+    learning_curves,
+    one_below_the_other,
+    save_figure,
+    short_name,
+)
 from lcd.scores.diagnosis import diagnose_curves
 
 HOSTILE = r"a_b^$\frac{1}$ <script>alert(1)</script> & 100%"
@@ -82,6 +93,33 @@ def test_a_learning_curve_is_the_mean_over_seeds(make_study):
     assert any(list(line.get_ydata()) == [1, 1] for line in figure.axes[0].lines)
 
 
+def test_a_long_curve_is_drawn_by_some_of_its_points_and_measured_by_all(make_study):
+    few, steps = make_study({"a": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5)}, 3, noise=0.03), np.linspace(0, 1000, 5001)
+    longer = {"step": steps, "return_mean": lambda rows: np.interp(steps, few["step"][:3], rows["return_mean"][:3])}
+    many = [
+        rows.iloc[np.arange(len(steps)) % 3].assign(**longer) for _, rows in few.groupby(["view", "reward_p", "seed"])
+    ]
+    diagnosis = diagnose_curves(pd.concat(many))
+    np.testing.assert_allclose(diagnosis.table["auc_pixels"], diagnose_curves(few).table["auc_pixels"])
+    axes = learning_curves(diagnosis, diagnosis.table.iloc[0]).axes[0]
+    drawn = next(line for line in axes.lines if line.get_label() == "pixels")
+    assert len(drawn.get_xdata()) == POINTS
+    assert {0, 1000} <= set(drawn.get_xdata()) <= set(steps)
+    np.testing.assert_allclose(drawn.get_ydata(), 0.2 * np.interp(drawn.get_xdata(), [0, 500, 1000], [0.8, 1, 1.2]))
+
+
+def test_panels_are_complete_and_go_one_below_the_other(diagnosis):
+    figure = learning_curves(diagnosis, diagnosis.table.iloc[0])
+    labels = [(axes.get_xlabel(), axes.get_ylabel()) for axes in figure.axes]
+    assert labels == [("environment steps", "held-out return, normalised")] * 2
+    wide = draw_svg(figure)
+    across, down = (float(each) for each in ElementTree.fromstring(wide).get("viewBox").split()[2:])
+    root = ElementTree.fromstring(one_below_the_other(wide))
+    panels = [[float(each) for each in part.get("viewBox").split()] for part in root if part.tag.endswith("svg")]
+    assert [float(each) for each in root.get("viewBox").split()] == [0, 0, across / 2, 2 * down]
+    assert panels == [[place, 0, across / 2, down] for place in (0, across / 2)]
+
+
 def test_names_are_drawn_as_they_are(make_study, tmp_path):
     diagnosis = diagnose_curves(make_study({HOSTILE: (0.2, 0.5, 0.8, 0.7, 0.6, 0.5), "b_$": (0.3,) * 6}, 2))
     for name, figure in all_figures(diagnosis):
@@ -116,4 +154,4 @@ def test_one_seed_and_a_missing_view_can_be_drawn(make_study):
     ],
 )
 def test_a_short_name_keeps_what_tells_tasks_apart(name, shown):
-    assert short(name, 26) == shown
+    assert short_name(name, 26) == shown

@@ -6,8 +6,10 @@ import pytest
 from rich.console import Console
 
 from lcd.analyses.taxonomy import taxonomy
-from lcd.report.html import duration
-from lcd.report.page import reading, verdict, write_report
+from lcd.config.registries import sections
+from lcd.envs.errors import InputError
+from lcd.report.html import duration_text
+from lcd.report.page import group_sentences, verdict, write_report
 from lcd.report.provenance import provenance
 from lcd.report.terminal import terminal_table
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
@@ -49,6 +51,19 @@ def test_the_page_has_the_scores_and_how_it_was_run(curves, tmp_path):
     assert {"challenge-0.png", "challenge-0.svg", "curves-3.png", "curves-3.svg"} <= figures
 
 
+def test_sections_are_chosen_and_ordered(curves, tmp_path):
+    text = write_report(tmp_path, diagnose_curves(curves), names=["methods", "scores"]).read_text()
+    assert text.index("How to read it</h2>") < text.index("Task by task</h2>")
+    assert "How it was run" not in text
+    assert "Comparisons" not in text
+
+
+def test_a_section_gives_a_text(curves, tmp_path, monkeypatch):
+    monkeypatch.setitem(sections._built_in, "odd", lambda page: 3)
+    with pytest.raises(InputError, match="The section 'odd' gives a int"):
+        write_report(tmp_path, diagnose_curves(curves), names=["odd"])
+
+
 def test_the_page_needs_nothing_from_elsewhere(curves, tmp_path):
     text = write_report(tmp_path, diagnose_curves(curves), provenance=provenance()).read_text()
     page = Page(text)
@@ -82,7 +97,7 @@ def test_odd_diagnoses_are_reported(make_study, tmp_path):
 
 def test_the_reading_names_the_hardest_and_how_sure_that_is(curves, make_study):
     table = diagnose_curves(curves).table
-    told = " ".join(reading(table))
+    told = " ".join(group_sentences(table))
     assert "Hardest to see is toy/perception (raw φ 2.25), easiest toy/easy (0.04); their intervals are apart." in told
     assert "Hardest to learn from reward is toy/reward" in told
     classes = taxonomy(diagnose_curves(curves)).table
@@ -91,9 +106,9 @@ def test_the_reading_names_the_hardest_and_how_sure_that_is(curves, make_study):
         "and 1 is easy in both ways; 1 could not be placed."
     )
     noisy = make_study({"a": (0.5, 0.5, 0.5, 0.5, 0.5, 0.5), "b": (0.5, 0.51, 0.52, 0.5, 0.5, 0.5)}, 5, 0.1)
-    assert "their intervals overlap" in " ".join(reading(diagnose_curves(noisy).table))
+    assert "their intervals overlap" in " ".join(group_sentences(diagnose_curves(noisy).table))
     single = make_study({"a": (0.5, 0.6, 0.6, 0.5, 0.5, 0.5), "b": (0.2, 0.5, 0.6, 0.5, 0.5, 0.5)})
-    assert "one seed cannot tell" in " ".join(reading(diagnose_curves(single).table))
+    assert "one seed cannot tell" in " ".join(group_sentences(diagnose_curves(single).table))
     assert taxonomy(diagnose_curves(single)).table["sure"].isna().all()
 
 
@@ -132,4 +147,4 @@ def test_provenance_tells_versions_and_no_paths():
 
 @pytest.mark.parametrize(("seconds", "told"), [(12, "12 s"), (200, "3 min 20 s"), (3720, "1 h 02 min")])
 def test_durations_are_said_as_people_do(seconds, told):
-    assert duration(seconds) == told
+    assert duration_text(seconds) == told

@@ -5,7 +5,7 @@ import json
 
 import pandas as pd
 
-from lcd.analyses import Analysis, analyse
+from lcd.analyses import Analysis, Evidence, analyse
 from lcd.files.spreadsheets import csv_text
 from lcd.report.tables import latex, markdown, save_tables
 from lcd.scores.diagnosis import diagnose_curves
@@ -49,7 +49,7 @@ def test_no_cell_of_a_csv_is_a_formula():
 
 def test_every_analysis_is_a_csv_and_all_are_strict_json(curves, tmp_path):
     diagnosis = diagnose_curves(curves)
-    found, _ = analyse(diagnosis)
+    found, _ = analyse(Evidence(diagnosis))
     found.append(Analysis("odd", "Odd", pd.DataFrame({"x": [float("nan")]})))
     save_tables(tmp_path, diagnosis, found, ["markdown", "latex"])
     content = json.loads((tmp_path / "analyses.json").read_text(), parse_constant=lambda name: 1 / 0)

@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from lcd.analyses import Evidence
+from lcd.analyses.known_hardness import recovery
 from lcd.envs.calibration import CALIBRATION
-from lcd.report.calibration_figures import calibration_figures, calibration_table
+from lcd.report.calibration_figures import calibration_table
 from lcd.scores.calibration import MEASURES, ground_truth, spearman
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
@@ -87,7 +89,10 @@ def test_the_truth_and_the_outcome_are_in_the_json_and_come_back(make_study, ran
     assert levels == {task: (truth.perception, truth.reward) for task, truth in CALIBRATION.truth.items()}
     back = Diagnosis.from_json(diagnosis.to_json())
     assert back.calibration == diagnosis.calibration
-    assert [name for name, _ in calibration_figures(back)] == ["calibration-paper", "calibration-calibrated"]
+    assert [figure.name for figure in recovery(Evidence(back)).figures] == [
+        "calibration-paper",
+        "calibration-calibrated",
+    ]
     assert calibration_table(back).row_count == 2
 
 

@@ -11,7 +11,7 @@ from curve_sets import TASKS
 from rich.console import Console
 
 from lcd.analyses.taxonomy import recommendations, taxonomy
-from lcd.report.page import reading, write_report
+from lcd.report.page import group_sentences, write_report
 from lcd.report.terminal import terminal_table, validity_text
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
@@ -60,7 +60,7 @@ def test_views_that_hide_what_is_needed_withhold_every_class_and_no_score(poor, 
     advice = recommendations(diagnosis, taxonomy(diagnosis))
     assert set(advice["class"]) == {""}
     assert set(advice["use agent"]) == set(advice["use front-end"]) == {"–"}
-    assert "ardest" not in " ".join(reading(diagnosis.table))
+    assert "ardest" not in " ".join(group_sentences(diagnosis.table))
 
 
 @pytest.mark.parametrize("definition", DEFINITIONS)

@@ -57,7 +57,7 @@ def test_few_pairs_have_exact_p_values_and_many_students():
 
 def test_missing_pairs_are_left_out():
     found = correlation([1, 2, math.nan, 4, 7], [1, 2, 3, math.nan, 5])
-    assert found.count == 3
+    assert found.samples == 3
 
 
 def test_holm_by_hand_and_bonferroni():

@@ -21,6 +21,7 @@ from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
 from lcd.pipelines.jobs import record
 from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.runs import curriculum_from, run_config_from
 from lcd.pipelines.study.store import Study
@@ -175,10 +176,10 @@ def test_another_curriculum_of_the_same_name_is_refused(tmp_path):
     first = run_config(task="deeper")
     other = run_config(BACK[:2], task="deeper", seeds=[1])
     with study.lock():
-        study.ask({}, [first])
-        study.ask({}, [run_config(task="deeper", seeds=[1])])
+        study.ask({}, [Job(first)])
+        study.ask({}, [Job(run_config(task="deeper", seeds=[1]))])
         with pytest.raises(InputError, match="already has another curriculum called 'deeper'"):
-            study.ask({}, [other])
+            study.ask({}, [Job(other)])
 
 
 def test_two_curricula_of_the_same_tasks_are_two(tmp_path):

@@ -21,9 +21,9 @@ from lcd.pipelines.jobs import record
 from lcd.pipelines.jobs.checkpoint import STEP, AtomicCheckpoints
 from lcd.pipelines.jobs.record import CurveFile, Recorder
 from lcd.pipelines.study.configs import Device
-from lcd.pipelines.study.runs import describe
 from lcd.pipelines.study.store import read_status
 from lcd.process import signals
+from lcd.process.children import describe
 
 WAIT_S = 600  # other processes may have all of the machine
 LCD = [sys.executable, "-m", "lcd.cli"]
@@ -40,6 +40,7 @@ TRAINING = [
     "agent.copies=4",
 ]
 PROCGEN = {
+    "kind": "train",
     "benchmark": "procgen-easy",
     "task": "procgen/starpilot",
     "knobs": {},
@@ -63,7 +64,7 @@ from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study.configs import Device
 
 torch.set_num_threads(1)
-signals.listen()
+signals.handle_stop_signals()
 config, folder, processes, pause, often = yaml.safe_load(sys.argv[1])
 record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = (0, 1) if often else (3600, 1)
 step, steps = Stepper.step, 0
@@ -160,7 +161,7 @@ def test_procgen_killed_in_the_middle_of_a_rollout_goes_on_to_the_same_last_bit(
     ],
 )
 def test_a_signal_ends_the_iteration_and_keeps_it(tmp_path, device, number, to_other_rank):
-    config = PROCGEN | {"benchmark": "toy", "task": "toy/easy-sight-easy-reward"}
+    config = PROCGEN | {"kind": "train", "benchmark": "toy", "task": "toy/easy-sight-easy-reward"}
     stopped, whole = tmp_path / "stopped", tmp_path / "whole"
     process = standing(stopped, config, device, 37, often=False)
     os.kill(children(process.pid)[0] if to_other_rank else process.pid, number)
@@ -174,7 +175,7 @@ def test_a_signal_ends_the_iteration_and_keeps_it(tmp_path, device, number, to_o
 
 
 def test_a_second_signal_abandons_the_iteration(tmp_path):
-    config = PROCGEN | {"benchmark": "toy", "task": "toy/easy-sight-easy-reward"}
+    config = PROCGEN | {"kind": "train", "benchmark": "toy", "task": "toy/easy-sight-easy-reward"}
     process = standing(tmp_path, config, Device("cpu"), 37, often=True)
     process.terminate()
     time.sleep(0.5)

@@ -10,17 +10,17 @@ import pandas as pd
 import pytest
 import torch
 import yaml
-from rich.console import Console
 
 from lcd import cli, frontends
 from lcd.config.compose import compose
 from lcd.envs.benchmarks import get_benchmark
 from lcd.frontends.flow.file import read
 from lcd.pipelines.jobs.build import build_agent
-from lcd.pipelines.jobs.players import trained_runs
-from lcd.pipelines.jobs.pretrain import film, run_config_from, tasks_of
-from lcd.pipelines.jobs.pretraining import WEIGHTS_FILE, pretrain_run
+from lcd.pipelines.jobs.pretraining import pretrain_run, record_missing_videos
+from lcd.pipelines.kinds.kind import Job
+from lcd.pipelines.kinds.pretrain import WEIGHTS_FILE
 from lcd.pipelines.study.configs import Device, run_id
+from lcd.pipelines.study.encoders import pretraining_from
 from lcd.pipelines.study.runs import run_config_from as train_config_from
 from lcd.pipelines.study.store import Study
 from lcd.process import signals
@@ -95,13 +95,10 @@ def test_a_lost_file_is_written_again_without_learning_anew(trained):
 
 def prepared(out, *more):
     """A study whose videos are filmed and whose run is not begun."""
-    cfg = compose("pretrain", [*COMMAND[1:], *more])
-    tasks = tasks_of(cfg, get_benchmark("toy"))
-    players = {} if cfg.policy == "random" else trained_runs(cfg.policy, tasks, cfg.view)
-    run_config = run_config_from(cfg, tasks, players)
+    config = pretraining_from(compose("pretrain", [*COMMAND[1:], *more]))
     study = Study(out, create=True)
-    (made,) = study.ask({"pretrain": run_config}, [run_config])
-    film(study, get_benchmark("toy"), run_config, players, Console(quiet=True))
+    (made,) = study.ask({"pretrain": config}, [Job(config)])
+    record_missing_videos(config["videos"], study.path / "videos" / config["videos"]["folder"])
     return made
 
 
@@ -111,17 +108,17 @@ def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, trained, sent, status
     program = (
         "import sys, os, signal, yaml\n"
         "from lcd.process import signals\n"
-        "from lcd.pipelines.jobs import pretraining, record\n"
+        "from lcd.pipelines.jobs import checkpoint as files, pretraining, record\n"
         "from lcd.pipelines.study.configs import Device\n"
         "record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE = 0, 1\n"
-        "save = pretraining.AtomicCheckpoints.save_checkpoint\n"
+        "save = files.AtomicCheckpoints.save_checkpoint\n"
         "def killed(self, checkpoint, path, storage_options=None):\n"
         "    save(self, checkpoint, path, storage_options)\n"
         "    if checkpoint[record.STEP] == 4:\n"
         f"        os.kill(os.getpid(), signal.{sent})\n"
-        "pretraining.AtomicCheckpoints.save_checkpoint = killed\n"
+        "files.AtomicCheckpoints.save_checkpoint = killed\n"
         f"config = yaml.safe_load(open({str(made.path / 'config.yaml')!r}))\n"
-        "signals.listen()\n"
+        "signals.handle_stop_signals()\n"
         "try:\n"
         f"    pretraining.pretrain_run(config, {str(made.path)!r}, {{'name': 'none'}}, Device('cpu'))\n"
         "except signals.Stopped:\n"
@@ -201,18 +198,16 @@ def test_mistakes_are_told_before_anything_is_written(change, told, capsys, tmp_
 
 def test_the_papers_settings():
     cfg = compose("pretrain", ["pretraining=paper"])
-    tasks = tasks_of(cfg, get_benchmark("procgen"))
+    config = pretraining_from(cfg)
     games = ["chaser", "leaper", "dodgeball", "climber", "bossfight", "starpilot", "bigfish"]
-    assert tasks == [f"procgen/{game}" for game in games]
-    asked = cfg.pretraining
-    assert len(tasks) * asked.videos.count == 14_000
-    assert (asked.batch, asked.iterations, asked.learning_rate) == (4, 50_000, 1e-4)
-    config = run_config_from(cfg, tasks, {})
+    assert config["videos"]["tasks"] == [f"procgen/{game}" for game in games]
+    assert len(games) * config["videos"]["count"] == 14_000
+    assert (config["batch"], config["steps"], config["learning_rate"]) == (4, 50_000, 1e-4)
     assert config["frontend"]["width"] == 64
-    assert config["agent"]["loss"] == {"mse": 1.0, "l1": 0.0, "ssim": 0.0, "smoothness": 0.0, "occlusion": False}
-    other = compose("pretrain", ["pretraining=paper", "frontend.width=32"])
-    assert run_config_from(other, tasks, {})["frontend"]["width"] == 32
-    assert run_id(run_config_from(other, tasks, {})) != run_id(config)
+    assert config["loss"] == {"mse": 1.0, "l1": 0.0, "ssim": 0.0, "smoothness": 0.0, "occlusion": False}
+    other = pretraining_from(compose("pretrain", ["pretraining=paper", "frontend.width=32"]))
+    assert other["frontend"]["width"] == 32
+    assert run_id(other) != run_id(config)
 
 
 def test_a_study_of_videos_is_no_diagnosis(trained, capsys):

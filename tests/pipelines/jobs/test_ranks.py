@@ -22,7 +22,7 @@ from lcd.envs.population import make_population
 from lcd.pipelines.jobs.build import build_agent
 from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study.configs import Device
-from lcd.pipelines.study.runs import check_share
+from lcd.pipelines.study.devices import check_share
 from lcd.pipelines.study.store import read_status
 
 TWO = Device("cpu", 2)

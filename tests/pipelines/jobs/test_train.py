@@ -188,7 +188,12 @@ def test_a_checkpoint_that_lacks_parts_is_trained_anew(uninterrupted, tmp_path):
 def test_a_memory_solves_what_looks_the_same_everywhere(tmp_path):
     """CT-SU-B1, goal <1, 2>: an agent that sees no difference between its two decisions earns at most 1/4."""
     agent = {"name": "recurrent_ppo", "copies": 16, "rollout": 32, "learning_rate": 0.002}
-    task = {"benchmark": "ctgraph", "task": "ctgraph/ct-su-b1", "knobs": {"goal": [1, 2]}, "view": "state"}
+    task = {
+        "benchmark": "ctgraph",
+        "task": "ctgraph/ct-su-b1",
+        "knobs": {"goal": [1, 2]},
+        "view": "state",
+    }
     evaluation = {"every": 16384, "copies": 32, "episodes": 2}
     config = run_config(**task, reward_p=1.0, agent=agent, seeds=[0, 1, 2, 3], steps=16384, evaluation=evaluation)
     train_run(config, tmp_path, {"name": "none"}, DEVICE)

@@ -69,7 +69,7 @@ def test_statistics_and_hash_are_those_of_the_frames(tmp_path):
     asked = {"view": "pixels", "knobs": {}, "seed": 3, "count": 5, "held_out": 2, "length": 6, "gap": 1, "copies": 2}
     random = lambda task, env: RandomPolicy(env, 3)  # noqa: E731
     seen = []
-    found = videos.film(tmp_path / "a", benchmark, [task], asked, random, lambda *told: seen.append(told))
+    found = videos.record_videos(tmp_path / "a", benchmark, [task], asked, random, lambda *told: seen.append(told))
     file = found["train"][task]
     assert seen[-1] == (f"{task} (eval)", 2, 2)
     frames = [file.frames(video, 0, length) for video, length in enumerate(file.index.lengths)]
@@ -78,9 +78,9 @@ def test_statistics_and_hash_are_those_of_the_frames(tmp_path):
     np.testing.assert_allclose(mean, every.mean(0))
     np.testing.assert_allclose(std, np.maximum(every.std(0), 0.01))
     assert file.index.sha256 == hashlib.sha256(b"".join(each.tobytes() for each in frames)).hexdigest()
-    again = videos.film(tmp_path / "b", benchmark, [task], asked, random, lambda *told: None)
+    again = videos.record_videos(tmp_path / "b", benchmark, [task], asked, random, lambda *told: None)
     assert videos.data_hash(again["train"]) == videos.data_hash(found["train"])
-    other = videos.film(tmp_path / "c", benchmark, [task], asked | {"seed": 4}, random, lambda *told: None)
+    other = videos.record_videos(tmp_path / "c", benchmark, [task], asked | {"seed": 4}, random, lambda *told: None)
     assert videos.data_hash(other["train"]) != videos.data_hash(found["train"])
     assert videos.data_hash(found["eval"]) != videos.data_hash(found["train"])
 

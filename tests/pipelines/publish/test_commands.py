@@ -61,7 +61,7 @@ def test_list_shows_what_there_is(capsys):
         assert name in told
     assert cli.main(["list", "agent"]) == 0
     told = capsys.readouterr().out.split()
-    assert told[:2] == ["agent", "ppg"]
+    assert told[:3] == ["agent", "is", "ppo"]
     assert {"recurrent_ppo", "sb3/dqn", "tabular/sarsa"} <= set(told)
 
 

@@ -12,7 +12,8 @@ from lcd.pipelines.study import store
 from lcd.scores.diagnosis import Diagnosis
 
 wandb = pytest.importorskip("wandb", reason="wandb is not installed")
-OFFLINE = {"name": "wandb", "mode": "offline", "project": "lcd", "entity": None}
+OFFLINE = {"name": "wandb", "settings": {"mode": "offline", "project": "lcd", "entity": None}}
+ONLINE = {"name": "wandb", "settings": {"mode": "online"}}
 CONFIG = {"task": "toy/a", "view": "pixels", "reward_p": 0.5, "agent": {"name": "ppo"}, "seeds": [0, 1]}
 BLOCK = 32768
 
@@ -155,7 +156,7 @@ def test_wandb_missing_is_a_warning(folder, monkeypatch):
     tracker.finish({})
 
 
-@pytest.mark.parametrize("tracker", [{"name": "none"}, OFFLINE | {"mode": "disabled"}])
+@pytest.mark.parametrize("tracker", [{"name": "none"}, {"name": "wandb", "settings": {"mode": "disabled"}}])
 def test_no_tracker_leaves_nothing(folder, tracker):
     opened_one = opened(folder, tracker)
     opened_one.log_rows(rows(0))
@@ -261,7 +262,7 @@ def nobody(monkeypatch, tmp_path):
 
 
 def test_online_without_a_login_is_told_before_training_and_kept_offline(nobody, folder, capfd):
-    tracker, told = track.usable(OFFLINE | {"mode": "online"})
+    tracker, told = track.usable(ONLINE)
     assert "tracker.mode=online needs a login" in told
     assert "wandb" not in "".join(capfd.readouterr()).lower()
     mirror = opened(folder, tracker)
@@ -275,8 +276,7 @@ def test_online_without_a_login_is_told_before_training_and_kept_offline(nobody,
 def test_with_a_key_online_stays_online(nobody, monkeypatch):
     monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
     wandb.teardown()
-    online = OFFLINE | {"mode": "online"}
-    assert track.usable(online) == (online, None)
+    assert track.usable(ONLINE) == (ONLINE, None)
 
 
 def test_a_service_that_cannot_be_reached_leaves_an_offline_copy(nobody, folder, monkeypatch):
@@ -289,7 +289,7 @@ def test_a_service_that_cannot_be_reached_leaves_an_offline_copy(nobody, folder,
 
     monkeypatch.setattr(wandb, "init", unreachable)
     with pytest.warns(UserWarning, match="mirrored offline: CommError: no route"):
-        mirror = opened(folder, OFFLINE | {"mode": "online"})
+        mirror = opened(folder, ONLINE)
     mirror.log_rows(rows(0, 100))
     mirror.finish({})
     history, *_ = read_back(folder)

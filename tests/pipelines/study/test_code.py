@@ -27,7 +27,7 @@ import json, sys
 from lcd import cli
 from lcd.pipelines.study import training
 
-training.TRAIN = "fake_training:train"
+fake_training.instead()
 codes = []
 for arguments in json.loads(sys.argv[1]):
     print("$", *arguments, flush=True)
@@ -70,7 +70,7 @@ def poison(study):
     parts = {"benchmark": NAME, "agent": {"name": NAME}, "frontend": {"name": NAME}, "task": NAME, "view": NAME}
     parts |= {"knobs": {"config": NAME, "image_folder": NAME}, "shaping": NAME, "videos": {"policy": NAME}}
     parts |= {"curriculum": [{"name": NAME, "task": NAME, "knobs": {}, "steps": 5}] * 2}
-    parts |= {"frontend ": {"name": "flow", "weights": NAME}, "task ": "hardness/gym/mischief:thing"}
+    parts |= {"frontend ": {"name": "flow", "weights": NAME}, "task ": "hardness/gym/mischief:thing", "kind ": NAME}
     (one / "checkpoints").mkdir()
     torch.save({"state_dict": {}}, one / "checkpoints" / "last.ckpt")
     for number, (key, value) in enumerate([*parts.items(), ("all", None)]):

@@ -3,11 +3,11 @@
 import shutil
 from pathlib import Path
 
+import fake_training
 import pandas as pd
 import pytest
 
 from lcd import cli
-from lcd.pipelines.study import training
 
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward]", "study.views=[semantic]", "study.reward_p=[1]"]
 QUICK = ["study.seeds=2", "study.steps=400", "tracker=none", "launcher.workers=1"]
@@ -30,7 +30,7 @@ OWN = "noise_of_ours:NOISE"
 @pytest.fixture(autouse=True)
 def made_up(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
-    monkeypatch.setattr(training, "TRAIN", "fake_training:train")
+    fake_training.instead(monkeypatch)
     site = tmp_path / "site"
     site.mkdir()
     (site / "noise_of_ours.py").write_text(MODULE)

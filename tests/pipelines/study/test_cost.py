@@ -11,6 +11,8 @@ import pytest
 
 from lcd import cli
 from lcd.config.compose import compose
+from lcd.pipelines.kinds.kind import Job, trainings
+from lcd.pipelines.kinds.train import evaluations, unit_steps
 from lcd.pipelines.study import cost, probe, runs, store
 from lcd.pipelines.study.configs import run_id
 
@@ -18,7 +20,7 @@ SMALL = ["study.tasks=[toy/easy-sight-easy-reward]", "study.seeds=2", "tracker=n
 
 
 def made(folder, seeds, **status):
-    run = store.Run(folder, {"seeds": seeds, "steps": 100})
+    run = store.Run(folder, {"kind": "train", "seeds": seeds, "steps": 100})
     folder.mkdir()
     run.update(**status)
     return run
@@ -30,25 +32,25 @@ def test_hours_are_counted_by_cores_and_gpus(tmp_path):
         made(tmp_path / "b", [0], step=50, wall_s=3600.0, threads=1, device="cuda"),
         made(tmp_path / "c", [0]),
     ]
-    found = cost.spent(some)
+    found = cost.cost_so_far(some)
     assert found == {"runs": 3, "seeds": 4, "steps": 250, "wall_hours": 1.5, "core_hours": 2.0, "gpu_hours": 1.0}
-    assert cost.told(found) == "3 runs, 250 environment steps, 2.0 h of a core, 60 min of a GPU"
+    assert cost.cost_sentence(found) == "3 runs, 250 environment steps, 2.0 h of a core, 60 min of a GPU"
 
 
 @pytest.mark.parametrize(("hours", "words"), [(0.001, "4 s"), (0.5, "30 min"), (2000, "2,000.0 h")])
 def test_hours_as_people_say_them(hours, words):
-    assert cost.duration(hours) == words
+    assert cost.hours_text(hours) == words
 
 
 def configs(*overrides):
-    return runs.expand(compose("diagnose", [*SMALL, *overrides]))
+    return trainings(runs.expand(compose("diagnose", [*SMALL, *overrides])))
 
 
 def test_evaluations_are_those_of_the_recorder():
     (config, *_) = configs("study.steps=10240")
     assert cost.units(config) == 40
-    assert cost.evaluations(config) == 11
-    assert cost.evaluations(config | {"evaluation": config["evaluation"] | {"every": 1}}) == 41
+    assert evaluations(config) == 11
+    assert evaluations(config | {"evaluation": config["evaluation"] | {"every": 1}}) == 41
 
 
 def paces(start_s, *timed):
@@ -59,9 +61,18 @@ def test_workers_start_once_and_share_the_runs_longest_first():
     config = configs()[0]
     short = config | {"steps": config["steps"] // 2}
     pace = probe.Pace(0.0, 3600.0 / cost.units(config), 0.0, 0.0, 0.0, exact=True)
+    others = [short | {"task": f"toy/{name}"} for name in "ab"]
+    jobs = [Job(each) for each in (short, config, *others)]
     # One run of an hour and three of half an hour: 1.5 hours with two workers, 2.5 with one.
-    assert paces(60.0, (config, pace)).seconds([short, config, short, short], 2) == pytest.approx(1.5 * 3600 + 60)
-    assert paces(60.0, (config, pace)).seconds([short, config, short, short], 1) == pytest.approx(2.5 * 3600 + 60)
+    assert paces(60.0, (config, pace)).seconds(jobs, 2) == pytest.approx(1.5 * 3600 + 60)
+    assert paces(60.0, (config, pace)).seconds(jobs, 1) == pytest.approx(2.5 * 3600 + 60)
+
+
+def test_what_waits_for_another_job_starts_after_it():
+    first, second = (each | {"task": f"toy/{name}"} for each, name in zip([configs()[0]] * 2, "ab", strict=True))
+    second = second | {"knobs": {"map": {"job": Job(first).id, "file": "map.txt"}}}
+    pace = probe.Pace(0.0, 3600.0 / cost.units(first), 0.0, 0.0, 0.0, exact=True)
+    assert paces(0.0, (first, pace)).seconds([Job(second), Job(first)], 2) == pytest.approx(2 * 3600)
 
 
 def test_a_run_has_the_pace_of_the_timed_ones_that_are_most_like_it():
@@ -75,7 +86,7 @@ def test_a_run_has_the_pace_of_the_timed_ones_that_are_most_like_it():
 
 
 def test_what_is_timed_first_tells_most():
-    wanted = runs.expand(compose("diagnose", ["study.agents=[ppo,recurrent_ppo]", "tracker=none"]))
+    wanted = trainings(runs.expand(compose("diagnose", ["study.agents=[ppo,recurrent_ppo]", "tracker=none"])))
     first = probe.spread(wanted)
     assert {config["agent"]["name"] for config in first[:2]} == {"ppo", "recurrent_ppo"}
     assert len({probe.likeness(config)[:2] for config in first[:6]}) == 6
@@ -95,7 +106,7 @@ class Slow:
         share = config["agent"]["rollout"] / 16 * len(seeds)
         episodes = evaluation["copies"] * evaluation["episodes"] * len(seeds) / 64
         lines, began = ["seed,split,step,wall_s"], time.perf_counter()
-        for step in range(0, config["steps"] + 1, cost.unit_steps(config)):
+        for step in range(0, config["steps"] + 1, unit_steps(config)):
             time.sleep(self.unit_s * share * (step > 0))
             if step % evaluation["every"] == 0 or step == config["steps"]:
                 time.sleep(self.evaluation_s * episodes)
@@ -172,7 +183,7 @@ def test_a_dry_run_of_what_is_done_asks_for_nothing(tmp_path, capsys, monkeypatc
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(store.Run, "done", True)
     asked = [*SMALL, "study.reward_p=[1]", "study.views=[pixels]", "out=study"]
-    for config in runs.expand(compose("diagnose", asked)):
+    for config in trainings(runs.expand(compose("diagnose", asked))):
         (tmp_path / "study" / "runs" / run_id(config)).mkdir(parents=True)
     assert cli.main(["diagnose", *asked, "--dry-run"]) == 0
     assert "0 (1 more are done)" in capsys.readouterr().out

@@ -14,8 +14,9 @@ import pytest
 from lcd import cli
 from lcd.config.compose import compose
 from lcd.envs.errors import InputError
+from lcd.pipelines.kinds.kind import trainings
 from lcd.pipelines.publish.track import offline_folders
-from lcd.pipelines.study import diagnose, runs, store, training
+from lcd.pipelines.study import diagnose, runs, store
 from lcd.pipelines.study.configs import run_id
 
 HERE = str(Path(__file__).parents[1])
@@ -28,7 +29,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 from lcd import cli
 from lcd.pipelines.study import training
-training.TRAIN = "fake_training:train"
+fake_training.instead()
 sys.exit(cli.main(sys.argv[2:]))
 """
 
@@ -36,7 +37,7 @@ sys.exit(cli.main(sys.argv[2:]))
 @pytest.fixture(autouse=True)
 def made_up(monkeypatch):
     monkeypatch.syspath_prepend(HERE)
-    monkeypatch.setattr(training, "TRAIN", "fake_training:train")
+    fake_training.instead(monkeypatch)
 
 
 def arguments(out, *more, tracker="none"):
@@ -52,7 +53,7 @@ def uninterrupted(tmp_path_factory):
     out = tmp_path_factory.mktemp("studies") / "whole"
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(HERE)
-        patch.setattr(training, "TRAIN", "fake_training:train")
+        fake_training.instead(patch)
         assert cli.main(arguments(out, tracker="wandb")) == 0
     return out
 
@@ -81,7 +82,7 @@ def wait_until_trained(out, process, steps):
 
 
 def test_a_study_has_the_conditions_that_the_scores_need():
-    configs = runs.expand(compose("diagnose", SMALL))
+    configs = trainings(runs.expand(compose("diagnose", SMALL)))
     conditions = [(c["view"], c["reward_p"]) for c in configs if c["task"] == "toy/easy-sight-easy-reward"]
     assert conditions == [
         ("pixels", 1.0),

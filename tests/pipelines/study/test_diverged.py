@@ -11,10 +11,10 @@ import pytest
 from lcd import cli
 from lcd.envs.errors import Diverged
 from lcd.pipelines.jobs.train import train_run
-from lcd.pipelines.study import store, training
+from lcd.pipelines.jobs.worker import do_under_lock
+from lcd.pipelines.kinds.train import promised_steps
+from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import Device
-from lcd.pipelines.study.promise import promised_steps
-from lcd.pipelines.study.runs import perform
 from lcd.pipelines.study.sources import with_source
 
 HERE = str(Path(__file__).parents[1])
@@ -27,6 +27,7 @@ TASKS = "study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]"
 
 def run_config(task="fine", agent=PPO, **changes):
     made = {
+        "kind": "train",
         "benchmark": "broken_worlds:BROKEN",
         "task": task,
         "knobs": {},
@@ -60,7 +61,7 @@ def run_config(task="fine", agent=PPO, **changes):
 )
 def test_what_is_not_finite_ends_the_run_with_the_seed_and_the_step(tmp_path, task, agent, sentence, last):
     with pytest.raises(Diverged, match=sentence):
-        perform("lcd.pipelines.jobs.train:train_run", run_config(task, agent), str(tmp_path), NO_TRACKER, DEVICE)
+        do_under_lock("lcd.pipelines.jobs.train:train_run", run_config(task, agent), str(tmp_path), NO_TRACKER, DEVICE)
     status = store.read_status(tmp_path)
     assert status["state"] == "diverged"
     assert "is not finite at step" in status["error"]
@@ -134,7 +135,7 @@ def test_what_a_run_cannot_have_written_is_not_believed(tmp_path, old, new, sent
 @pytest.fixture
 def made_up(monkeypatch):
     monkeypatch.syspath_prepend(HERE)
-    monkeypatch.setattr(training, "TRAIN", "fake_training:train")
+    fake_training.instead(monkeypatch)
 
 
 def study(out, *more):

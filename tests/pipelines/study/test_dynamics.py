@@ -11,6 +11,7 @@ from lcd import cli
 from lcd.config.compose import compose
 from lcd.config.schemas import DeadlinesConfig
 from lcd.envs.errors import InputError
+from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import determinism, dynamics, runs, store
 
 WORLDS = "benchmark=flawed_worlds:Clocks"
@@ -52,13 +53,14 @@ def test_views_that_are_another_task_are_told_before_training_and_withhold_a_cla
 def test_a_simulator_that_takes_its_process_with_it_takes_no_command(tmp_path):
     deadly = asked_for(tmp_path / "study", seeds=2, worlds="benchmark=flawed_worlds:DeadlyClocks")
     assert "Warning: clocks/a: under the view 'semantic'" in compared(deadly)
-    assert set(dynamics.noted(deadly)) == {"clocks/a"}
+    assert set(dynamics.recorded_differences(deadly)) == {"clocks/a"}
 
 
 def test_a_benchmark_that_blocks_is_given_up_at_the_commands_deadline():
-    config = {"benchmark": "flawed_worlds:BlockingClocks", "task": "clocks/a", "knobs": {}, "view": "pixels"}
+    config = {"kind": "train", "benchmark": "flawed_worlds:BlockingClocks", "task": "clocks/a", "knobs": {}}
+    job = Job(config | {"view": "pixels", "shaping": "none", "seeds": [3]})
     with pytest.raises(InputError, match=r"cannot be played \(deadlines.heartbeat=2 has passed without"):
-        determinism.refuse_chance([config | {"shaping": "none", "seeds": [3]}], None, DeadlinesConfig(heartbeat=2))
+        determinism.refuse_chance([job], None, DeadlinesConfig(heartbeat=2))
 
 
 def test_what_was_compared_is_not_compared_again(study):
@@ -67,7 +69,7 @@ def test_what_was_compared_is_not_compared_again(study):
     assert compared(store.Study(study.path)) == ""
     assert (study.path / "study.yaml").read_bytes() == before
     study.note(dynamics=["nonsense"])
-    assert dynamics.noted(study) == {}
+    assert dynamics.recorded_differences(study) == {}
 
 
 @pytest.mark.parametrize(

@@ -42,14 +42,16 @@ def test_the_papers_study_runs_through_on_procgen(tmp_path, clip_weights, monkey
     out = tmp_path / "study"
     words = ["benchmark=procgen", "study=paper", "budget=smoke", "study.tasks=[procgen/leaper]"]
     words += [*SMALL, f"study.agent_params={{ppo:{AGENT},ppg:{AGENT[:-1]},auxiliary_rollouts:2}}}}"]
-    flow = "{weights:untrained,width:4,pyramid:4,maps:4,hgru_kernel:3,hgru_steps:1,motion:4,decoder:4}"
-    clip = f"{{model:{MODEL},weights:'{clip_weights}'}}"
-    words += [f"study.frontend_params={{flow:{flow},clip:{clip}}}"]
+    words += [f"study.frontend_params={{clip:{{model:{MODEL},weights:'{clip_weights}'}}}}"]
     assert cli.main(["diagnose", *words, "tracker=none", f"out={out}"]) == 0
-    made = store.Study(out).runs()
+    made = store.Study(out).runs("train")
     # Two agents under six conditions, two front-ends, and shaping.
     assert len(made) == 2 * 6 + 2 + 1
-    assert all(run.done for run in made)
+    (pretrained,) = store.Study(out).runs("pretrain")
+    assert all(run.done for run in [*made, pretrained])
+    (flow,) = [run for run in made if run.config["frontend"]["name"] == "flow"]
+    assert flow.config["frontend"]["weights"] == {"job": pretrained.path.name, "file": "flow.pt"}
+    assert flow.status["inputs"] == {f"{pretrained.path.name}/flow.pt": pretrained.status["seal"]["flow.pt"]}
     tables = json.loads((out / "diagnosis" / "tables" / "analyses.json").read_text())
     assert {"synergy", "frontend", "frontend-by-hardness", "shaping", "final", "published"} <= set(tables)
     frontends = pd.read_csv(out / "diagnosis" / "tables" / "frontend.csv")
@@ -62,10 +64,11 @@ def test_the_papers_study_runs_through_on_procgen(tmp_path, clip_weights, monkey
 
 def _in_this_process(name, function, calls, *, watch, **_):
     from lcd.pipelines.launch.launchers import Outcome
-    from lcd.pipelines.study.runs import resolve
+    from lcd.process.children import resolve
 
     outcomes = []
     for call in calls:
+        assert set(call.after) <= {outcome.call.name for outcome in outcomes}
         resolve(function)(*call.arguments)
         watch()
         outcomes.append(Outcome(call, None))

@@ -8,6 +8,7 @@ from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.frontends import frontends
 from lcd.frontends.identity import Identity
+from lcd.pipelines.kinds.kind import trainings
 from lcd.pipelines.study import diagnose, runs
 from lcd.pipelines.study.configs import run_id
 
@@ -28,16 +29,16 @@ def known_frontend(monkeypatch):
 
 
 def conditions(*overrides):
-    found = runs.expand(compose("diagnose", overrides))
+    found = trainings(runs.expand(compose("diagnose", overrides)))
     names = ("task", "view", "reward_p", "shaping")
     return [(*(c[n] for n in names), c["agent"]["name"], c["frontend"]["name"]) for c in found]
 
 
 def test_a_study_without_parts_is_the_same_as_ever():
     """The ids of runs and the folders of studies that exist already."""
-    configs = runs.expand(compose("diagnose", ["budget=smoke", TOY, "study.seeds=[0]"]))
+    configs = trainings(runs.expand(compose("diagnose", ["budget=smoke", TOY, "study.seeds=[0]"])))
     assert list(configs[0]) == [
-        "benchmark", "task", "knobs", "view", "frontend", "reward_p", "shaping", "agent", "seeds", "steps",
+        "kind", "benchmark", "task", "knobs", "view", "frontend", "reward_p", "shaping", "agent", "seeds", "steps",
         "evaluation",
     ]  # fmt: skip
     asked = diagnose.request(compose("diagnose", ["budget=smoke"]))
@@ -63,8 +64,8 @@ def test_what_two_parts_share_is_trained_once():
     whole = conditions(TOY)
     assert conditions(TOY, "study.parts=[{},{views:[semantic]}]") == whole
     cfg = compose("diagnose", [TOY, "study.parts=[{},{views:[semantic]}]"])
-    ids = [run_id(config) for config in runs.expand(cfg)]
-    assert ids == [run_id(config) for config in runs.expand(compose("diagnose", [TOY]))]
+    ids = [run_id(config) for config in trainings(runs.expand(cfg))]
+    assert ids == [run_id(config) for config in trainings(runs.expand(compose("diagnose", [TOY])))]
 
 
 def test_the_full_cross_is_made():
@@ -78,10 +79,10 @@ def test_agents_and_frontends_of_parts_take_their_own_knobs():
     cfg = compose(
         "diagnose", [TOY, "study.agents=[ppo,recurrent_ppo]", f"study.frontends=[{DIM}]", "agent.gamma=0.7", *knobs]
     )
-    gammas = {config["agent"]["name"]: config["agent"]["gamma"] for config in runs.expand(cfg)}
+    gammas = {config["agent"]["name"]: config["agent"]["gamma"] for config in trainings(runs.expand(cfg))}
     assert gammas == {"ppo": 0.7, "recurrent_ppo": 0.5}
-    assert {config["frontend"]["name"] for config in runs.expand(cfg)} == {DIM}
-    assert {config["frontend"]["turned"] for config in runs.expand(cfg)} == {"left"}
+    assert {config["frontend"]["name"] for config in trainings(runs.expand(cfg))} == {DIM}
+    assert {config["frontend"]["turned"] for config in trainings(runs.expand(cfg))} == {"left"}
 
 
 def test_shaping_is_crossed_where_the_benchmark_has_it():
@@ -125,7 +126,7 @@ def test_no_frontends_are_no_runs_of_that_part():
 )
 def test_a_part_that_cannot_be_is_one_sentence(overrides, sentence):
     with pytest.raises(InputError, match=sentence) as mistake:
-        runs.expand(compose("diagnose", overrides))
+        trainings(runs.expand(compose("diagnose", overrides)))
     assert "\n" not in str(mistake.value)
 
 

@@ -8,6 +8,7 @@ import pytest
 from lcd import cli
 from lcd.config.compose import compose
 from lcd.envs.errors import InputError
+from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import runs, sources, store
 from lcd.pipelines.study.configs import run_id
 
@@ -70,7 +71,7 @@ def test_installed_packages_count_alone():
 def test_a_run_of_registered_names_is_the_run_that_it_was():
     config = runs.run_config_from(compose("train", ["task=toy/easy-sight-easy-reward", "seeds=2", "steps=100"]))
     assert sources.SOURCE not in config
-    assert run_id(config) == "f4f2e4a82087"
+    assert run_id(config) == "940185aeb776"
 
 
 BENCHMARK = """
@@ -94,26 +95,26 @@ def worlds(code):
 def test_an_edited_benchmark_is_another_run_and_the_study_says_which_module(code, worlds, tmp_path, capsys):
     words = [f"benchmark={worlds}", "task=worlds/cave", "seeds=2", "steps=100"]
     before = runs.run_config_from(compose("train", words))
-    (made,) = store.Study(tmp_path / "study", create=True).ask({}, [before])
+    (made,) = store.Study(tmp_path / "study", create=True).ask({}, [Job(before)])
     store.finish(made.path)
     code("edited_rules.py", "BEST = 2.0")
     now = runs.run_config_from(compose("train", words))
     assert run_id(now) != run_id(before)
     with pytest.raises(InputError, match="has changed \\(modules: edited_rules\\) since run"):
-        store.Study(tmp_path / "study").ask({}, [now])
+        store.Study(tmp_path / "study").ask({}, [Job(now)])
     with pytest.raises(InputError, match="since the run was asked for"):
         sources.refuse_changed(before)
     sources.refuse_changed(now)
     assert cli.main(["verify", str(tmp_path / "study")]) == 1
     assert "benchmark=edited_worlds:Worlds has changed since (modules: edited_rules)" in capsys.readouterr().out
     code("edited_rules.py", "BEST = 1.0")
-    assert store.Study(tmp_path / "study").ask({}, [before])[0].path == made.path
+    assert store.Study(tmp_path / "study").ask({}, [Job(before)])[0].path == made.path
 
 
 def test_a_run_that_kept_no_source_is_not_taken_for_one_of_this_source(worlds, tmp_path):
     now = runs.run_config_from(compose("train", [f"benchmark={worlds}", "task=worlds/cave", "seeds=2", "steps=100"]))
     old = {key: value for key, value in now.items() if key != sources.SOURCE}
     study = store.Study(tmp_path / "study", create=True)
-    study.ask({}, [old])
+    study.ask({}, [Job(old)])
     with pytest.raises(InputError, match="It is not known whether the source of benchmark=edited_worlds:Worlds has"):
-        study.ask({}, [now])
+        study.ask({}, [Job(now)])

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import fake_training
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +11,7 @@ from lcd import cli
 from lcd.config.compose import compose
 from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
-from lcd.pipelines.study import diagnose, stopping, store, training
+from lcd.pipelines.study import diagnose, stopping, store
 from lcd.scores.diagnosis import diagnose_curves
 from lcd.statistics.sequential import nominal_levels
 
@@ -21,7 +22,7 @@ TASKS = "study.tasks=[toy/easy-sight-easy-reward]"
 @pytest.fixture(autouse=True)
 def made_up(monkeypatch):
     monkeypatch.syspath_prepend(HERE)
-    monkeypatch.setattr(training, "TRAIN", "fake_training:train")
+    fake_training.instead(monkeypatch)
     # The page's figures take longer than all the rest, and nothing here looks at them.
     monkeypatch.setattr("lcd.report.page.write_report", lambda folder, *_, **__: Path(folder) / "report.html")
 
@@ -78,8 +79,6 @@ def test_the_reports_intervals_are_those_of_the_look(tmp_path):
 def test_an_interrupted_study_decides_the_same_again(tmp_path, monkeypatch):
     out = tmp_path / "s"
     rule = ("stopping.phi=0.2", "stopping.psi=0.01")
-    import fake_training
-
     monkeypatch.setenv(fake_training.FAIL_ON, "figure_ground")
     assert cli.main(arguments(out, *rule)) == 1
     monkeypatch.delenv(fake_training.FAIL_ON)
@@ -96,9 +95,9 @@ def test_an_interrupted_study_decides_the_same_again(tmp_path, monkeypatch):
 def test_a_score_that_a_task_lacks_keeps_nobody_waiting():
     rule = compose("diagnose", ["stopping=auto"]).stopping
     ends = {f"{score}_raw_{end}": value for score in ("phi", "psi") for end, value in (("low", 0.0), ("high", 0.02))}
-    assert stopping.narrow(pd.Series(ends), rule)
-    assert stopping.narrow(pd.Series(ends | {"phi_raw_low": np.nan}), rule)
-    assert not stopping.narrow(pd.Series(ends | {"psi_raw_high": 0.5}), rule)
+    assert stopping.is_narrow_enough(pd.Series(ends), rule)
+    assert stopping.is_narrow_enough(pd.Series(ends | {"phi_raw_low": np.nan}), rule)
+    assert not stopping.is_narrow_enough(pd.Series(ends | {"psi_raw_high": 0.5}), rule)
 
 
 @pytest.mark.parametrize(

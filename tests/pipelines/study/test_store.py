@@ -10,13 +10,15 @@ import pytest
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder, write_atomic
+from lcd.pipelines.jobs.worker import do_under_lock
+from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import Device, run_id
-from lcd.pipelines.study.runs import perform
 
 
 def run_config(**changes):
     return {
+        "kind": "train",
         "benchmark": "toy",
         "task": "toy/a",
         "knobs": {},
@@ -39,13 +41,13 @@ def test_a_run_id_depends_on_content_not_on_order():
 
 
 def test_the_same_request_is_the_same_run_and_a_new_one_extends_the_study(tmp_path):
-    (first,) = store.Study(tmp_path / "s", create=True).ask({"ask": 1}, [run_config()])
+    (first,) = store.Study(tmp_path / "s", create=True).ask({"ask": 1}, map(Job, [run_config()]))
     first.update(state=store.DONE, step=100)
     again = store.Study(tmp_path / "s", create=True)
-    assert again.ask({"ask": 1}, [run_config()])[0].status["state"] == store.DONE
+    assert again.ask({"ask": 1}, map(Job, [run_config()]))[0].status["state"] == store.DONE
     assert again.record["requests"] == [{"ask": 1}]
     more = store.Study(tmp_path / "s")
-    more.ask({"ask": 2}, [run_config(seeds=[2, 3])])
+    more.ask({"ask": 2}, map(Job, [run_config(seeds=[2, 3])]))
     assert more.record["requests"] == [{"ask": 1}, {"ask": 2}]
     assert {tuple(run.config["seeds"]) for run in store.Study(tmp_path / "s").runs()} == {(0, 1), (2, 3)}
 
@@ -53,12 +55,12 @@ def test_the_same_request_is_the_same_run_and_a_new_one_extends_the_study(tmp_pa
 @pytest.mark.parametrize("changes", [{"seeds": [1, 2]}, {"steps": 200}, {"agent": {"name": "ppo", "learning_rate": 1}}])
 def test_the_same_condition_and_seed_twice_is_refused(tmp_path, changes):
     study = store.Study(tmp_path / "s", create=True)
-    study.ask({}, [run_config()])
+    study.ask({}, map(Job, [run_config()]))
     semantic = run_config(view="semantic", **changes)
-    with pytest.raises(InputError, match=r"already has seeds \[.*1\] of \(toy/a, pixels, p=1\)"):
-        study.ask({"ask": 2}, [semantic, run_config(**changes)])
+    with pytest.raises(InputError, match=r"already has seeds \[.*1\] of \(toy/a  pixels  p=1  ppo\)"):
+        study.ask({"ask": 2}, map(Job, [semantic, run_config(**changes)]))
     assert len(study.runs()) == len(study.record["requests"]) == 1
-    study.ask({"ask": 2}, [semantic])
+    study.ask({"ask": 2}, map(Job, [semantic]))
     assert len(store.Study(tmp_path / "s").runs()) == 2
 
 
@@ -73,9 +75,9 @@ def test_the_same_condition_and_seed_twice_is_refused(tmp_path, changes):
 )
 def test_a_run_that_differs_is_refused_with_the_difference(tmp_path, changes, told):
     study = store.Study(tmp_path / "s", create=True)
-    study.ask({}, [run_config()])
+    study.ask({}, map(Job, [run_config()]))
     with pytest.raises(InputError, match=told):
-        study.ask({"ask": 2}, [run_config(**changes)])
+        study.ask({"ask": 2}, map(Job, [run_config(**changes)]))
 
 
 def test_folders_that_are_no_studies_are_refused(tmp_path):
@@ -156,7 +158,7 @@ def test_a_file_and_its_name_are_on_the_disk_when_it_is_written(tmp_path, monkey
 def test_what_a_killed_process_left_half_written_is_deleted(tmp_path, monkeypatch):
     """By whoever works there next; what only looks like it, a user's own, stays."""
     study = store.Study(tmp_path / "s", create=True)
-    (run,) = study.ask({}, [run_config()])
+    (run,) = study.ask({}, map(Job, [run_config()]))
     for folder in (study.path, study.path / "videos" / "x", run.path / "checkpoints"):
         folder.mkdir(parents=True, exist_ok=True)
     left = [
@@ -170,9 +172,9 @@ def test_what_a_killed_process_left_half_written_is_deleted(tmp_path, monkeypatc
         path.write_text("half")
     with study.lock():
         assert [path.exists() for path in left] == [False, False, True, True]
-        monkeypatch.setattr("lcd.pipelines.study.runs.resolve", lambda _: lambda *_: None)
+        monkeypatch.setattr("lcd.pipelines.jobs.worker.resolve", lambda _: lambda *_: None)
         with pytest.raises(RuntimeError, match="before the run was done"):
-            perform("x:y", run.config, str(run.path), {}, Device("cpu"))
+            do_under_lock("x:y", run.config, str(run.path), {}, Device("cpu"))
     assert not any(path.exists() for path in left)
     assert all(path.exists() for path in mine)
 
@@ -193,7 +195,7 @@ def test_a_lock_is_held_against_others_and_released_by_a_kill(tmp_path):
 
 
 def test_done_is_believed_only_with_the_curve_that_the_config_asks_for(tmp_path):
-    run = store.Study(tmp_path / "study", create=True).ask({}, [run_config()])[0]
+    run = store.Study(tmp_path / "study", create=True).ask({}, map(Job, [run_config()]))[0]
     store.update_status(run.path, state=store.DONE)
     rows = "seed,split,step\n" + "".join(f"{seed},eval,0\n" for seed in run.config["seeds"])
     (run.path / "curve.csv").write_text(rows)
@@ -213,7 +215,7 @@ def test_a_strangers_run_config_may_hold_anything(tmp_path, content):
     (tmp_path / "runs" / "odd").mkdir(parents=True)
     (tmp_path / "runs" / "odd" / "config.yaml").write_text(content)
     assert study.runs() == []
-    assert len(study.ask({}, [run_config()])) == 1
+    assert len(study.ask({}, map(Job, [run_config()]))) == 1
 
 
 def refuse(study, *configs, trained=False):
@@ -221,7 +223,7 @@ def refuse(study, *configs, trained=False):
 
     def work():
         with study.lock():
-            for run in study.ask({"ask": len(configs)}, configs):
+            for run in study.ask({"ask": len(configs)}, map(Job, configs)):
                 if trained:
                     (run.path / "curve.csv").write_text("seed,split,step\n0,eval,0")
             raise InputError("refused")
@@ -237,7 +239,7 @@ def test_a_refused_request_leaves_nothing_behind(tmp_path):
     refuse(study, run_config())
     assert list(tmp_path.iterdir()) == []
     with study.lock():
-        study.ask({"ask": 1}, [run_config()])
+        study.ask({"ask": 1}, map(Job, [run_config()]))
     before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
     refuse(study, run_config(), run_config(view="semantic"))
     assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before

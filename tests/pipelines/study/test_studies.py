@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import fake_training
 import pandas as pd
 import pytest
 
@@ -9,7 +10,7 @@ from lcd import cli
 from lcd.frontends import frontends
 from lcd.frontends.identity import Identity
 from lcd.pipelines.publish.view_pictures import read_pictures
-from lcd.pipelines.study import diagnose, store, training
+from lcd.pipelines.study import diagnose, store
 
 SMALL = ["study.seeds=2", "study.steps=400", "tracker=none", "launcher.workers=2"]
 TASKS = "study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]"
@@ -22,7 +23,7 @@ class Glasses(Identity):
 @pytest.fixture(autouse=True)
 def made_up(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
-    monkeypatch.setattr(training, "TRAIN", "fake_training:train")
+    fake_training.instead(monkeypatch)
     monkeypatch.setitem(frontends._built_in, "glasses", Glasses)
 
 

@@ -10,7 +10,8 @@ import yaml
 from lcd import cli
 from lcd.config.compose import choices, compose
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.names import parse_task, task_name
+from lcd.envs.hardness.task_names import parse_task, task_name
+from lcd.pipelines.kinds.kind import trainings
 from lcd.pipelines.study.sweep import expand, quickened
 
 DISCRETE = ("sb3/dqn", "sb3/qrdqn", "sb3/a2c")
@@ -124,7 +125,7 @@ def test_every_figure_has_a_config(known):
 def test_grids_are_the_papers(known, figure):
     name, base, grid, agents, seeds = PAPER[figure]
     assert figure in known[name].figures
-    runs = [run for run in expand(known[name]) if parse_task(run["task"])[0] == base]
+    runs = [run for run in trainings(expand(known[name])) if parse_task(run["task"])[0] == base]
     points = {tuple(map(str, (parse_task(run["task"])[1].get(k) for k in grid))) for run in runs}
     axes = [list(amounts) for amounts in grid.values()]
     expected = {tuple(map(str, point)) for point in _products(axes)}
@@ -157,7 +158,7 @@ def _number(text):
 def test_every_experiment_has_a_quick_variant_or_is_one(known):
     for name, experiment in known.items():
         if not name.startswith("claims-"):
-            quick = expand(quickened(experiment))
+            quick = trainings(expand(quickened(experiment)))
             assert sum(run["steps"] * len(run["seeds"]) for run in quick) < 8_000_000
 
 

@@ -5,6 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
+import fake_training
 import pandas as pd
 import pytest
 import torch
@@ -13,8 +14,10 @@ import yaml
 from lcd import cli
 from lcd.envs.errors import InputError
 from lcd.pipelines.jobs.train import train_run
-from lcd.pipelines.study import determinism, runs, store, training
+from lcd.pipelines.kinds.kind import Job
+from lcd.pipelines.study import determinism, store
 from lcd.pipelines.study.configs import Device
+from lcd.pipelines.study.devices import check_device
 
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]", "study.seeds=2", "study.steps=400"]
 SMALL += ["study.views=[pixels,semantic]", "study.reward_p=[1]"]
@@ -25,7 +28,7 @@ def whole(tmp_path_factory):
     out = tmp_path_factory.mktemp("studies") / "whole"
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(Path(__file__).parents[1]))
-        patch.setattr(training, "TRAIN", "fake_training:train")
+        fake_training.instead(patch)
         assert cli.main(["diagnose", *SMALL, f"out={out}", "tracker=none", "launcher.workers=2"]) == 0
     return out
 
@@ -167,7 +170,7 @@ def test_weights_of_a_front_end_are_compared(study, tmp_path, capsys):
 def test_a_run_goes_on_only_from_rows_that_it_wrote(tmp_path):
     agent = {"name": "ppo", "copies": 4, "rollout": 25, "epochs": 1, "minibatches": 2}
     config = {
-        "benchmark": "toy", "task": "toy/easy-sight-easy-reward", "knobs": {}, "view": "semantic",
+        "kind": "train", "benchmark": "toy", "task": "toy/easy-sight-easy-reward", "knobs": {}, "view": "semantic",
         "frontend": {"name": "identity"}, "reward_p": 1.0, "shaping": "none", "agent": agent, "seeds": [0],
         "steps": 200, "evaluation": {"every": 100, "copies": 2, "episodes": 1},
     }  # fmt: skip
@@ -206,10 +209,10 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch, device, gpus, senten
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     if sentence is None:
-        runs.check_device(device)
+        check_device(device)
     else:
         with pytest.raises(InputError, match=sentence):
-            runs.check_device(device)
+            check_device(device)
 
 
 def test_a_refused_device_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
@@ -250,13 +253,13 @@ class Lucky(Seeded):
 def test_a_benchmark_that_ignores_its_seed_is_refused(tmp_path, monkeypatch):
     (tmp_path / "chance_worlds.py").write_text(CHANCE)
     monkeypatch.syspath_prepend(str(tmp_path))
-    config = {"task": "chance/a", "knobs": {}, "view": "pixels", "shaping": "none", "seeds": [3]}
+    config = {"kind": "train", "task": "chance/a", "knobs": {}, "view": "pixels", "shaping": "none", "seeds": [3]}
     told = r"Lucky is left to chance: chance/a \(view=pixels, split=train\) has other rewards each time"
-    determinism.refuse_chance([config | {"benchmark": "chance_worlds:Seeded"}])
+    determinism.refuse_chance([Job(config | {"benchmark": "chance_worlds:Seeded"})])
     with pytest.raises(InputError, match=told):
-        determinism.refuse_chance([config | {"benchmark": "chance_worlds:Lucky"}])
+        determinism.refuse_chance([Job(config | {"benchmark": "chance_worlds:Lucky"})])
 
 
 def test_our_own_benchmarks_are_not_probed(monkeypatch):
     monkeypatch.setattr(determinism, "launch", None)
-    determinism.refuse_chance([{"benchmark": name} for name in ("toy", "procgen")])
+    determinism.refuse_chance([Job({"kind": "train", "benchmark": name}) for name in ("toy", "procgen")])

@@ -1,4 +1,4 @@
-"""Spaces for agents that know only one discrete action, or only numbered states."""
+"""What spaces are of, and other ones for agents that know only one discrete action, or only numbered states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,18 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import KnowsItsSeeds, OneHotStates, offers
 from lcd.envs.state import keeps_state
+
+
+def is_image(space: spaces.Space) -> bool:
+    """Are observations bytes of (height, width) or (height, width, channels)?"""
+    return isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) in (2, 3)
+
+
+def number_of_actions(space: spaces.Space) -> int:
+    """How many elements a Discrete or MultiDiscrete space has."""
+    return int(space.n) if isinstance(space, spaces.Discrete) else int(np.prod(space.nvec))
 
 
 class _Passing(VectorWrapper):
@@ -18,7 +29,7 @@ class _Passing(VectorWrapper):
 
     def __init__(self, env: VectorEnv) -> None:
         super().__init__(env)
-        self.num_seeds = getattr(env, "num_seeds", 1)
+        self.num_seeds = env.num_seeds if offers(env, KnowsItsSeeds) else 1
         if keeps_state([env]):
             self.get_state, self.set_state = env.get_state, env.set_state
 
@@ -53,7 +64,8 @@ class NumberedStates(_Passing):
         elif isinstance(own, spaces.MultiDiscrete):
             self._sizes = tuple(int(n) for n in own.nvec)
         else:
-            self._sizes = self._one_hot = tuple(getattr(env.unwrapped, "one_hot_sizes", ()))
+            inside = env.unwrapped
+            self._sizes = self._one_hot = (inside.one_hot_sizes if offers(inside, OneHotStates) else None) or ()
             if sum(self._sizes) != np.prod(own.shape):
                 raise InputError(f"The observations {own} are not numbered states, which a tabular agent needs.")
         self.single_observation_space = spaces.Discrete(int(np.prod(self._sizes)))

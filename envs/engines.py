@@ -1,0 +1,44 @@
+"""Copies of other people's single environments, each seeded for itself, as one vector environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation, TransformObservation
+
+from lcd.envs.streams import seed_sequence
+
+
+class SeededCopies(VectorWrapper):
+    """Single environments stepped one after the other; the first reset seeds every copy for itself."""
+
+    def __init__(self, makers: Sequence[Callable[[], gymnasium.Env]], seeds: Sequence[int]) -> None:
+        """Make the copies.
+
+        Args:
+            makers: what makes each copy.
+            seeds: one for each copy.
+        """
+        super().__init__(SyncVectorEnv(list(makers), autoreset_mode=AutoresetMode.SAME_STEP))
+        self._first_seeds: list[int] | None = list(seeds)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset; one seed a group of copies becomes one a copy."""
+        if seed is None:
+            seed, self._first_seeds = self._first_seeds, None
+        elif not isinstance(seed, int) and len(seed) < self.num_envs:
+            each = self.num_envs // len(seed)
+            seed = [int(n) for s in seed for n in seed_sequence(int(s)).generate_state(each)]
+        return self.env.reset(seed=seed, options=options)
+
+
+def atari(game: str) -> gymnasium.Env:
+    """A game of Atari's as it is usually learned: 84 × 84 grey pixels, four frames as channels, four skipped."""
+    env = gymnasium.make(f"ale_py:ALE/{game}-v5", frameskip=1, repeat_action_probability=0.0)
+    stacked = FrameStackObservation(AtariPreprocessing(env, noop_max=1), 4)
+    last = gymnasium.spaces.Box(0, 255, (84, 84, 4), np.uint8)
+    return TransformObservation(stacked, lambda frames: np.moveaxis(np.asarray(frames), 0, -1), last)

@@ -1,0 +1,215 @@
+"""What a benchmark and its environments have to have, and what they may offer besides: each offer is a protocol.
+
+`offers(benchmark, Shapings)` asks for one. No code asks an object for an attribute by name; the functions at the end
+give what holds of a benchmark without the offer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
+
+from gymnasium.vector import VectorEnv
+
+if TYPE_CHECKING:
+    from lcd.envs.state import State
+    from lcd.envs.tabular.mdp import TabularMDP
+
+Bound = float | Callable[[int], float]
+"""A return, or, where every seed is another MDP, a function from the seed to a return."""
+NO_SHAPING = "none"
+_Offer = TypeVar("_Offer")
+
+
+def offers(thing: object, protocol: type[_Offer]) -> TypeGuard[_Offer]:
+    """Whether a thing has every attribute that a protocol declares."""
+    return not missing(thing, protocol)
+
+
+def missing(thing: object, protocol: type[Any]) -> list[str]:
+    """The attributes that a protocol declares and a thing does not have, in the protocol's order."""
+    return [name for name in _members(protocol) if not hasattr(thing, name)]
+
+
+def _members(protocol: type[Any]) -> list[str]:
+    declared = [vars(part) for part in protocol.__mro__ if part not in (Protocol, object)]
+    names = [name for part in declared for name in (*part.get("__annotations__", ()), *part)]
+    return [name for name in dict.fromkeys(names) if not name.startswith("_")]
+
+
+class Benchmark(Protocol):
+    """What a benchmark has to have.
+
+    Attributes:
+        name: what commands call it.
+        tasks: the names of its tasks.
+        views: what its environments can show: `pixels`, `figure_ground`, `semantic`, `state`, or others.
+        r_min: task → the mean return of a random agent.
+        r_max: task → the best mean return there is.
+    """
+
+    name: str
+    tasks: Sequence[str]
+    views: Sequence[str]
+    r_min: Mapping[str, Bound]
+    r_max: Mapping[str, Bound]
+
+    def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
+        """A vector environment of `num_envs` copies of a task."""
+        ...
+
+
+# What a benchmark may offer
+
+
+class Populations(Protocol):
+    """All seeds of a run in one environment; without it, one environment a seed is stacked."""
+
+    def make_population(
+        self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any
+    ) -> VectorEnv:
+        """`copies` copies a seed, those of a seed side by side; every seed gets what it would get alone."""
+        ...
+
+
+class RangesByKnobs(Protocol):
+    """Ranges of returns that depend on knobs; without it, `r_min` and `r_max` hold whatever the knobs."""
+
+    def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
+        """R_min and R_max of a task for a seed; NaN where unknown."""
+        ...
+
+
+class ViewsByTask(Protocol):
+    """Tasks that do not have all of the benchmark's views."""
+
+    def views_of(self, task: str) -> Sequence[str]:
+        """The views of a task."""
+        ...
+
+
+class SolvedView(Protocol):
+    """The view in which perception is out of the way: ψ's; without it, the most solved of the benchmark's views."""
+
+    solved_view: str | None
+
+
+class Shapings(Protocol):
+    """Extra training rewards for sub-goals by name, `none` among them; environments then take a knob `shaping`."""
+
+    shapings: Sequence[str]
+
+
+class ShapedTasks(Protocol):
+    """Which tasks have a shaping; without it, all have all."""
+
+    shaped_tasks: Mapping[str, Collection[str]]
+
+
+class MovingTasks(Protocol):
+    """The tasks whose videos motion can be learned from; without it, all."""
+
+    moving_tasks: Sequence[str]
+
+
+class Pairs(Protocol):
+    """All views of the same moments, and what masks stand for: for pictures, and to measure objectness."""
+
+    def make_pairs(
+        self, task: str, *, split: str, num_envs: int, seed: int, views: Sequence[str], **knobs: Any
+    ) -> VectorEnv:
+        """An environment whose observations are dictionaries from view to image."""
+        ...
+
+    def label_names(self, task: str, view: str) -> tuple[str, ...]:
+        """What the classes of a view's masks are called; empty for a view without masks."""
+        ...
+
+    def intensities(self, task: str, view: str) -> tuple[int, ...]:
+        """The grey of each class in a view's masks."""
+        ...
+
+
+class KnownHardness(Protocol):
+    """How hard tasks were made: task → an object with `perception` and `reward`, each a level from 0 to 1."""
+
+    truth: Mapping[str, Any]
+
+
+class WithoutNoise(Protocol):
+    """The same tasks without noise: what a policy that was trained under noise is also evaluated on."""
+
+    def without_noise(self, task: str, knobs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The task without noise in transitions and rewards, and the knobs that are left."""
+        ...
+
+
+class Graphs(Protocol):
+    """The graph behind a task, which `lcd view` draws."""
+
+    def graph(self, task: str, seed: int, **knobs: Any) -> tuple[Any, Any]:
+        """The knobs of a task's graph (`lcd.envs.ctgraph.knobs.GraphKnobs`), and a seed's goal in it."""
+        ...
+
+
+class Tabular(Protocol):
+    """Tasks that are also to be had as tables of transitions and rewards, where nothing in them is left to chance."""
+
+    def tabular(self, task: str, seed: int, **knobs: Any) -> TabularMDP:
+        """A seed's task as a table.
+
+        Raises:
+            InputError: where something in it is left to chance, which the sentence names.
+        """
+        ...
+
+
+# What an environment may offer
+
+
+class KeepsState(Protocol):
+    """A run continues within an episode; without it, new episodes start where a run is continued."""
+
+    def get_state(self) -> State:
+        """Everything that the future depends on."""
+        ...
+
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called."""
+        ...
+
+
+class KnowsItsSeeds(Protocol):
+    """A population that knows of how many seeds it is."""
+
+    num_seeds: int
+
+
+class OneHotStates(Protocol):
+    """Observations that are one-hot vectors side by side, so that tabular agents can number them; None: others."""
+
+    one_hot_sizes: tuple[int, ...] | None
+
+
+# What holds of every benchmark
+
+
+def views_of(benchmark: Benchmark, task: str) -> Sequence[str]:
+    """The views of a task."""
+    return benchmark.views_of(task) if offers(benchmark, ViewsByTask) else benchmark.views
+
+
+def shapings_of(benchmark: Benchmark) -> Sequence[str]:
+    """The names of a benchmark's shapings, `none` where it has no others."""
+    return benchmark.shapings if offers(benchmark, Shapings) else (NO_SHAPING,)
+
+
+def has_shaping(benchmark: Benchmark, task: str, shaping: str) -> bool:
+    """Whether a task has a shaping that its benchmark offers."""
+    having = benchmark.shaped_tasks if offers(benchmark, ShapedTasks) else {}
+    return task in having.get(shaping, (task,))
+
+
+def moving_tasks_of(benchmark: Benchmark) -> Sequence[str]:
+    """The tasks whose videos motion can be learned from."""
+    return benchmark.moving_tasks if offers(benchmark, MovingTasks) else benchmark.tasks

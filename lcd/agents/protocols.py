@@ -1,0 +1,117 @@
+"""What an agent may offer besides acting and learning: ask with `lcd.envs.protocols.offers(agent, Remembers)`.
+
+What every agent has to have is in `lcd.agents` and `lcd.agents.ppo.PPO` ("Acting").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lcd.envs.protocols import offers
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
+
+    from lcd.agents.ranks import Ranks
+
+
+class Remembers(Protocol):
+    """An agent that remembers earlier observations of an episode; a rollout holds the memory before its start."""
+
+    def forget(self, copies: int) -> None:
+        """New episodes start in all copies (of each seed)."""
+        ...
+
+    def begin_episodes(self, fresh: np.ndarray) -> None:
+        """New episodes start in some of them: (seeds, copies) booleans."""
+        ...
+
+    def recall(self) -> dict[str, Tensor]:
+        """The memory: tensors whose names start with `memory`."""
+        ...
+
+    def restore(self, memory: dict[str, Tensor]) -> None:
+        """Put back what `recall` gave."""
+        ...
+
+
+class GivesCommands(Protocol):
+    """Actions that are not the environment's as they are; without it, they are numbers of discrete actions."""
+
+    def commands(self, actions: Any) -> np.ndarray:
+        """What the environment's `step` gets."""
+        ...
+
+
+class DrawsSeveral(Protocol):
+    """Actions that take several random numbers each: the shape of one action's; without it, one number."""
+
+    draws: tuple[int, ...]
+
+
+class ReportsLosses(Protocol):
+    """Losses by name, (seeds,) each: looked at after every iteration, so that a run that diverges ends there."""
+
+    losses: Mapping[str, Any]
+
+
+class TrainedByRanks(Protocol):
+    """An agent that several processes can train together."""
+
+    ranks: Ranks
+
+
+class SpaceNeeds(Protocol):
+    """What a learner needs of an environment's spaces: one discrete action, states that are numbers."""
+
+    flat_actions: bool
+    numbered: bool
+
+
+class HasSchema(Protocol):
+    """The class of an agent: `Config` is a dataclass of its hyper-parameters."""
+
+    Config: type
+
+
+class HasConfig(Protocol):
+    """An agent that keeps its hyper-parameters."""
+
+    config: Any
+
+
+class LearnsInPhases(Protocol):
+    """A `Config` of an agent that keeps the rollouts of `phase` iterations."""
+
+    phase: int
+
+
+class HasPrecision(Protocol):
+    """A `Config` of an agent that trains in the precision of Lightning's that it names."""
+
+    precision: str
+
+
+def ranks_of(agent: object) -> Ranks:
+    """The processes that train an agent."""
+    from lcd.agents.ranks import ALONE
+
+    return agent.ranks if offers(agent, TrainedByRanks) else ALONE
+
+
+def draws_of(agent: object) -> tuple[int, ...]:
+    """The shape of the random numbers that one action takes."""
+    return agent.draws if offers(agent, DrawsSeveral) else ()
+
+
+def phase_of(config: object) -> int:
+    """How many iterations' rollouts an agent keeps."""
+    return config.phase if offers(config, LearnsInPhases) else 1
+
+
+def precision_of(agent: object) -> str:
+    """The precision that an agent trains in, as Lightning calls it."""
+    known = offers(agent, HasConfig) and offers(agent.config, HasPrecision)
+    return agent.config.precision if known else "32-true"

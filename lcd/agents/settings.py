@@ -1,0 +1,201 @@
+"""The hyper-parameters of our agents, and which values they may have.
+
+They are apart from the agents, so that a mistake in one is found before PyTorch is imported.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+from lcd.envs.errors import InputError
+
+ENCODERS = ("mlp", "cnn", "impala")
+INITIALISATIONS = ("orthogonal", "glorot", "normed", "torch")
+EXECUTIONS = ("auto", "vmap", "loop")
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")
+VARIANTS = ("dual", "shared", "detached")
+"""Of PPG's networks."""
+
+
+def check(key: str, value: object, right: str, holds: bool) -> None:
+    """Refuse a hyper-parameter with a sentence unless it `holds`."""
+    if not holds:
+        raise InputError(f"agent.{key}={value} should be {right}.")
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """Hyper-parameters of PPO.
+
+    Attributes:
+        copies: environment copies of each seed.
+        rollout: steps of each copy between two updates.
+        epochs: passes over a rollout.
+        minibatches: parts of a rollout in each pass; copies x rollout must be divisible by it.
+        learning_rate: Adam's step size.
+        adam_eps: Adam's ε.
+        gamma: discount.
+        gae_lambda: λ of the generalised advantage estimate.
+        clip: range of the policy's ratio, 1 ± clip.
+        value_clip: range of the value's change in one update; 0 turns it off.
+        entropy: weight of the entropy bonus.
+        value_weight: weight of the value loss.
+        max_grad_norm: each seed's gradient is scaled to at most this norm; 0 turns it off.
+        normalise_rewards: divide rewards by the standard deviation of their discounted sums.
+        normalise_advantages: over each `minibatch`, over the whole `rollout`, or `off`.
+        encoder: of images: `auto` (which is `cnn`), `cnn`, `impala` or `mlp`; vectors go through the MLP.
+        width: units of the encoder's hidden layers.
+        initialisation: how layers start: `orthogonal`, `glorot` (Cobbe et al. 2020), `normed` (Cobbe et al. 2021) or
+            `torch` (PyTorch's own).
+        precision: Lightning's: `32-true`, `bf16-mixed` where the device is faster with it, or `16-mixed` on a GPU.
+        execution: how the seed axis runs: `auto`, `vmap` or `loop`.
+        micro_batch: samples of each seed whose gradients are computed at once, then added up over the minibatch; 0 is
+            what was measured to be best: 256 with IMPALA on a CPU, else the whole minibatch.
+        compile: act by networks that torch.compile has made faster; it needs a C++ compiler, and a minute at the start.
+    """
+
+    copies: int = 8
+    rollout: int = 128
+    epochs: int = 4
+    minibatches: int = 4
+    learning_rate: float = 1e-3
+    adam_eps: float = 1e-5
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    clip: float = 0.2
+    value_clip: float = 0.2
+    entropy: float = 0.01
+    value_weight: float = 0.5
+    max_grad_norm: float = 0.5
+    normalise_rewards: bool = True
+    normalise_advantages: str = "minibatch"
+    encoder: str = "auto"
+    width: int = 64
+    initialisation: str = "orthogonal"
+    precision: str = "32-true"
+    execution: str = "auto"
+    micro_batch: int = 0
+    compile: bool = False
+
+    def __post_init__(self) -> None:
+        for key in ("copies", "rollout", "epochs", "minibatches", "width"):
+            check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
+        for key in ("gamma", "gae_lambda"):
+            check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
+        for key in ("learning_rate", "adam_eps", "clip"):
+            check(key, getattr(self, key), "above 0", getattr(self, key) > 0)
+        for key in ("value_clip", "entropy", "value_weight", "max_grad_norm", "micro_batch"):
+            check(key, getattr(self, key), "0 or more", getattr(self, key) >= 0)
+        samples = self.copies * self.rollout
+        fits = f"a divisor of copies x rollout ({samples})"
+        check("minibatches", self.minibatches, fits, samples % self.minibatches == 0)
+        for key, options in {
+            "normalise_advantages": ("minibatch", "rollout", "off"),
+            "encoder": ("auto", *ENCODERS),
+            "initialisation": INITIALISATIONS,
+            "precision": PRECISIONS,
+            "execution": EXECUTIONS,
+        }.items():
+            value = getattr(self, key)
+            check(key, value, f"one of {', '.join(options)}", value in options)
+
+
+@dataclass(frozen=True)
+class PPGConfig(PPOConfig):
+    """Hyper-parameters of PPG: those of PPO, with the authors' values where they differ, and more.
+
+    Attributes:
+        variant: `dual`: policy and value have a network each, and the policy's has an auxiliary value head; `shared`:
+            one network; `detached`: one network, on whose trunk values have no effect but in the auxiliary phase.
+        phase: iterations of a policy phase, N_pi.
+        epochs: passes over a rollout for the policy, E_pi.
+        value_epochs: passes over a rollout for the values, E_V; where they are not `epochs`, they are made first.
+        auxiliary_epochs: passes over the phase's rollouts in the auxiliary phase, E_aux.
+        auxiliary_rollouts: how many copies' rollouts make an auxiliary minibatch: a divisor of copies x phase.
+        auxiliary_learning_rate: Adam's step size in the auxiliary phase.
+        clone_weight: weight of the divergence from the policy as it was before the auxiliary phase, β_clone.
+    """
+
+    epochs: int = 1
+    adam_eps: float = 1e-8
+    value_clip: float = 0.0
+    value_weight: float = 1.0
+    max_grad_norm: float = 0.0
+    normalise_advantages: str = "rollout"
+    initialisation: str = "normed"
+    variant: str = "dual"
+    phase: int = 32
+    value_epochs: int = 1
+    auxiliary_epochs: int = 6
+    auxiliary_rollouts: int = 4
+    auxiliary_learning_rate: float = 5e-4
+    clone_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("phase", "value_epochs", "auxiliary_epochs", "auxiliary_rollouts"):
+            check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
+        check("auxiliary_learning_rate", self.auxiliary_learning_rate, "above 0", self.auxiliary_learning_rate > 0)
+        check("clone_weight", self.clone_weight, "0 or more", self.clone_weight >= 0)
+        check("variant", self.variant, f"one of {', '.join(VARIANTS)}", self.variant in VARIANTS)
+        rollouts = self.copies * self.phase
+        fits = f"a divisor of copies x phase ({rollouts})"
+        check("auxiliary_rollouts", self.auxiliary_rollouts, fits, rollouts % self.auxiliary_rollouts == 0)
+
+
+@dataclass(frozen=True)
+class RecurrentPPOConfig(PPOConfig):
+    """Hyper-parameters of recurrent PPO: those of PPO, where minibatches divide the copies, and one more.
+
+    Attributes:
+        memory: units of the memory.
+    """
+
+    memory: int = 64
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check("memory", self.memory, "at least 1", self.memory >= 1)
+        fits = f"a divisor of copies ({self.copies}): minibatches of RecurrentPPO are made of copies"
+        check("minibatches", self.minibatches, fits, self.copies % self.minibatches == 0)
+
+
+@dataclass(frozen=True)
+class Sb3Config:
+    """Hyper-parameters of an agent of Stable-Baselines3.
+
+    Attributes:
+        copies: environment copies of each seed.
+        params: the agent's own arguments (learning_rate, buffer_size, policy_kwargs, …).
+    """
+
+    copies: int = 1
+    params: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check("copies", self.copies, "at least 1", self.copies >= 1)
+
+
+@dataclass(frozen=True)
+class TabularConfig:
+    """Hyper-parameters of the tabular agents.
+
+    Attributes:
+        copies: environment copies of each seed; all of a seed's copies write into its one table.
+        learning_rate: share of the temporal-difference error that is learned.
+        gamma: discount.
+        epsilon: probability of a random action while training; held-out episodes are played greedily.
+        initial: the tables' first values.
+    """
+
+    copies: int = 1
+    learning_rate: float = 0.1
+    gamma: float = 0.95
+    epsilon: float = 0.1
+    initial: float = 0.0
+
+    def __post_init__(self) -> None:
+        check("copies", self.copies, "at least 1", self.copies >= 1)
+        check("learning_rate", self.learning_rate, "above 0 and at most 1", 0 < self.learning_rate <= 1)
+        for key in ("gamma", "epsilon"):
+            check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
+        check("initial", self.initial, "a finite number", math.isfinite(self.initial))

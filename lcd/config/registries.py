@@ -1,0 +1,60 @@
+"""The registry behind every kind of name: who registers is found here, and `lcd list` and the config read it.
+
+Those of benchmarks, front-ends, agents and contrasts stand beside what they hold.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from lcd.envs.registry import Registry
+
+launchers = Registry("launcher", "lcd.launchers")
+launchers.add("local", "lcd.pipelines.launch.local:launch")
+
+kinds = Registry("kind of job", "lcd.jobs")
+kinds.add("train", "lcd.pipelines.kinds.train:TRAINING")
+kinds.add("pretrain", "lcd.pipelines.kinds.pretrain:PRETRAINING")
+
+trackers = Registry("tracker", "lcd.trackers")
+trackers.add("none", "lcd.pipelines.publish.track:Tracker")
+trackers.add("wandb", "lcd.pipelines.publish.track:WandbTracker")
+
+analyses = Registry("analysis", "lcd.analyses")
+for _name, _function in {
+    "taxonomy": "taxonomy:classes",
+    "calibration": "known_hardness:recovery",
+    "agreement": "agreement:agreements",
+    "synergy": "synergy:synergies",
+    "frontends": "gains:frontend_gains",
+    "shapings": "gains:shaping_gains",
+    "adaptive": "adaptive:by_recommendation",
+    "final": "levels:performance_at_the_end",
+    "generalisation": "levels:gaps",
+    "outcomes": "outcomes:beyond_training",
+    "published": "published:beside_the_paper",
+}.items():
+    analyses.add(_name, f"lcd.analyses.{_function}")
+
+sections = Registry("section", "lcd.sections")
+for _name in ("validity", "leading", "scores", "comparisons", "training", "curricula", "run", "methods"):
+    sections.add(_name, f"lcd.report.sections:{_name}")
+
+_HOMES = {
+    "benchmark": "lcd.envs.benchmarks:BENCHMARKS",
+    "frontend": "lcd.frontends:frontends",
+    "agent": "lcd.agents:agents",
+    "contrast": "lcd.scores.contrasts:contrasts",
+    "job": f"{__name__}:kinds",
+    "launcher": f"{__name__}:launchers",
+    "tracker": f"{__name__}:trackers",
+    "analysis": f"{__name__}:analyses",
+    "section": f"{__name__}:sections",
+}
+KINDS = tuple(_HOMES)
+
+
+def registry(kind: str) -> Registry:
+    """The registry of a kind of thing, one of `KINDS`; its module is imported now."""
+    module, _, name = _HOMES[kind].partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,151 @@
+"""Tables of curves as they stand in files, unchecked: CSV and Parquet, names as categories and numbers as numbers.
+
+A categorical column holds each name once: millions of rows are read, compared and grouped as small whole numbers.
+"""
+
+import io
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+import pandas as pd
+
+from lcd.envs.errors import InputError
+from lcd.files.reading import Unreadable, open_regular
+
+if TYPE_CHECKING:
+    import pyarrow.parquet
+
+EMPTY = ("", "nan", "NaN", "none", "None", "<NA>")
+"""What a CSV file writes for a number that is missing."""
+INDEX = "__index_level_"
+"""What the columns are called in which pandas keeps the labels of rows."""
+
+
+def read_csv(path: Path, names: Sequence[str], numbers: Sequence[str], whole_lines: bool = False) -> pd.DataFrame:
+    """Read a CSV file.
+
+    Args:
+        path: The file.
+        names: Columns that hold names; they come back as categories.
+        numbers: Columns that hold numbers; where one holds a word, all come back as text, for a check to name it.
+        whole_lines: Leave out what follows the last line end: a killed run may leave a row half-written.
+
+    Returns:
+        The rows; other columns are text.
+    """
+    try:
+        with open_regular(path) as file:
+            if whole_lines:
+                content = file.read()
+                return _parsed(io.BytesIO(content[: content.rfind(b"\n") + 1]), names, numbers)
+            return _parsed(file, names, numbers)
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame(columns=[*names, *numbers])
+    except (Unreadable, OSError) as why:
+        reason = why.strerror if isinstance(why, OSError) else why
+        raise InputError(f"'{path}' cannot be read ({reason}): give a CSV file of curves.") from None
+    except (UnicodeDecodeError, pd.errors.ParserError, ValueError) as error:
+        raise InputError(f"'{path}' is not readable as CSV: {' '.join(str(error).split())}.") from error
+
+
+def _parsed(file: BinaryIO, names: Sequence[str], numbers: Sequence[str]) -> pd.DataFrame:
+    # No name is taken for a missing value: a task may be called "NA" or "None".
+    how = {"encoding": "utf-8-sig", "keep_default_na": False, "skipinitialspace": True}
+    text = dict.fromkeys(names, "category")
+    try:
+        kinds = defaultdict(lambda: str, text | dict.fromkeys(numbers, np.float64))
+        return pd.read_csv(file, dtype=kinds, na_values=dict.fromkeys(numbers, EMPTY), **how)
+    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError):
+        raise
+    except ValueError:
+        file.seek(0)
+        return pd.read_csv(file, dtype=defaultdict(lambda: str, text), **how)
+
+
+def read_parquet(path: Path, names: Sequence[str]) -> pd.DataFrame:
+    """Read a Parquet file.
+
+    Args:
+        path: The file.
+        names: Columns that hold names; where they are text they come back as categories.
+    """
+    try:
+        import pyarrow.parquet as pq
+    except Exception as error:  # pyarrow built for another numpy fails in other ways than ImportError
+        raise InputError(
+            f"Reading '{path.name}' needs pyarrow, which does not import here ({type(error).__name__}): "
+            "install the extra 'parquet' or save the curves as CSV."
+        ) from error
+    try:
+        file = pq.ParquetFile(path)
+        columns = {name: _column(file, name, name in names) for name in file.schema_arrow.names if INDEX not in name}
+        return pd.DataFrame(columns, copy=False)
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"'{path}' is not readable as Parquet: {reason.rstrip('.')}.") from error
+
+
+def _column(file: "pyarrow.parquet.ParquetFile", name: str, has_names: bool) -> pd.Series:
+    """One column at a time, so that no more than one of them is held twice."""
+    column = file.read(columns=[name]).column(0)
+    kind = str(column.type)
+    if has_names and kind in ("string", "large_string"):
+        column = column.dictionary_encode()
+    # What is no number and no name (dates, lists) is left to pandas.
+    return column.to_pandas()
+
+
+def as_categories(column: pd.Series) -> pd.Categorical:
+    """A column of anything as categories that are texts, sorted, each of them used; what is missing has none."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes, found = column.cat.codes.to_numpy(), column.cat.categories
+    else:
+        plain = column.astype(object)
+        try:
+            codes, found = pd.factorize(plain)
+        except TypeError:  # lists and the like
+            codes, found = pd.factorize(plain.map(str))
+    used = np.bincount(codes[codes >= 0], minlength=len(found)).astype(bool)
+    texts = np.array([str(value) for value, there in zip(found, used, strict=True) if there], dtype=object)
+    categories, merged = np.unique(texts, return_inverse=True)
+    places = np.full(len(found) + 1, -1)
+    places[np.flatnonzero(used)] = merged
+    return pd.Categorical.from_codes(places[codes], pd.Index(categories, dtype=object))
+
+
+def concatenated(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Tables one below the other; columns that are categories in all of them stay so."""
+    columns = dict.fromkeys(name for table in tables for name in table.columns)
+    shared = [
+        name
+        for name in columns
+        if all(name in table and isinstance(table[name].dtype, pd.CategoricalDtype) for table in tables)
+    ]
+    for name in shared:
+        every = sorted(set().union(*(table[name].cat.categories for table in tables)))
+        kind = pd.CategoricalDtype(pd.Index(every, dtype=object))
+        tables = [table.assign(**{name: table[name].astype(kind)}) for table in tables]
+    return pd.concat(tables, ignore_index=True)
+
+
+def group_numbers(frame: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+    """For each row a whole number that tells its values of some columns from others, in the order of these values."""
+    numbers = np.zeros(len(frame), np.int64)
+    most = 1
+    for name in names:
+        column = frame[name]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            codes, count = column.cat.codes.to_numpy(), len(column.cat.categories)
+        else:
+            codes, found = pd.factorize(column, sort=True)
+            count = len(found)
+        if most * count > 2**62:
+            numbers, found = pd.factorize(numbers, sort=True)
+            most = len(found)
+        numbers *= count
+        numbers += codes
+        most *= count
+    return numbers

@@ -1,0 +1,145 @@
+"""The sections of a report, in order: ours, then others' by entry point or `module:object`.
+
+A section is a function of `Page` that gives HTML, or "" where there is nothing to tell. It draws with `page.picture`.
+A parameter `settings` that is annotated with a dataclass has what a user sets (`section_params`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from lcd.analyses.analysis import Analysis
+from lcd.config.registries import sections
+from lcd.config.settings import settings_for
+from lcd.envs.errors import InputError
+from lcd.files.slugs import slug
+from lcd.report import html
+from lcd.report.analysis_figures import curve_grid
+from lcd.scores.contrasts import HEADLINE, PERCEPTION
+from lcd.scores.diagnosis import GROUP, Diagnosis
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lcd.analyses.transfer import Transfer
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a section may tell of.
+
+    Attributes:
+        diagnosis: the scores, and the curves behind them where they are known.
+        analyses: what else was found.
+        transfers: the outcomes of curricula.
+        first: the key of the analysis that comes before all else: an ablation's.
+        picture: draws a figure for wide and narrow pages, keeps it in `figures/`, and gives its HTML. It takes a name
+            for the files, a caption for readers who cannot see it, and a function of whether the page is narrow.
+        content: what our own templates are made with.
+    """
+
+    diagnosis: Diagnosis
+    analyses: Sequence[Analysis]
+    transfers: Sequence[Transfer]
+    first: str | None
+    picture: Callable[[str, str, Callable[[bool], Figure]], str]
+    content: Mapping[str, Any]
+
+    def template(self, name: str, **more: Any) -> str:
+        """One of our templates, filled in."""
+        return html.render(name, **self.content, **more)
+
+
+def written(
+    page: Page, names: Sequence[str] | None = None, settings: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, str]:
+    """Section → HTML, of those that have something to tell.
+
+    Args:
+        page: what they tell of.
+        names: sections, registered or `module:object`, in their order; None: all that are registered.
+        settings: section to its own settings.
+    """
+    found = {}
+    for name in sections.names() if names is None else names:
+        function = sections.resolve(name)
+        given = settings_for(
+            function, (settings or {}).get(name, {}), f"section_params.{name}", f"the section '{name}'"
+        )
+        text = function(page, **given)
+        if not isinstance(text, str):
+            raise InputError(f"The section '{name}' gives a {type(text).__name__}: a section gives HTML as a text.")
+        if text:
+            found[name] = text
+    return found
+
+
+def validity(page: Page) -> str:
+    """Whether the scores mean what they say: the findings of the checks."""
+    return page.template("validity.html.j2") if page.diagnosis.findings else ""
+
+
+def leading(page: Page) -> str:
+    """An ablation's own analysis, before all scores."""
+    return "\n".join(_told(page, found) for found in page.analyses if _leads(page, found))
+
+
+def scores(page: Page) -> str:
+    """What makes tasks hard: verdict, plane and table of each group, and a card a task with its learning curves."""
+    return "\n".join(page.template("group.html.j2", group=group) for group in page.content["groups"])
+
+
+def comparisons(page: Page) -> str:
+    """The analyses, with their figures."""
+    others = [_told(page, found) for found in page.analyses if not _leads(page, found)]
+    return page.template("comparisons.html.j2", others=others) if others else ""
+
+
+def training(page: Page) -> str:
+    """Learning curves on the levels that were trained on."""
+    curves = page.diagnosis.curves
+    if curves.empty or curves["task"].nunique() < 2:
+        return ""
+    plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none") & (curves["split"] == "train")]
+    grids = []
+    for agent, mine in plain.groupby("agent", sort=True, observed=True):
+        for contrast in HEADLINE:
+            if curve_grid(mine, contrast) is not None:
+                name = f"training-{'views' if contrast is PERCEPTION else 'rewards'}-{slug(agent)[:40]}"
+                caption = f"Learning curves on training levels, {name}"
+                grids.append(page.picture(name, caption, partial(curve_grid, mine, contrast)))
+    return page.template("training.html.j2", grids=grids) if grids else ""
+
+
+def curricula(page: Page) -> str:
+    """What learning one task does to the others."""
+    return page.template("transfer.html.j2") if page.transfers else ""
+
+
+def run(page: Page) -> str:
+    """How the study was run: effort, cost, versions, requests."""
+    return page.template("run.html.j2")
+
+
+def methods(page: Page) -> str:
+    """How to read the report: what every score, interval and status means."""
+    return page.template("methods.html.j2") if page.content["groups"] else ""
+
+
+def _leads(page: Page, found: Analysis) -> bool:
+    return page.first is not None and found.key.startswith(page.first)
+
+
+def _told(page: Page, found: Analysis) -> str:
+    figures = [page.picture(each.name, each.caption, each.draw) for each in found.figures]
+    rows = [row for _, row in found.table.iterrows()]
+    return page.template("analysis.html.j2", found=found, figures=figures, columns=_varied(found), rows=rows)
+
+
+def _varied(analysis: Analysis) -> list[str]:
+    """Columns that say something: a name that is the same in all rows is left out."""
+    names = {*GROUP, "view", "reward_p"}
+    return [name for name in analysis.columns() if name not in names or analysis.table[name].nunique() > 1]

@@ -1,0 +1,143 @@
+"""The kind `train`: an agent learns a task under one condition, for some seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from lcd.curves.names import evaluated_name
+from lcd.pipelines.kinds.kind import Kind, Scale
+from lcd.pipelines.study.configs import AgentEntry, RunConfig, condition, task_name
+from lcd.pipelines.study.evaluated import evaluated_by, stages_of
+from lcd.pipelines.study.promise import Promise, evaluation_steps
+
+UNIT = 512
+"""Steps between updates of agents that have no rollouts."""
+SAMPLE_BYTES = 40
+"""A step in a rollout: rewards, bootstrapped values, log-probabilities, values, an action, whether it counts."""
+COPY_BYTES = 512
+"""An environment copy: its part of the draws that are made at once."""
+SHORT_ROLLOUT = 16
+
+
+def label(config: RunConfig) -> str:
+    """A run's condition as a reader names it."""
+    parts = [task_name(config), config["view"], f"p={config['reward_p']:g}", config["agent"]["name"]]
+    usual = {"identity", "none"}
+    parts += [name for name in (config["frontend"]["name"], config["shaping"]) if name not in usual]
+    return "  ".join(parts)
+
+
+def promise(config: RunConfig) -> Promise:
+    """What a training's curve will hold."""
+    named, evaluated = condition(config), evaluated_by(config)
+    shared = {name: named[name] for name in ("view", "frontend", "reward_p", "shaping", "agent")}
+    return Promise(
+        promised_steps(config),
+        [evaluated_name(each.task, each.context) for each in evaluated],
+        config["seeds"],
+        ("eval", "noise_free") if config["evaluation"].get("noise_free") else ("eval",),
+        numbers=("return_mean", "r_min", "r_max"),
+        shared={**shared, "trained_on": named["task"]},
+        varying={
+            "stage": [stage.name for stage in stages_of(config)],
+            "task": list(dict.fromkeys(each.task for each in evaluated)),
+            "context": list(dict.fromkeys(each.context for each in evaluated)),
+        },
+    )
+
+
+def promised_steps(config: RunConfig) -> list[int]:
+    """The steps at which a training is evaluated; the last of them is the least at which it may end."""
+    each, ends, end = _iteration(config["agent"]), [], 0
+    stages = config.get("curriculum", [config])
+    for stage in stages:
+        end += math.ceil(int(stage["steps"]) / each) * each
+        ends.append(end)
+    *inner, last = evaluation_steps(ends, int(config["evaluation"]["every"]), each)
+    # A library trains for as long as its own iterations take.
+    return [*inner, last if len(stages) > 1 else int(config["steps"])]
+
+
+def _iteration(agent: AgentEntry) -> int:
+    return int(agent.get("copies", 1)) * int(agent.get("rollout", 1))
+
+
+def unit_steps(config: RunConfig) -> int:
+    """Steps of one seed between two updates."""
+    return _iteration(config["agent"]) if "rollout" in config["agent"] else UNIT
+
+
+def evaluations(config: RunConfig) -> int:
+    """Evaluations of a training, those at both ends included; there is at most one a rollout."""
+    periods = math.ceil(config["steps"] / config["evaluation"]["every"])
+    rollouts = math.ceil(config["steps"] / unit_steps(config))
+    return 1 + (min(periods, rollouts) if "rollout" in config["agent"] else periods)
+
+
+def rollout_bytes(config: RunConfig) -> int:
+    """The least that an agent's rollouts take, or where it has none its environment copies."""
+    agent = config["agent"]
+    copies, rollout = agent.get("copies", 1), agent.get("rollout")
+    if isinstance(rollout, int):
+        return len(config["seeds"]) * copies * rollout * SAMPLE_BYTES
+    # Such agents may train their seeds one by one.
+    return copies * COPY_BYTES
+
+
+def held_out_bytes(config: RunConfig) -> int:
+    """The least that the held-out copies take."""
+    return len(config["seeds"]) * config["evaluation"]["copies"] * COPY_BYTES
+
+
+def is_config(config: Mapping[str, Any]) -> bool:
+    """Whether what a file holds can be a training's config."""
+    types: dict[str, type] = {"task": str, "knobs": dict, "frontend": dict, "agent": dict}
+    return (
+        all(isinstance(config.get(key), kind) for key, kind in types.items())
+        and {"view", "reward_p", "shaping", "evaluation"} <= set(config)
+        and all("name" in config[part] for part in ("frontend", "agent"))
+    )
+
+
+def scaled_down(config: RunConfig) -> tuple[RunConfig, Scale]:
+    """The training with one seed, short rollouts and one episode an evaluation."""
+    agent, seeds = {**config["agent"]}, config["seeds"]
+    share = float(len(seeds))
+    rollout, samples = agent.get("rollout", 0), int(agent.get("copies", 1)) * SHORT_ROLLOUT
+    if rollout > SHORT_ROLLOUT and samples % int(agent.get("minibatches", 1)) == 0:
+        share *= rollout / SHORT_ROLLOUT
+        agent["rollout"] = SHORT_ROLLOUT
+    evaluation = config["evaluation"]
+    # Copies play side by side: what they take together is between what one takes and as many times that.
+    played = float(evaluation["copies"] * evaluation["episodes"] * len(seeds))
+    small = {**config, "agent": agent, "seeds": seeds[:1], "evaluation": {**evaluation, "copies": 1, "episodes": 1}}
+    return small, Scale(unit=share, evaluation=played, size=len(seeds))
+
+
+def shortened(config: RunConfig, units: int, every: int) -> RunConfig:
+    """The training of so many units, of a curriculum its first stage, evaluated every so many units."""
+    unit = unit_steps(config)
+    short: RunConfig = {**config, "steps": units * unit, "evaluation": {**config["evaluation"], "every": every * unit}}
+    if stages := short.pop("curriculum", None):
+        short |= {"task": stages[0]["task"], "knobs": stages[0]["knobs"]}
+    if "phase" in config["agent"]:
+        # As many auxiliary passes for each rollout as in the long run, but from the first rollout on.
+        short["agent"] = {**config["agent"], "phase": 1}
+    return short
+
+
+TRAINING = Kind(
+    work="lcd.pipelines.jobs.train:train_run",
+    label=label,
+    is_config=is_config,
+    promise=promise,
+    condition=condition,
+    shared=True,
+    least_memory=lambda config: rollout_bytes(config) + held_out_bytes(config),
+    unit_steps=unit_steps,
+    evaluations=evaluations,
+    scaled_down=scaled_down,
+    shortened=shortened,
+)

@@ -1,0 +1,125 @@
+"""Front-ends that are pretrained: what a pretraining is asked for, and which of them a study makes itself."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from lcd.config.compose import compose
+from lcd.config.schemas import DiagnoseConfig, PretrainConfig
+from lcd.envs.benchmarks import Benchmark, get_benchmark
+from lcd.envs.errors import InputError
+from lcd.envs.protocols import moving_tasks_of
+from lcd.files.reading import Unreadable, read_bytes
+from lcd.frontends.entry import USE, FrontendEntry, WeightsFile, entry_of
+from lcd.pipelines.kinds.kind import PRETRAIN
+from lcd.pipelines.kinds.pretrain import UNTRAINED, weights_of
+from lcd.pipelines.study import configs, needs
+from lcd.pipelines.study.configs import ID_LENGTH, RANDOM, VideosEntry, canonical, without_places
+from lcd.pipelines.study.parts import check_names
+from lcd.pipelines.study.sources import with_source
+
+FLOW = "flow"
+HOW_USED = ("weights", "rgb", "seed", *USE)
+"""Knobs of the front-end that say how it is used, not what it is."""
+
+
+def pretraining_for(cfg: DiagnoseConfig, given: Mapping[str, Any]) -> configs.PretrainConfig | None:
+    """The pretraining of a study's front-end under the study's budget; None where it has weights, or needs none.
+
+    Args:
+        cfg: the study's config.
+        given: the front-end's name and the knobs that were set.
+    """
+    if given["name"] != FLOW or given.get("weights") is not None:
+        return None
+    words = [f"benchmark={cfg.benchmark.name}", f"pretraining={cfg.budget}", f"frontend={FLOW}"]
+    asked: PretrainConfig = compose("pretrain", words)
+    asked.frontend |= {key: value for key, value in given.items() if key not in HOW_USED}
+    return pretraining_from(asked)
+
+
+def entry_after(pretraining: configs.PretrainConfig, given: Mapping[str, Any]) -> FrontendEntry:
+    """What trainings write down of a front-end whose weights a pretraining of the same study makes."""
+    knobs = {key: value for key, value in given.items() if key not in ("name", "weights")}
+    sizes = {key: value for key, value in pretraining["frontend"].items() if key != "name"}
+    entry: dict[str, Any] = {**entry_of(FLOW, **{**knobs, **sizes, "weights": UNTRAINED["weights"]})}
+    del entry["label"]
+    entry["weights"] = weights_of(pretraining)
+    return FrontendEntry(**entry)
+
+
+def pretraining_from(cfg: PretrainConfig) -> configs.PretrainConfig:
+    """What `lcd pretrain` asks for."""
+    from lcd.frontends.flow.loss import LossConfig
+
+    asked, filmed = cfg.pretraining, asdict(cfg.pretraining.videos)
+    benchmark = get_benchmark(cfg.benchmark.name)
+    tasks = tasks_of(cfg, benchmark)
+    if asked.learning_rate <= 0:
+        raise InputError(f"pretraining.learning_rate={asked.learning_rate} must be a number above 0.")
+    if filmed["length"] <= filmed["gap"]:
+        raise InputError(
+            f"pretraining.videos.gap={filmed['gap']} must be less than pretraining.videos.length={filmed['length']}: "
+            "both frames of a pair are of one video."
+        )
+    needs.check_videos(asked.videos, len(tasks), asked.batch, asked.iterations)
+    of = {"benchmark": cfg.benchmark.name, "tasks": tasks, "view": cfg.view, "knobs": cfg.knobs, "seed": cfg.seed}
+    videos = VideosEntry(**of, **filmed, policy=_players(cfg, tasks))
+    videos["folder"] = hashlib.sha256(canonical(without_places(videos)).encode()).hexdigest()[:ID_LENGTH]
+    return with_source(
+        configs.PretrainConfig(
+            kind=PRETRAIN,
+            benchmark=cfg.benchmark.name,
+            frontend=FrontendEntry(name=FLOW, **sizes_of(cfg)),
+            batch=asked.batch,
+            learning_rate=asked.learning_rate,
+            loss=asdict(LossConfig(**asdict(asked.loss))),
+            seeds=[cfg.seed],
+            steps=asked.iterations,
+            evaluation={"every": asked.every},
+            videos=videos,
+        )
+    )
+
+
+def tasks_of(cfg: PretrainConfig, benchmark: Benchmark) -> list[str]:
+    """The tasks that are filmed."""
+    check_names("view", [cfg.view], benchmark.views, cfg.benchmark.name)
+    tasks = list(moving_tasks_of(benchmark)) if cfg.tasks is None else cfg.tasks
+    check_names("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
+    return tasks
+
+
+def sizes_of(cfg: PretrainConfig) -> dict[str, Any]:
+    """The networks' sizes: those of `frontend.…`, else those of the settings, else the paper's."""
+    from lcd.frontends.flow.config import FlowConfig
+
+    given = dict(cfg.frontend)
+    if (name := given.pop("name")) != FLOW:
+        raise InputError(f"frontend={name} cannot be pretrained: give frontend={FLOW}.")
+    if given.get("weights") is not None:
+        raise InputError(f"frontend.weights={given['weights']}: pretraining makes a file of weights and takes none.")
+    sizes = {key: value for key, value in given.items() if key not in HOW_USED}
+    chosen = asdict(cfg.pretraining.sizes) | {key: value for key, value in sizes.items() if value is not None}
+    return asdict(FlowConfig.from_dict(chosen))
+
+
+def _players(cfg: PretrainConfig, tasks: list[str]) -> str | dict[str, WeightsFile]:
+    """Who plays while it is filmed: each task's trained policy by its checkpoint, or chance."""
+    if cfg.policy == RANDOM:
+        return RANDOM
+    from lcd.pipelines.jobs.players import trained_runs
+
+    return {task: _checkpoint(run.path) for task, run in trained_runs(cfg.policy, tasks, cfg.view).items()}
+
+
+def _checkpoint(run: Path) -> WeightsFile:
+    checkpoint = (run / "checkpoints" / "last.ckpt").resolve()
+    try:
+        return WeightsFile(file=str(checkpoint), sha256=hashlib.sha256(read_bytes(checkpoint)).hexdigest())
+    except Unreadable:
+        raise InputError(f"policy: the run {run} has no checkpoint: train it first.") from None
