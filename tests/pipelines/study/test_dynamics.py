@@ -58,7 +58,7 @@ def test_a_simulator_that_takes_its_process_with_it_takes_no_command(tmp_path):
 
 def test_a_benchmark_that_blocks_is_given_up_at_the_commands_deadline():
     config = {"kind": "train", "benchmark": "flawed_worlds:BlockingClocks", "task": "clocks/a", "knobs": {}}
-    job = Job(config | {"view": "pixels", "shaping": "none", "seeds": [3]})
+    job = Job(config | {"view": "pixels", "shaping": "none", "seeds": [3], "steps": 9})
     with pytest.raises(InputError, match=r"cannot be played \(deadlines.heartbeat=2 has passed without"):
         determinism.refuse_chance([job], None, DeadlinesConfig(heartbeat=2))
 
