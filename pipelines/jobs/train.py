@@ -61,7 +61,7 @@ def run(cfg: TrainConfig) -> int:
     folder = _folder(cfg, run_config)
     if cfg.dry_run:
         return dry_run.print_estimate([job], cfg, folder, console)
-    determinism.refuse_chance(missing(folder, [job]), console)
+    determinism.refuse_chance(missing(folder, [job]), console, cfg.deadlines)
     study = Study(folder, create=True)
     with study.lock():
         (made,) = study.ask({"train": run_config}, [job])

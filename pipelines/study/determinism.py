@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from lcd.config.schemas import DeadlinesConfig
 from lcd.envs.benchmarks import BENCHMARKS
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import Job, trainings
@@ -32,8 +33,16 @@ ENOUGH_S = 10.0
 SPLITS = ("train", "eval")
 
 
-def refuse_chance(jobs: Iterable[Job], console: Console | None = None) -> None:
-    """Refuse trainings in environments of a benchmark that does not do the same when it is made with the same seed."""
+def refuse_chance(
+    jobs: Iterable[Job], console: Console | None = None, deadlines: DeadlinesConfig | None = None
+) -> None:
+    """Refuse trainings in environments of a benchmark that does not do the same when it is made with the same seed.
+
+    Args:
+        jobs: what is to be done.
+        console: where it is told what takes some seconds; None tells nobody.
+        deadlines: how long an environment may go without a step; None: as long as usual.
+    """
     cases = list(_cases(trainings(jobs)))
     if not cases:
         return
@@ -43,7 +52,7 @@ def refuse_chance(jobs: Iterable[Job], console: Console | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="lcd-probe-") as folder:
         files = [Path(folder) / name for name in ("one.json", "other.json")]
         calls = [Call((cases, str(file)), file.with_suffix(".txt")) for file in files]
-        outcomes = launch("local", f"{__name__}:play_all", calls, workers=len(calls))
+        outcomes = launch("local", f"{__name__}:play_all", calls, workers=len(calls), deadlines=deadlines)
         if error := next((outcome.error for outcome in outcomes if outcome.error), None):
             raise InputError(f"benchmark={cases[0]['benchmark']} cannot be played ({error}): mend that first.")
         one, other = (json.loads(file.read_text()) for file in files)

@@ -36,7 +36,7 @@ def run(cfg: DiagnoseConfig) -> int:
     report = partial(finish, run_configs=trainings(jobs), chosen=chosen)
     if cfg.dry_run:
         return dry_run.print_estimate(jobs, cfg, default_out(cfg), console, report)
-    determinism.refuse_chance(store.missing(default_out(cfg), jobs), console)
+    determinism.refuse_chance(store.missing(default_out(cfg), jobs), console, cfg.deadlines)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
@@ -91,7 +91,7 @@ def _trained(jobs: Sequence[Job], cfg: DiagnoseConfig, study: store.Study, conso
     """
     wanted = study.ask(request(cfg), jobs)
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
-    dynamics.compare(study, wanted, console)
+    dynamics.compare(study, wanted, console, cfg.deadlines)
     return train_missing(cfg, study, wanted, console)
 
 

@@ -88,10 +88,14 @@ class ForkedWorker:
             time.sleep(0.01)
         return self.returncode
 
+    def send_signal(self, number: int) -> None:
+        """Send a signal, if it runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
     def terminate(self) -> None:
         """Send SIGTERM."""
-        if self.poll() is None:
-            os.kill(self.pid, signal.SIGTERM)
+        self.send_signal(signal.SIGTERM)
 
 
 def _work(descriptor: int, environment: dict[str, str]) -> int:

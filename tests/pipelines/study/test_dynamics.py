@@ -9,15 +9,17 @@ from rich.console import Console
 
 from lcd import cli
 from lcd.config.compose import compose
+from lcd.config.schemas import DeadlinesConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.study import dynamics, runs, store
+from lcd.pipelines.kinds.kind import Job
+from lcd.pipelines.study import determinism, dynamics, runs, store
 
 WORLDS = "benchmark=flawed_worlds:Clocks"
 
 
-def asked_for(folder, seeds):
+def asked_for(folder, seeds, worlds=WORLDS):
     made = store.Study(folder, create=True)
-    configs = runs.expand(compose("diagnose", [WORLDS, f"study.seeds={seeds}", "study.steps=400"]))
+    configs = runs.expand(compose("diagnose", [worlds, f"study.seeds={seeds}", "study.steps=400"]))
     made.ask({"benchmark": "clocks"}, configs)
     return made
 
@@ -46,6 +48,19 @@ def test_views_that_are_another_task_are_told_before_training_and_withhold_a_cla
     )
     findings = json.loads((study.path / "diagnosis" / "diagnosis.json").read_text())["findings"]
     assert ("dynamics_differ", ["clocks/a"]) in [(found["key"], found["tasks"]) for found in findings]
+
+
+def test_a_simulator_that_takes_its_process_with_it_takes_no_command(tmp_path):
+    deadly = asked_for(tmp_path / "study", seeds=2, worlds="benchmark=flawed_worlds:DeadlyClocks")
+    assert "Warning: clocks/a: under the view 'semantic'" in compared(deadly)
+    assert set(dynamics.recorded_differences(deadly)) == {"clocks/a"}
+
+
+def test_a_benchmark_that_blocks_is_given_up_at_the_commands_deadline():
+    config = {"kind": "train", "benchmark": "flawed_worlds:BlockingClocks", "task": "clocks/a", "knobs": {}}
+    job = Job(config | {"view": "pixels", "shaping": "none", "seeds": [3], "steps": 9})
+    with pytest.raises(InputError, match=r"cannot be played \(deadlines.heartbeat=2 has passed without"):
+        determinism.refuse_chance([job], None, DeadlinesConfig(heartbeat=2))
 
 
 def test_what_was_compared_is_not_compared_again(study):

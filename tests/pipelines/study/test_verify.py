@@ -254,6 +254,7 @@ def test_a_benchmark_that_ignores_its_seed_is_refused(tmp_path, monkeypatch):
     (tmp_path / "chance_worlds.py").write_text(CHANCE)
     monkeypatch.syspath_prepend(str(tmp_path))
     config = {"kind": "train", "task": "chance/a", "knobs": {}, "view": "pixels", "shaping": "none", "seeds": [3]}
+    config |= {"steps": 9}
     told = r"Lucky is left to chance: chance/a \(view=pixels, split=train\) has other rewards each time"
     determinism.refuse_chance([Job(config | {"benchmark": "chance_worlds:Seeded"})])
     with pytest.raises(InputError, match=told):
