@@ -136,6 +136,14 @@ class KnownHardness(Protocol):
     truth: Mapping[str, Any]
 
 
+class NamesKnobs(Protocol):
+    """Tasks whose names tell the knobs that are set in them."""
+
+    def with_knobs(self, task: str, knobs: Mapping[str, Any]) -> str:
+        """The task with some knobs set; an `InputError` where it has no such knob."""
+        ...
+
+
 class WithoutNoise(Protocol):
     """The same tasks without noise: what a policy that was trained under noise is also evaluated on."""
 

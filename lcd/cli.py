@@ -32,23 +32,23 @@ COMMANDS = {
         "train what a diagnosis needs and say what makes each task hard; continues a study that was stopped",
     ),
     "ablate": Command(
-        "lcd.pipelines.study.diagnose:ablate",
+        "lcd.pipelines.study.diagnose:run",
         "study=frontend|shaping [benchmark=procgen]",
         "train what differs in one thing alone (front-ends, or reward for sub-goals), and say what it changes",
     ),
     "train": Command(
         "lcd.pipelines.study.one_run:run",
-        "task=toy/… [view=semantic] [reward_p=0.5] [budget=smoke] [--dry-run]",
+        "task=toy/… [view=…] [reward_p=0.5] [budget=smoke] [--dry-run]",
         "train one task under one condition for several seeds",
     ),
     "pretrain": Command(
         "lcd.pipelines.jobs.pretrain:run",
-        "frontend=flow benchmark=procgen [pretraining=paper]",
+        "frontend=flow benchmark=procgen [budget=smoke]",
         "film a benchmark and pretrain a front-end on the videos, without rewards",
     ),
     "sweep": Command(
-        "lcd.pipelines.study.sweep:run",
-        "experiment=delay [quick=true] [out=…]",
+        "lcd.pipelines.study.diagnose:run",
+        "experiment=delay [budget=smoke] [out=…]",
         "vary one or two dimensions of hardness over a grid, for some agents and seeds, and draw the result",
     ),
     "report": Command(
@@ -68,7 +68,7 @@ COMMANDS = {
     ),
     "view": Command(
         "lcd.pipelines.publish.view:run",
-        "toy/… | procgen/heist | procgen [view=pixels] [out=x.png]",
+        "toy/… | procgen/heist | procgen [view=…] [out=x.png]",
         "draw a task, or all of a benchmark, under each of its views, and its graph where it has one",
     ),
     "measure": Command(

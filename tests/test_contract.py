@@ -1,6 +1,7 @@
 """The import contract: which room may import what, read from the source of every room."""
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -225,6 +226,34 @@ def test_modules_import_each_other_in_no_cycle():
 
 def test_a_cycle_is_found():
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
+def spelled_values(repo: Path) -> list[str]:
+    """Where the values that φ and ψ compare are spelled as constants, outside their definition."""
+    found = []
+    for path in sorted([*(repo / "lcd").rglob("*.py"), *(repo / "pipelines").rglob("*.py")]):
+        where = path.relative_to(repo).as_posix()
+        if where == "lcd/scores/contrasts.py":
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        found += [f"{where}:{node.lineno}" for node in texts if SPELLED.search(node.value)]
+    return found
+
+
+# "pixels" is also a word of its own, so that it counts only where nothing else stands beside it.
+SPELLED = re.compile(r"\Apixels\Z|\b(figure_ground|semantic)\b|p0?\.\d+\b")
+
+
+def test_only_the_contrasts_spell_what_they_compare():
+    assert spelled_values(REPO) == []
+
+
+@pytest.mark.parametrize("text", ["view = 'pixels'", "def f():\n    'On the semantic view.'", "column = 'auc_p0.75'"])
+def test_a_value_that_is_spelled_is_found(tmp_path, text):
+    copy_rooms(tmp_path)
+    (tmp_path / "lcd/planted.py").write_text(text)
+    assert [where.partition(":")[0] for where in spelled_values(tmp_path)] == ["lcd/planted.py"]
 
 
 # What is no thing of a third party's: the platform, an object's own state, libraries' objects, and configs of commands.

@@ -125,6 +125,16 @@ class HardnessBenchmark:
             raise InputError(f"task={task} has no tabular MDP: of this benchmark only {PREFIX}discrete has one.")
         return as_tabular(build_mdp(HardnessKnobs.from_dict({**knobs, **varied}), seed), task, start)
 
+    def with_knobs(self, task: str, knobs: Mapping[str, Any]) -> str:
+        """The task with some knobs set, which its name tells."""
+        base, varied = parse_task(task)
+        check_base(base)
+        order = knob_order(base)
+        for knob in knobs:
+            if knob not in order:
+                raise InputError(f"'{knob}' is no dimension of {base}; {nearest(knob, order)}")
+        return task_name(base, {**varied, **knobs}, order)
+
     def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
         """Copies of a task for one seed; what the task's name says comes before `knobs`."""
         return self.make_population(task, seeds=[seed], copies=num_envs, view=view, split=split, **knobs)

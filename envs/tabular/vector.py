@@ -15,7 +15,7 @@ from lcd.envs.native import IMAGE_VIEWS, NativeVectorEnv
 from lcd.envs.single import SingleCopy
 from lcd.envs.state import State
 from lcd.envs.tabular.files import load
-from lcd.envs.tabular.mdp import TERMINAL, TabularMDP
+from lcd.envs.tabular.mdp import TERMINAL, Renderer, TabularMDP
 
 OBSERVATIONS = ("features", "number")
 
@@ -58,7 +58,8 @@ class TabularVectorEnv(NativeVectorEnv):
         self.mdp = _given(mdp, horizon, sticky)
         require_one_of("observation", observation, OBSERVATIONS)
         self.observation = observation
-        self._check_view()
+        if view in IMAGE_VIEWS:
+            self._renderer()
         self._start_streams()
         self._make_tables()
         self._make_spaces()
@@ -77,15 +78,16 @@ class TabularVectorEnv(NativeVectorEnv):
         plain = self.view == "state" and self.observation == "features" and self.mdp.features is None
         return (self.mdp.num_states,) if plain else None
 
-    def _check_view(self) -> None:
-        if self.view not in IMAGE_VIEWS:
-            return
-        views = () if self.mdp.renderer is None else self.mdp.renderer.views
-        if self.view not in views:
+    def _renderer(self) -> Renderer:
+        """What draws the view, or, where that is `state`, what else there is to draw."""
+        renderer = self.mdp.renderer
+        views: Sequence[str] = () if renderer is None else renderer.views
+        if renderer is None or (self.view in IMAGE_VIEWS and self.view not in views):
             raise InputError(
                 f"view is {self.view!r}, but the MDP '{self.mdp.name}' has no such pictures; "
                 f"{nearest(self.view, ['state', *views])}"
             )
+        return renderer
 
     def _make_tables(self) -> None:
         """Tables with a further state, in which ended copies are until their next episode begins."""
@@ -109,7 +111,7 @@ class TabularVectorEnv(NativeVectorEnv):
 
     def _make_spaces(self) -> None:
         if self.view in IMAGE_VIEWS:
-            self.single_observation_space = spaces.Box(0, 255, (*self.mdp.renderer.shape, 3), np.uint8)
+            self.single_observation_space = spaces.Box(0, 255, (*self._renderer().shape, 3), np.uint8)
         elif self._features is None:
             self.single_observation_space = spaces.Discrete(self.mdp.num_states + 1)
         else:
@@ -160,7 +162,7 @@ class TabularVectorEnv(NativeVectorEnv):
         nodes = self._nodes if index is None else self._nodes[index]
         if self.view not in IMAGE_VIEWS:
             return nodes.copy() if self._features is None else self._features.take(nodes, axis=0)
-        renderer = self.mdp.renderer
+        renderer = self._renderer()
         words = None
         if self.view == "pixels" and renderer.words:
             words = self._streams["appearance"].bits(index, renderer.words)
@@ -168,7 +170,7 @@ class TabularVectorEnv(NativeVectorEnv):
 
     def _painted(self, nodes: np.ndarray, view: str, words: np.ndarray | None = None) -> np.ndarray:
         last = self.mdp.num_states - 1
-        frames = self.mdp.renderer.paint(np.minimum(nodes, last), view, words)
+        frames = self._renderer().paint(np.minimum(nodes, last), view, words)
         over = nodes > last
         if over.any():
             frames[over] = 0

@@ -12,6 +12,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from lcd.analyses.grids import Grid
     from lcd.scores.diagnosis import Diagnosis
 
 ENDS = ("_low", "_high")
@@ -26,6 +27,8 @@ class Evidence:
         threshold: from where on a scaled score counts as hard.
         chosen: task to agent and front-end that an earlier diagnosis recommends; see `lcd.analyses.adaptive`.
         shared_seeds: whether that diagnosis was made from the same seeds.
+        grid: what the study asked of its grid, where it has one.
+        read: all curves as they were read, for what needs no ranges.
         made: the analyses that come before this one.
     """
 
@@ -33,6 +36,8 @@ class Evidence:
     threshold: float = 0.5
     chosen: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     shared_seeds: bool = False
+    grid: Grid | None = None
+    read: pd.DataFrame = field(default_factory=pd.DataFrame)
     made: Sequence[Analysis] = ()
 
     @property
@@ -67,6 +72,7 @@ class Analysis:
         says: its outcome in sentences.
         note: how it was computed.
         figures: what draws it.
+        files: further tables that are only kept as files, by name.
     """
 
     key: str
@@ -75,6 +81,7 @@ class Analysis:
     says: Sequence[str] = ()
     note: str = ""
     figures: Sequence[Drawing] = ()
+    files: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def columns(self) -> list[str]:
         """The columns of the table, without those that are another's bounds."""

@@ -34,7 +34,7 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Ana
     """What each value of a factor gains over none: by task, and over easy, hard and all tasks.
 
     Args:
-        factor: frontend (on pixels) or shaping (on the semantic view), all else equal and p = 1.
+        factor: frontend (on φ's baseline) or shaping (on its last variant), all else equal and p = 1.
         threshold: from where on a scaled score counts as hard.
 
     Returns:

@@ -1,8 +1,9 @@
-"""What a sweep over dimensions of hardness says: areas with intervals, rank correlations, one-sided tests."""
+"""What a grid over knobs says: areas with intervals, rank correlations, one-sided tests."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import comb
 from typing import Any
 
@@ -10,19 +11,133 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lcd.curves.table import area
+from lcd.analyses.analysis import Analysis, Drawing, Evidence
+from lcd.curves.table import area, as_trained
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.task_names import parse_task
+from lcd.envs.hardness.task_names import PREFIX
+from lcd.report.grid_figures import METRICS, drawings
+from lcd.statistics.confidence import ALPHA
 from lcd.statistics.intervals import bootstrap
 
-LEVEL = 0.05
-METRICS = {
-    "train": ("train", "return_mean"),
-    "eval": ("eval", "return_mean"),
-    "length": ("eval", "length_mean"),
-    "noise_free": ("noise_free", "return_mean"),
+KEY = "grid"
+TOYS = ("discrete", "continuous")
+KINDS: dict[str, type] = {
+    "name": str,
+    "dimensions": list,
+    "tasks": dict,
+    "agents": list,
+    "knobs": dict,
+    "normalise": bool,
+    "tests": list,
 }
-"""Metric -> (the curve's split, the column)."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a study asked of its grid.
+
+    Attributes:
+        name: The study's.
+        dimensions: The knobs that are varied; each becomes a column.
+        tasks: What curves call a task → `base`, the task without what is varied, and `point`, knob → value; in order.
+        agents: Their names, in order.
+        knobs: Those that are the same for all.
+        normalise: Whether returns of the discrete toy are brought to one scale whatever delay and sequence length.
+        tests: Claims; see `run_tests`.
+    """
+
+    name: str
+    dimensions: Sequence[str]
+    tasks: Mapping[str, Mapping[str, Any]]
+    agents: Sequence[str]
+    knobs: Mapping[str, Any]
+    normalise: bool
+    tests: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Grid | None:
+        """What a study remembers of its grid; None where it is none, because a file of anybody's may hold anything."""
+        if not isinstance(plain, Mapping) or set(plain) != set(KINDS):
+            return None
+        if not all(isinstance(plain[key], kind) for key, kind in KINDS.items()):
+            return None
+        places = plain["tasks"].values()
+        if not all(isinstance(each, Mapping) and isinstance(each.get("point"), Mapping) for each in places):
+            return None
+        return cls(**plain)
+
+
+def places_of_the_grid(evidence: Evidence) -> list[Analysis]:
+    """How do areas change with the knobs of the study's grid?"""
+    if evidence.grid is None:
+        return []
+    return list(analyses_of(evidence.grid, evidence.read, whole=not evidence.diagnosis.left_out))
+
+
+def analyses_of(grid: Grid, curves: pd.DataFrame, whole: bool) -> Iterator[Analysis]:
+    """Everything that a grid says.
+
+    Args:
+        grid: What was asked.
+        curves: Checked curves.
+        whole: Whether no run is left out; else there are no correlations and tests, which compare all of them.
+    """
+    curves = curves[as_trained(curves)]
+    curves = curves[curves["task"].isin(grid.tasks) & curves["agent"].isin(grid.agents)]
+    table = areas(curves, grid)
+    summary = summarise(table, grid.dimensions)
+    yield Analysis(
+        KEY,
+        f"What changes with {' and '.join(grid.dimensions)}",
+        summary.rename(columns={"low": "mean_low", "high": "mean_high"}),
+        says=list(_says(summary, grid.dimensions)),
+        note="Areas under the curves of each seed, divided by their span. Of k bars beside each other every interval "
+        f"has the level 1 − {ALPHA:g}/C(k, 2), for comparing all pairs.",
+        files={f"{KEY}-areas": table},
+        figures=[
+            Drawing(name, caption, figure)
+            for name, caption, figure in drawings(summary, curves, grid.dimensions, _places(grid), grid.name)
+        ],
+    )
+    if not whole:
+        return
+    if len(set(summary["base"])) > 1 and len(grid.dimensions) == 1:
+        yield Analysis(
+            f"{KEY}-correlations",
+            "Rank correlations of toy and complex environments",
+            correlations(summary, grid.dimensions),
+            note="Spearman's r of performances along the dimension, from the least amount to the most.",
+        )
+    if grid.tests:
+        yield Analysis(
+            f"{KEY}-tests",
+            "Claims, tested",
+            run_tests(table, grid.tests, grid.dimensions),
+            note=f"One-sided Wilcoxon signed-rank tests over seeds, each at the level {ALPHA:g}.",
+        )
+
+
+def _says(summary: pd.DataFrame, dimensions: Sequence[str]) -> Iterator[str]:
+    """From the best to the worst place of the grid, by base and agent."""
+    held_out = summary[summary["metric"] == "eval"]
+    for (base, agent), rows in held_out.groupby(["base", "agent"], sort=False):
+        best, worst = rows.loc[rows["mean"].idxmax()], rows.loc[rows["mean"].idxmin()]
+        where = [", ".join(f"{name} {row[name]}" for name in dimensions) for row in (best, worst)]
+        yield (
+            f"{base}, {agent}: held-out return is {best['mean']:.3g} at {where[0]} and {worst['mean']:.3g} at "
+            f"{where[1]}."
+        )
+
+
+def _places(grid: Grid) -> dict[str, tuple[str, dict[str, str]]]:
+    """Task → its base and the values of the dimensions, as figures and tables show them."""
+    return {
+        task: (
+            str(place["base"]).removeprefix(PREFIX),
+            {name: value_text(place["point"].get(name, "default")) for name in grid.dimensions},
+        )
+        for task, place in grid.tasks.items()
+    }
 
 
 def factor(knobs: Mapping[str, Any]) -> float:
@@ -31,25 +146,24 @@ def factor(knobs: Mapping[str, Any]) -> float:
     return horizon / (horizon - delay) * length
 
 
-def areas(
-    curves: pd.DataFrame, dimensions: Sequence[str], knobs: Mapping[str, Any], normalise: bool = False
-) -> pd.DataFrame:
+def areas(curves: pd.DataFrame, grid: Grid) -> pd.DataFrame:
     """The area under every seed's curve, divided by its span.
 
     Args:
-        curves: rows of `curve.csv`.
-        dimensions: the knobs that are varied; each becomes a column.
-        knobs: those that are the same for all.
-        normalise: bring returns of the discrete toy to one scale whatever delay and sequence length.
+        curves: checked curves.
+        grid: what was asked.
 
     Returns:
-        base, agent, seed, metric, value, and the dimensions (as they are written in the tasks' names).
+        base, agent, seed, metric, value, and the dimensions as they are written, in the order of the grid. Where one
+        task was trained under several conditions, its base tells them apart.
     """
-    rows = []
-    for (task, agent, seed), of_run in curves.groupby(["task", "agent", "seed"], sort=False):
-        base, varied = parse_task(task)
-        scale = factor({**knobs, **varied}) if normalise and base == "discrete" else 1.0
-        point = {name: value_text(varied.get(name, "default")) for name in dimensions}
+    rows, places, order = [], _places(grid), {task: place for place, task in enumerate(grid.tasks)}
+    others = [name for name in ("view", "frontend", "reward_p", "shaping") if curves[name].nunique() > 1]
+    for (task, agent, seed, *condition), of_run in curves.groupby(["task", "agent", "seed", *others], sort=False):
+        base, point = places[task]
+        varied = grid.tasks[task]["point"]
+        scale = factor({**grid.knobs, **varied}) if grid.normalise and base == TOYS[0] else 1.0
+        base = ", ".join([base, *(f"{name} {value}" for name, value in zip(others, condition, strict=True))])
         for metric, (split, column) in METRICS.items():
             chosen = of_run[of_run["split"] == split].sort_values("step")
             if len(chosen) < 2:
@@ -57,10 +171,14 @@ def areas(
             steps, values = chosen["step"].to_numpy(float), chosen[column].to_numpy(float)
             size = 1.0 if metric == "length" else scale
             value = size * area(steps, values, steps[0], steps[-1])
-            rows.append({"base": base, "agent": agent, "seed": int(seed), "metric": metric, "value": value, **point})
+            found = {"base": base, "agent": agent, "seed": int(seed), "metric": metric, "value": value, **point}
+            rows.append(found | {"order": (order[task], list(grid.agents).index(agent))})
     if not rows:
-        raise InputError("There are no curves with two evaluations yet: has the sweep been trained?")
-    return pd.DataFrame(rows)
+        raise InputError("There are no curves with two evaluations yet: has the grid been trained?")
+    # Bars stand in the order in which their values were asked for, whatever order the curves come in.
+    bases = list(dict.fromkeys(row["base"] for row in sorted(rows, key=lambda row: row["order"])))
+    ranked = sorted(rows, key=lambda row: (bases.index(row["base"]), row["order"][1], row["order"][0]))
+    return pd.DataFrame(ranked).drop(columns="order")
 
 
 def value_text(value: Any) -> str:
@@ -77,13 +195,13 @@ def value_text(value: Any) -> str:
 def summarise(table: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
     """Mean, standard deviation and interval over seeds of every bar.
 
-    Of k bars beside each other (one base, agent and metric) every interval has the level 1 - 0.05 / C(k, 2): the
+    Of k bars beside each other (one base, agent and metric) every interval has the level 1 - α / C(k, 2): the
     Bonferroni correction for comparing all pairs.
     """
     rows = []
     for key, of_plot in table.groupby(["base", "agent", "metric"], sort=False):
         bars = list(of_plot.groupby(list(dimensions), sort=False)["value"])
-        level = 1 - LEVEL / max(comb(len(bars), 2), 1)
+        level = 1 - ALPHA / max(comb(len(bars), 2), 1)
         for point, values in bars:
             seeds = values.to_numpy(float)
             row = dict(zip(("base", "agent", "metric"), key, strict=True))
@@ -128,7 +246,7 @@ def correlations(summary: pd.DataFrame, dimensions: Sequence[str], metric: str =
     rows = []
     for agent, of_agent in chosen.groupby("agent", sort=False):
         means = {base: rows_of["mean"].tolist() for base, rows_of in of_agent.groupby("base", sort=False)}
-        toys = [base for base in means if base in ("discrete", "continuous")]
+        toys = [base for base in means if base in TOYS]
         for toy in toys:
             for base in means:
                 if base not in toys:
@@ -138,7 +256,7 @@ def correlations(summary: pd.DataFrame, dimensions: Sequence[str], metric: str =
 
 
 def run_tests(table: pd.DataFrame, tests: Sequence[Mapping[str, Any]], dimensions: Sequence[str]) -> pd.DataFrame:
-    """One-sided Wilcoxon signed-rank tests over seeds, as an experiment's config states them.
+    """One-sided Wilcoxon signed-rank tests over seeds, as a study's file states them.
 
     A test has `claim` (a sentence), `agent`, `greater` and `less` (each a point of the grid and a metric); seeds that
     both have are paired.
@@ -154,7 +272,7 @@ def run_tests(table: pd.DataFrame, tests: Sequence[Mapping[str, Any]], dimension
         p = 1.0 if not gap.any() else float(stats.wilcoxon(gap, alternative="greater").pvalue)
         rows.append(
             {"claim": test["claim"], "agent": test["agent"], "seeds": len(seeds), "greater": one.mean(),
-             "less": other.mean(), "p": p, "holds": p < LEVEL}
+             "less": other.mean(), "p": p, "holds": p < ALPHA}
         )  # fmt: skip
     return pd.DataFrame(rows)
 

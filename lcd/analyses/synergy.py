@@ -23,7 +23,7 @@ def synergies(evidence: Evidence) -> Analysis | None:
 def synergy(curves: pd.DataFrame) -> Analysis | None:
     """Both improvements at once against the sum of one at a time, in AUC over the baseline, by task.
 
-    The baseline is the simpler agent on pixels; the improvements are the better agent, and the semantic view.
+    The baseline is the simpler agent on pixels; the improvements are the better agent, and the last of φ's views.
 
     Args:
         curves: curves with the column `normalised`, of front-end identity and no shaping where they have others, too.
@@ -59,9 +59,10 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
             f"{len(rows_of)} tasks ({joined_names(more.tolist())}); "
             f"{(rows_of['sure'] == 'yes').sum()} of the outcomes are sure."
         )
+    seen, solved = PERCEPTION.baseline, PERCEPTION.variants[-1]
     note = (
-        "Baseline: AUC of the simpler agent on pixels. both = AUC(better agent, semantic) − baseline; sum of parts = "
-        "[AUC(better agent, pixels) − baseline] + [AUC(simpler agent, semantic) − baseline]; synergy = both − sum."
+        f"Baseline: AUC of the simpler agent on {seen}. both = AUC(better agent, {solved}) − baseline; sum of parts = "
+        f"[AUC(better agent, {seen}) − baseline] + [AUC(simpler agent, {solved}) − baseline]; synergy = both − sum."
     )
     title = "Learning to see and to act: together, or one at a time?"
     return Analysis("synergy", title, table, says, note, [Drawing("synergy", title, partial(_draw, table))])
@@ -74,7 +75,7 @@ def _draw(table: pd.DataFrame, narrow: bool) -> Any:
 
 
 def differentials(averages: np.ndarray) -> np.ndarray:
-    """Mean AUCs (base pixels, base semantic, better pixels, better semantic) to `NAMES`."""
+    """Mean AUCs (simpler agent seen, solved; better agent seen, solved) to `NAMES`."""
     base, seeing, acting, together = (averages[..., place] for place in range(4))
     both, parts = together - base, (acting - base) + (seeing - base)
     return np.stack([base, both, parts, both - parts], axis=-1)

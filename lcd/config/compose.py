@@ -2,24 +2,23 @@
 
 import json
 import math
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from functools import cache
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from lcd.config import budgets
+from lcd.config.budgets import USUAL_STUDY, choices
 from lcd.config.own_code import OWN_CODE
 from lcd.config.registries import KINDS, registry
-from lcd.config.schemas import SCHEMAS, SETTINGS, LauncherConfig, StudyConfig, TrackerConfig
+from lcd.config.schemas import SCHEMAS, SETTINGS, LauncherConfig, TrackerConfig
+from lcd.config.study_files import SWEEPS, check_path, read_study
 from lcd.envs.errors import InputError, nearest
-from lcd.files.reading import Unreadable, not_plain, read_yaml
+from lcd.files.reading import not_plain
 from lcd.process.limits import require_memory
 
 HYDRA_VERSION = "1.3"
@@ -33,9 +32,9 @@ GROUPS = (
     "study",
     "budget",
     "stopping",
-    "experiment",
-    "pretraining",
 )
+SHORT_NAMES = {"ablate": ("study", "study=frontend"), "sweep": ("experiment", f"study={SWEEPS}delay")}
+"""Commands that are `lcd diagnose` with another study: the key that chooses it, and the usual one."""
 RANGES = "ranges"
 POSITIONAL = {
     "report": ("path", "against"),
@@ -57,23 +56,6 @@ PATH_OR_LIST = "curriculum"
 OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
 SEED_BYTES = 1024
 """Least that a seed takes: it has networks, environments and random streams of its own."""
-LONGEST_STUDY = 20_000
-"""Letters that a study's file may come to on a command line; Hydra reads some thousands a second."""
-LONGEST_NAME, LONGEST_PATH = 200, 3000
-"""Room is left for what is written beside and below a path."""
-
-
-def choices(group: str) -> list[str]:
-    """The files of a config group, without the one that stands for names registered elsewhere."""
-    return sorted(set(_files(resources.files("lcd.configs") / group)) - {"custom"})
-
-
-def _files(folder: Any, prefix: str = "") -> Iterator[str]:
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _files(entry, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(".yaml"):
-            yield prefix + entry.name.removesuffix(".yaml")
 
 
 def groups(command: str) -> list[str]:
@@ -83,6 +65,14 @@ def groups(command: str) -> list[str]:
 
 def registered(group: str) -> list[str]:
     """The names in a group's registry, those of third parties included."""
+    if group == "task":
+        from lcd.envs.benchmarks import get_benchmark
+        from lcd.envs.protocols import KnownHardness, offers
+
+        # The tasks whose names say their benchmark, without those that are made to check the scores.
+        known = [get_benchmark(name) for name in choices("benchmark")]
+        tasks = [(found.name, task) for found in known if not offers(found, KnownHardness) for task in found.tasks]
+        return sorted(task for name, task in tasks if task.startswith(f"{name}/"))
     return sorted(registry(group).names()) if group in KINDS else []
 
 
@@ -101,10 +91,10 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     """
     from omegaconf import OmegaConf
 
+    command, overrides = _in_full(command, overrides)
     overrides, named = _with_any_names(command, overrides)
-    lines = [line for override in _named(command, overrides) for line in _override(command, override)]
-    lines += _benchmark_of_task(command, lines)
-    plain = _composed(command, _budgeted(command, lines))
+    words = _benchmark_of_task(command, _words(command, _named(command, overrides)))
+    plain = _composed(command, words)
     _refuse_target(plain)
     _refuse_odd(plain)
     _refuse_missing(command, plain)
@@ -120,7 +110,21 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
 
 def defaults(command: str) -> dict[str, Any]:
     """The composed config of a command without overrides, as nested dictionaries."""
-    return _composed(command, _budgeted(command, []))
+    command, overrides = _in_full(command, ())
+    return _composed(command, _words(command, overrides))
+
+
+def _in_full(command: str, overrides: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """A command and its overrides, a short name as what it stands for."""
+    if command not in SHORT_NAMES:
+        return command, overrides
+    key, usual = SHORT_NAMES[command]
+    words = [usual]
+    for text in overrides:
+        head, equals, name = text.partition("=")
+        chosen = equals and head == key != "study" and not name.endswith((".yaml", ".yml"))
+        words.append(f"study={SWEEPS}{name}" if chosen else f"study={name}" if equals and head == key else text)
+    return "diagnose", words
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -223,64 +227,73 @@ def _has_key(text: str) -> bool:
     return bool(equals) and head.lstrip("+~").replace(".", "_").replace("@", "_").isidentifier()
 
 
-def _override(command: str, text: str) -> list[str]:
-    """The Hydra overrides that say what a user's override means."""
+@dataclass(frozen=True)
+class Words:
+    """What a user says, sorted by what it does.
+
+    Attributes:
+        choices: Group → the file that was chosen last.
+        names: Group → the registered name, or module:object, that takes the place of a file.
+        file: The content of a study's file of theirs.
+        keys: Keys with dots and their values, in order.
+    """
+
+    choices: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    file: dict[str, Any] = field(default_factory=dict)
+    keys: list[tuple[str, Any]] = field(default_factory=list)
+
+
+def _words(command: str, overrides: Iterable[str]) -> Words:
+    """The user's overrides, understood."""
     from hydra.core.override_parser.types import OverrideType
 
-    text = _spelled_out(command, text)
-    override = _parsed(text)
-    key = override.key_or_group
-    if override.type == OverrideType.DEL or override.package is not None:
-        raise InputError(f"{text} is not understood: give key=value.")
-    if override.is_sweep_override():
-        value = text.split("=", 1)[1]
-        raise InputError(f"{text} gives several values: write a list as {key}=[{value}].")
-    group = key.removesuffix(".name")
-    if key in groups(command) or (group in groups(command) and group in NAMED_ELSEWHERE):
-        return _choice(group, override.value())
-    if key in GROUPS:
-        raise InputError(f"{text}: 'lcd {command}' takes no {key}; {_nearest_key(command, key)}")
-    _known(command, key)
-    return ["++" + text.lstrip("+")]
+    words = Words()
+    for text in overrides:
+        text = _spelled_out(command, text)
+        override = _parsed(text)
+        key = override.key_or_group
+        if override.type == OverrideType.DEL or override.package is not None:
+            raise InputError(f"{text} is not understood: give key=value.")
+        if override.is_sweep_override():
+            value = text.split("=", 1)[1]
+            raise InputError(f"{text} gives several values: write a list as {key}=[{value}].")
+        group = key.removesuffix(".name")
+        if key in groups(command) or (group in groups(command) and group in NAMED_ELSEWHERE):
+            words = _chosen(words, group, override.value())
+        elif key in GROUPS:
+            raise InputError(f"{text}: 'lcd {command}' takes no {key}; {_nearest_key(command, key)}")
+        else:
+            _known(command, key)
+            words.keys.append((key, override.value()))
+    return words
 
 
-def _benchmark_of_task(command: str, lines: Sequence[str]) -> list[str]:
+def _chosen(words: Words, group: str, name: Any) -> Words:
+    """The words, and one more choice of a group."""
+    name = name if isinstance(name, str) else show(name)
+    names = {key: value for key, value in words.names.items() if key != group}
+    if group == "study":
+        written = name.endswith((".yaml", ".yml"))
+        words = replace(words, file=read_study(name) if written else {})
+        name = USUAL_STUDY if written else name
+    if name in choices(group) or name == "custom":
+        return replace(words, choices={**words.choices, group: name}, names=names)
+    named = group == "task" or (group in NAMED_ELSEWHERE and ":" in name)
+    if named or name in registered(group):
+        return replace(words, choices={**words.choices, group: "custom"}, names={**names, group: name})
+    options = set(choices(group)) | set(registered(group))
+    raise InputError(f"{group}={show(name)} is unknown: {nearest(name, options)}")
+
+
+def _benchmark_of_task(command: str, words: Words) -> Words:
     """A task whose name begins with a benchmark's is one of that benchmark, unless another one is chosen."""
-    if not {"benchmark", "task"} <= set(groups(command)) or any(line.startswith("benchmark=") for line in lines):
-        return []
-    tasks = [line.partition("=")[2].strip("'") for line in lines if line.startswith(("task=", "++task.name="))]
-    heads = [name.partition("/")[0] for name in tasks]
-    return [f"benchmark={head}" for head in heads if head in choices("benchmark")][-1:]
-
-
-def _budgeted(command: str, lines: Sequence[str]) -> list[str]:
-    """The overrides behind those of the budget, so that what a user says wins, and with the agent that is meant.
-
-    A budget that nobody chose leaves alone what the study's file says.
-    """
-    if budgets.GROUP not in groups(command):
-        return list(lines)
-    plain = _composed(command, lines)
-    benchmark, given = plain["benchmark"]["name"], _last_choice(budgets.GROUP, lines)
-    budget = given or budgets.default_budget(benchmark, choices(budgets.GROUP))
-    agent = _last_choice("agent", lines) or plain["agent"]["name"]
-    chosen, name = [f"budget={budget}", f"agent={agent}"], plain["agent"]["name"]
-    if agent != "custom":
-        agent = budgets.agent_file(budget, benchmark, agent)
-        chosen[1], name = f"agent={agent}", budgets.read("agent", agent)["name"]
-    section = "study." if "study" in groups(command) else ""
-    said = {} if given else flatten(plain)
-    for key, value in budgets.protocol(budget, benchmark, name):
-        if section + key not in said:
-            chosen.append(f"++{section}{key}={value}")
-    chosen += [f"++agent.{key}={value}" for key, value in budgets.settings(budget, benchmark, name).items()]
-    return chosen + [line for line in lines if not line.startswith(("budget=", "agent="))]
-
-
-def _last_choice(group: str, lines: Sequence[str]) -> str | None:
-    """The file of a group that was chosen last, if any was."""
-    files = [line.partition("=")[2] for line in lines if line.startswith(f"{group}=")]
-    return files[-1] if files else None
+    if not {"benchmark", "task"} <= set(groups(command)) or "benchmark" in words.choices:
+        return words
+    said = [words.names.get("task", words.choices.get("task")), *(str(v) for k, v in words.keys if k == "task.name")]
+    heads = [name.partition("/")[0] for name in said if name]
+    found = [head for head in heads if head in choices("benchmark")][-1:]
+    return replace(words, choices={**words.choices, "benchmark": found[0]}) if found else words
 
 
 def _spelled_out(command: str, text: str) -> str:
@@ -322,73 +335,6 @@ def _parsed(text: str) -> Any:
         raise InputError(
             f"{key}={value} cannot be read: close its brackets and quotes, or quote it as {key}=\"'…'\"."
         ) from error
-
-
-def _choice(group: str, name: Any) -> list[str]:
-    name = name if isinstance(name, str) else show(name)
-    if group == "study" and name.endswith((".yaml", ".yml")):
-        return _study_in(name)
-    if name in choices(group) or name == "custom":
-        return [f"{group}={name}"]
-    named = group == "task" or (group in NAMED_ELSEWHERE and ":" in name)
-    if named or name in registered(group):
-        return [f"{group}=custom", f"++{group}.name={_quoted(name)}"]
-    options = set(choices(group)) | set(registered(group))
-    raise InputError(f"{group}={show(name)} is unknown: {nearest(name, options)}")
-
-
-def _study_in(name: str) -> list[str]:
-    """The overrides that a study's file stands for; what it leaves out is as in `study=lcd`."""
-    _check_path("study", name)
-    file = Path(name).expanduser()
-    try:
-        found = read_yaml(file)
-    except Unreadable as why:
-        raise InputError(f"study={file} cannot be read ({why}): give a YAML file with keys of study.…") from None
-    keys = [entry.name for entry in fields(StudyConfig)]
-    if not isinstance(found, Mapping):
-        raise InputError(f"study={file} must hold a set of keys: {', '.join(keys)}.")
-    for key in found:
-        if key not in keys:
-            raise InputError(f"study={file}: '{key}' is no key of a study: {nearest(key, keys)}")
-    named = _by_last_keys({"name": file.stem, **found}, f"study={file}")
-    lines = [f"++study.{key}={_written(value, f'study={file}: {key}')}" for key, value in named.items()]
-    if sum(map(len, lines)) > LONGEST_STUDY:
-        raise InputError(f"study={file} holds more than {LONGEST_STUDY:,} letters: a study is said in some lines.")
-    return ["study=lcd", *lines]
-
-
-def _by_last_keys(study: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What a study's file says, with dots for the keys of its sections."""
-    known = [key for key, _ in schema_fields(StudyConfig)]
-    found: dict[str, Any] = {}
-    for key, value in study.items():
-        inside = [name.removeprefix(f"{key}.") for name in known if name.startswith(f"{key}.")]
-        if inside and not isinstance(value, Mapping):
-            raise InputError(f"{where}: {key}={show(value)} must be a set of keys: {', '.join(inside)}.")
-        for last in value if inside else ():
-            if last not in inside:
-                raise InputError(f"{where}: '{key}.{last}' is no key of a study: {nearest(last, inside)}")
-        found |= {f"{key}.{last}": each for last, each in value.items()} if inside else {key: value}
-    return found
-
-
-def _written(value: Any, where: str) -> str:
-    """A plain value as Hydra reads it on a command line."""
-    if value is None or isinstance(value, bool | int | float):
-        return json.dumps(value)
-    if isinstance(value, str):
-        # Hydra would put the environment's variables, or other keys, in its place.
-        if "${" in value:
-            raise InputError(f"{where}={value} must not hold ${{: write what it stands for.")
-        return _quoted(value)
-    if isinstance(value, list):
-        return f"[{','.join(_written(each, where) for each in value)}]"
-    if isinstance(value, Mapping):
-        if not all(isinstance(key, str) and re.fullmatch(r"[A-Za-z_][\w./-]*", key) for key in value):
-            raise InputError(f"{where}={value!r} must have keys of letters, digits, _, ., / and - only.")
-        return f"{{{','.join(f'{key}:{_written(each, where)}' for key, each in value.items())}}}"
-    raise InputError(f"{where}={value!r} must be made of texts, numbers, lists and sets of keys.")
 
 
 def _gather_settings(plain: dict[str, Any]) -> None:
@@ -439,7 +385,53 @@ def _known(command: str, key: str) -> None:
     raise InputError(f"{key} is not a key of 'lcd {command}': {_nearest_key(command, key)}")
 
 
-def _composed(command: str, overrides: Sequence[str]) -> dict[str, Any]:
+def _composed(command: str, words: Words) -> dict[str, Any]:
+    """The content of the chosen files, what the budget says, and what the user says, as nested dictionaries."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    chosen = _defaults_list(command) | words.choices
+    budget = None
+    words = _benchmark_of_study(words, chosen)
+    chosen, files = chosen | words.choices, dict(words.choices)
+    if budgets.GROUP in chosen:
+        benchmark = words.names.get("benchmark") or budgets.read("benchmark", chosen["benchmark"]).get("name", "")
+        budget = words.choices.get(budgets.GROUP) or budgets.default_budget(benchmark, choices(budgets.GROUP))
+        files[budgets.GROUP] = budget
+        if chosen.get("agent", "custom") != "custom":
+            files["agent"] = budgets.agent_file(budget, benchmark, chosen["agent"])
+    said = f"{' '.join(f'{group}={name}' for group, name in files.items())}"
+    plain = _content(command, files, said)
+    for group, name in words.names.items():
+        plain[group] = {**(plain.get(group) or {}), "name": name}
+    if budget is not None:
+        plain = budgets.settled(plain, benchmark, budget, budgets.GROUP in words.choices, words.file)
+    try:
+        config = OmegaConf.create(plain)
+        for key, value in words.keys:
+            said = f"{key}={value}"
+            OmegaConf.update(config, key, value, merge=True, force_add=True)
+        return OmegaConf.to_container(config, resolve=True)
+    except (OmegaConfBaseException, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{said} cannot be composed: {_reason(error)}") from None
+
+
+def _benchmark_of_study(words: Words, chosen: Mapping[str, str]) -> Words:
+    """A study's file may say which benchmark it is of, unless another one is chosen."""
+    if "study" not in chosen or "benchmark" in words.choices:
+        return words
+    said = words.file.get("benchmark", budgets.read("study", chosen["study"]).get("benchmark"))
+    return words if said is None else _chosen(words, "benchmark", said)
+
+
+def _defaults_list(command: str) -> dict[str, str]:
+    """Group → the file that a command takes unless another one is chosen."""
+    entries = budgets.read("", command) or {}
+    return {group: name for entry in entries.get("defaults", ()) if entry != "_self_" for group, name in entry.items()}
+
+
+def _content(command: str, files: Mapping[str, str], said: str) -> dict[str, Any]:
+    """What the chosen files hold, composed by Hydra."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_module
     from hydra.errors import HydraException
@@ -448,14 +440,14 @@ def _composed(command: str, overrides: Sequence[str]) -> dict[str, Any]:
 
     try:
         with initialize_config_module("lcd.configs", version_base=HYDRA_VERSION):
-            config = hydra_compose(command, overrides=list(overrides))
-            plain: Any = OmegaConf.to_container(config, resolve=True)
+            config = hydra_compose(command, overrides=[f"{group}={name}" for group, name in files.items()])
+            return OmegaConf.to_container(config, resolve=True)
     except (HydraException, OmegaConfBaseException, ValueError, TypeError, AttributeError, RecursionError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{' '.join(overrides)} cannot be composed: {reason}") from None
-    if budgets.GROUP in plain:
-        plain[budgets.GROUP] = plain[budgets.GROUP]["name"]
-    return plain
+        raise InputError(f"{said} cannot be composed: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _refuse_target(config: Any, path: str = "") -> None:
@@ -493,7 +485,7 @@ def check_knob(key: str, name: str) -> None:
 def _refuse_missing(command: str, config: Mapping[str, Any]) -> None:
     task = config.get("task") or {}
     if "task" in groups(command) and not isinstance(task.get("name"), str) and not config.get("curriculum"):
-        raise InputError(f"task is missing: give task=…; {nearest('', choices('task'))}")
+        raise InputError(f"task is missing: give task=…; {nearest('', registered('task'))}")
     for key, value in flatten(config).items():
         if value == "???":
             raise InputError(f"{key} is missing: give {key}=….")
@@ -549,26 +541,17 @@ def _check(config: Any, prefix: str = "") -> None:
         # A text ("Infinity") becomes a number only where the schema says that it is one.
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{key}={value} must be a finite number.")
-        if least is not None:
+        if least is not None and not (value is None and entry.default is None):
             _check_least(key, value, least, auto=entry.default == "auto")
         # Ranges may be given one by one, without a file.
         if entry.name in TEXT_KEYS and isinstance(value, str):
-            _check_path(key, value)
+            check_path(key, value)
         if entry.name == "seeds":
             seed_list(key, value)
-        if entry.name == "reward_p":
+        if entry.name == "reward_p" and value is not None:
             check_probabilities(key, value)
-
-
-def _check_path(key: str, value: str) -> None:
-    if value == "":
-        raise InputError(f"{key} is empty: give a path.")
-    if max(len(part) for part in os.fsencode(value).split(b"/")) > LONGEST_NAME or len(value) > LONGEST_PATH:
-        raise InputError(f"{key}={value[:40]}… is too long for a path: give a shorter one.")
-    try:
-        Path(value).expanduser()
-    except RuntimeError:
-        raise InputError(f"{key}={value}: nobody on this machine is called so; give ./{value} for a file.") from None
+        if key == "study.steps":
+            _check_steps(key, value)
 
 
 def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
@@ -576,6 +559,21 @@ def _check_least(key: str, value: Any, least: float, auto: bool) -> None:
     if not (auto and value == "auto") and not (whole and value >= least):
         kind = "auto or a whole number" if auto else "a whole number"
         raise InputError(f"{key}={show(value)} must be {kind} of at least {least}.")
+
+
+def _check_steps(key: str, value: Any) -> None:
+    """Refuse what is neither a number of steps, nor one for each agent, nor null."""
+    by_agent = value if isinstance(value, Mapping) else {"default": value}
+    for agent, steps in by_agent.items():
+        known = agent == "default" or ":" in agent or agent in {*choices("agent"), *registered("agent")}
+        if not known:
+            raise InputError(f"{key}.{agent} is no agent: {nearest(agent, {*choices('agent'), *registered('agent')})}")
+        whole = isinstance(steps, int) and not isinstance(steps, bool) and steps >= 1
+        if not whole and not (steps is None and by_agent is not value):
+            raise InputError(
+                f"{key}={show(value)} must be a whole number of at least 1, one for each agent "
+                "({ppo: 1000, default: 500}), or null for the budget's."
+            )
 
 
 def check_probabilities(key: str, value: Any) -> None:

@@ -11,6 +11,7 @@ from lcd.config.compose import (
     defaults,
     flatten,
     groups,
+    registered,
     schema_fields,
     show,
 )
@@ -22,7 +23,7 @@ def page_of(name: str, usage: str) -> str:
     lines = [f"lcd {name} {usage}".rstrip(), "", f"  {SCHEMAS[name].__doc__}"]
     if taken := groups(name):
         lines += ["", "Groups (group=choice):"]
-        lines += [f"  {group:<10} {_choices(group, choices(group))}" for group in taken]
+        lines += [f"  {group:<10} {_choices(group)}" for group in taken]
     if keys := key_table(name):
         width = max(len(f"{key}={value}") for key, value, _ in keys)
         lines += ["", "Keys and their defaults (key=value):"]
@@ -34,8 +35,8 @@ def page_of(name: str, usage: str) -> str:
     return "\n".join(lines)
 
 
-def _choices(group: str, names: list[str]) -> str:
-    others = []
+def _choices(group: str) -> str:
+    names, others = registered(group) if group == "task" else choices(group), []
     if group == "task":
         others = ["another task of the benchmark"]
     if group in NAMED_ELSEWHERE:

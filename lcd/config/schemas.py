@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lcd.scores.contrasts import DEFINITIONS, PERCEPTION
+from lcd.statistics.confidence import ALPHA
+
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SHAPINGS = ("none", "subgoals")
 PROCESSES = "GPUs (without one: processes) that train each run together, sharing its copies"
-VIEWS = ("pixels", "figure_ground", "semantic")
-DEFINITION_NAMES = ("paper", "calibrated")
+DEFINITION_NAMES = tuple(DEFINITIONS)
 SPENDINGS = ("pocock", "obrien_fleming")
-REWARD_P = (1.0, 0.75, 0.5, 0.25)
 
 
 def _doc(meaning: str, choices: Sequence[Any] = (), least: float | None = None) -> dict[str, Any]:
@@ -88,12 +89,13 @@ class StudyConfig:
 
     name: str = field(default="lcd", metadata=_doc("names the study's folder when out is not given"))
     seeds: Any = field(default=5, metadata=_doc("a number of seeds, or a list of seeds"))
-    steps: int = field(default=10000, metadata=_doc("environment steps each seed is trained for", least=1))
+    steps: Any = field(
+        default=None, metadata=_doc("environment steps of each seed; or agent: steps, with default; null: the budget's")
+    )
     tasks: list[str] | None = field(default=None, metadata=_doc("tasks of the benchmark; null: all of them"))
-    views: list[str] = field(default_factory=_copy(VIEWS), metadata=_doc("views compared at p = 1"))
-    reward_p: list[float] = field(
-        default_factory=_copy(REWARD_P),
-        metadata=_doc("probabilities of keeping a reward, on the semantic view"),
+    views: list[str] | None = field(default=None, metadata=_doc("views compared at p = 1; null: those of φ"))
+    reward_p: list[float] | None = field(
+        default=None, metadata=_doc("probabilities of keeping a reward, on the solved view; null: those of ψ")
     )
     shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))
     agents: list[str] | None = field(default=None, metadata=_doc("agents compared; null: agent= alone"))
@@ -117,6 +119,24 @@ class StudyConfig:
     )
     threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    noise_free: bool = field(default=False, metadata=_doc("evaluate without noise, too, where the task has some"))
+    grid: dict[str, Any] = field(
+        default_factory=dict, metadata=_doc("knobs.<knob>: its values; tasks are trained at every combination")
+    )
+    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("knobs of the tasks that are the same for all"))
+    of: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=_doc("task, or what its name begins with: its own grid, knobs, seeds, steps, views, agent_params"),
+    )
+    seeds_per_run: int | None = field(
+        default=None, metadata=_doc("most seeds of a run whose agent trains seed by seed; null: all of them", least=1)
+    )
+    normalise: bool = field(
+        default=False, metadata=_doc("a grid's returns under delays and sequence lengths on one scale")
+    )
+    tests: list[Any] = field(default_factory=list, metadata=_doc("one-sided tests of claims about the grid"))
+    figures: list[Any] = field(default_factory=list, metadata=_doc("a paper's figures and tables that it gives"))
+    first: str | None = field(default=None, metadata=_doc("the analysis that is told before all else"))
 
 
 RETRY = _doc("train runs that diverged anew, from the start; runs that failed are always tried again")
@@ -135,7 +155,7 @@ class StoppingConfig:
     every: int = field(default=2, metadata=_doc("seeds of each further round, up to study.seeds", least=1))
     phi: float = field(default=0.2, metadata=_doc("certain enough: half the width of the raw φ's interval"))
     psi: float = field(default=0.1, metadata=_doc("certain enough: half the width of the raw ψ's interval"))
-    alpha: float = field(default=0.05, metadata=_doc("error of a task's intervals over all looks together"))
+    alpha: float = field(default=ALPHA, metadata=_doc("error of a task's intervals over all looks together"))
     spending: str = field(default="pocock", metadata=_doc("how the looks share the error", SPENDINGS))
 
 
@@ -177,6 +197,11 @@ class AblateConfig(DiagnoseConfig):
 
 
 @dataclass
+class SweepConfig(DiagnoseConfig):
+    """Vary one or two dimensions of hardness and say what becomes of the agents."""
+
+
+@dataclass
 class TrainConfig:
     """Train one run: one condition for a set of seeds."""
 
@@ -194,7 +219,7 @@ class TrainConfig:
             "tasks learned one after the other, in place of task: [[task,steps],…], {name, stages}, or a file"
         ),
     )
-    view: str = field(default="pixels", metadata=_doc("what the environment shows"))
+    view: str = field(default=PERCEPTION.baseline, metadata=_doc("what the environment shows"))
     reward_p: float = field(default=1.0, metadata=_doc("probability of keeping a reward in training"))
     shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))
     seeds: Any = field(default=5, metadata=_doc("a number of seeds, or a list of seeds"))
@@ -246,7 +271,7 @@ class PowerConfig:
     )
     definition: str = field(default="paper", metadata=_doc("of φ and ψ", DEFINITION_NAMES))
     power: float = field(default=0.8, metadata=_doc("wanted probability of finding a difference"))
-    alpha: float = field(default=0.05, metadata=_doc("probability of finding one that is not there"))
+    alpha: float = field(default=ALPHA, metadata=_doc("probability of finding one that is not there"))
     most: int = field(default=20, metadata=_doc("pairs of tasks shown for each score, the hardest first", least=1))
     out: str | None = field(default=None, metadata=_doc("a CSV file for all pairs; null: none"))
 
@@ -366,7 +391,7 @@ class FlowSizesConfig:
 class PretrainingConfig:
     """How much is filmed and learned."""
 
-    name: str = field(default="cpu", metadata=_doc("names these settings"))
+    name: str = field(default="cpu", metadata=_doc("the budget that these settings are of"))
     videos: VideosConfig = field(default_factory=VideosConfig)
     batch: int = field(default=16, metadata=_doc("pairs of frames in a batch", least=1))
     iterations: int = field(default=1500, metadata=_doc("batches that are learned from", least=1))
@@ -382,6 +407,7 @@ class PretrainConfig:
 
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
+    budget: str = field(default="cpu", metadata=_doc("how much is filmed and learned; else the benchmark's own"))
     pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
@@ -390,7 +416,7 @@ class PretrainConfig:
         default=None, metadata=_doc("tasks that are filmed; null: those that the benchmark calls moving, or all")
     )
     knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("what is passed on to the environments"))
-    view: str = field(default="pixels", metadata=_doc("what is filmed"))
+    view: str = field(default=PERCEPTION.baseline, metadata=_doc("what is filmed"))
     policy: str = field(default="random", metadata=_doc("who plays: random, or the folder of a run or of a study"))
     seed: int = field(default=0, metadata=_doc("of the videos, the networks and the order of learning", least=0))
     out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
@@ -408,49 +434,6 @@ class ListConfig:
 @dataclass
 class DoctorConfig:
     """Say what works on this machine."""
-
-
-@dataclass
-class ExperimentConfig:
-    """One or two dimensions of hardness over a grid, for some agents and seeds."""
-
-    name: str = field(default="???", metadata=_doc("names the folder when out is not given"))
-    figures: list[str] = field(default_factory=list, metadata=_doc("the paper's figures and tables that it gives"))
-    bases: list[str] = field(
-        default_factory=_copy(("discrete",)),
-        metadata=_doc("discrete, continuous, atari/Breakout, mujoco/HalfCheetah-v5, procgen/…, gym/…"),
-    )
-    view: str = field(default="state", metadata=_doc("what toys show"))
-    grid: dict[str, Any] = field(default_factory=dict, metadata=_doc("knob: values; one knob or two"))
-    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("knobs that are the same for all"))
-    agents: list[str] = field(default_factory=list, metadata=_doc("agents compared"))
-    agent_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("agent: its changed hyper-parameters"))
-    seeds: Any = field(default=100, metadata=_doc("a number of seeds, or a list of seeds"))
-    seeds_per_run: int = field(default=10, metadata=_doc("seeds of an sb3 agent that one worker trains", least=1))
-    steps: Any = field(default=20000, metadata=_doc("steps of each seed; or agent: steps, with default"))
-    of: dict[str, Any] = field(
-        default_factory=dict, metadata=_doc("base (or its kind): its own grid, seeds, steps, knobs")
-    )
-    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
-    noise_free: bool = field(default=False, metadata=_doc("evaluate without noise, too"))
-    normalise: bool = field(default=False, metadata=_doc("bring delays and sequence lengths to one scale"))
-    tests: list[Any] = field(default_factory=list, metadata=_doc("one-sided tests of claims"))
-    quick: dict[str, Any] = field(default_factory=dict, metadata=_doc("what quick=true changes"))
-
-
-@dataclass
-class SweepConfig:
-    """Vary one or two dimensions of hardness and draw what becomes of the agents."""
-
-    experiment: ExperimentConfig = field(default_factory=ExperimentConfig)
-    quick: bool = field(default=False, metadata=_doc("the small variant, in minutes"))
-    launcher: LauncherConfig = field(default_factory=LauncherConfig)
-    deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
-    tracker: TrackerConfig = field(default_factory=TrackerConfig)
-    out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
-    retry: bool = field(default=False, metadata=RETRY)
-    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
-    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
 
 
 SCHEMAS: dict[str, type] = {

@@ -111,7 +111,7 @@ class Result:
     @property
     def gorp_timesteps(self) -> float | None:
         """Timesteps that GORP takes with the k and m of the effective horizon, T² · A^H."""
-        if self.horizon is None or self.horizon.m is None:
+        if self.horizon is None or self.horizon.k is None or self.horizon.m is None:
             return None
         return timesteps(self.steps, self.actions, self.horizon.k, self.horizon.m)
 
@@ -127,10 +127,14 @@ def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progres
     Args:
         mdp: the MDP; with sticky actions everything that is exact, but no GORP, which is for deterministic ones.
         settings: how.
-        progress: told what is being done.
+        progress: told of which MDP what is being done.
     """
-    settings, tell = settings or Settings(), progress or (lambda doing: None)
-    began = time.perf_counter()
+    settings, began = settings or Settings(), time.perf_counter()
+
+    def tell(doing: str) -> None:
+        if progress is not None:
+            progress(f"{mdp.name}: {doing}")
+
     ties = Ties.of(mdp, settings.tolerance)
     if mdp.sticky > 0:
         tell("solving it with sticky actions")

@@ -69,7 +69,7 @@ def upper_bound(layers: Layers, ties: Ties, exact: Exact) -> Bound | None:
 
 def _q(layers: Layers, t: int, values: list[np.ndarray], discount: float) -> np.ndarray:
     """(actions, size of layer t): Q-values from the values of the layer after it."""
-    rows = slice(None) if layers.states[t] is None else layers.states[t]
+    rows = layers.rows(t)
     dense = layers.spread(t + 1, values[t + 1] if t + 1 < layers.mdp.horizon else np.zeros(0))
     return np.stack(
         [
@@ -95,7 +95,7 @@ def _later_spreads(layers: Layers, discount: float, spreads: list[np.ndarray]) -
     following = [each.max(axis=0) for each in spreads]
     found = []
     for t in range(layers.mdp.horizon):
-        rows = slice(None) if layers.states[t] is None else layers.states[t]
+        rows = layers.rows(t)
         dense = layers.spread(t + 1, following[t + 1] if t + 1 < layers.mdp.horizon else np.zeros(0))
         after = [dense.take(layers.successors(action, rows)) for action in range(layers.mdp.num_actions)]
         found.append(discount**2 * np.stack(after))

@@ -43,9 +43,7 @@ def run(cfg: HorizonConfig) -> int:
             played = _played(found, cfg, settings)
             shown, content["simulated"] = [tables.simulated(played), tables.simulated_summary(played)], plain(played)
         else:
-            results = [
-                analyse(mdp, settings, lambda doing, name=mdp.name: status.update(f"{name}: {doing}")) for mdp in found
-            ]
+            results = [analyse(mdp, settings, lambda doing: status.update(doing)) for mdp in found]
             shown = [tables.one(results[0], settings) if len(results) == 1 else tables.several(results)]
             content["mdps"] = [result.plain() for result in results]
     for part in shown:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
@@ -124,12 +123,17 @@ class Layers:
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(one, places))
 
-    def successors(self, action: int, rows: Any) -> np.ndarray:
+    def rows(self, t: int) -> Rows:
+        """The states of layer t, as an index into arrays by state."""
+        layer = self.states[t]
+        return slice(None) if layer is None else layer
+
+    def successors(self, action: int, rows: Rows) -> np.ndarray:
         """Where an action leads from these states."""
         after = self.after[action]
         return after[rows] if isinstance(rows, slice) else after.take(rows)
 
-    def rewards(self, action: int, rows: Any) -> np.ndarray:
+    def rewards(self, action: int, rows: Rows) -> np.ndarray:
         """What an action pays in these states."""
         paid = self.paid[action]
         return paid[rows] if isinstance(rows, slice) else paid.take(rows)

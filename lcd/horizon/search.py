@@ -149,13 +149,11 @@ class Search:
         low = min((each.k + self._log(each.low) for each in tried), default=0.0)
         # What no k was tried for is at least the next k.
         low = min(low, len(tried) + 1.0)
-        solved = [each for each in tried if each.m is not None]
-        certain = [each.k + self._log(each.high) for each in tried if each.high is not None]
-        high = min(certain, default=None)
+        solved = [(each.k + self._log(each.m), each.k, each.m) for each in tried if each.m is not None]
+        high = min((each.k + self._log(each.high) for each in tried if each.high is not None), default=None)
         if not solved:
             return Horizon(None, None, None, low, high, tried, confidence, simulated)
-        best = min(solved, key=lambda each: (each.k + self._log(each.m), each.k))
-        return Horizon(best.k + self._log(best.m), best.k, best.m, low, high, tried, confidence, simulated)
+        return Horizon(*min(solved), low, high, tried, confidence, simulated)
 
     def _log(self, m: float) -> float:
         """log_A m; with one action nothing is exponential, and every sequence is the only one."""

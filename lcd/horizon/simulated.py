@@ -91,7 +91,8 @@ class Simulator:
         Raises:
             InputError: where it cannot be restored, is not deterministic, or has not one action of several at a time.
         """
-        if not offers(env, KeepsState):
+        restorable: Any = env
+        if not offers(restorable, KeepsState):
             raise InputError(
                 f"mdp={name} can neither be tabulated nor save and restore its state: there is no H to tell."
             )
@@ -103,7 +104,7 @@ class Simulator:
         self.actions = int(env.single_action_space.n)
         self.simulated, self.best_return, self.worst_return = 0, -math.inf, math.inf
         env.reset()
-        self._start = env.get_state()
+        self._start = restorable.get_state()
         self._check()
 
     def _check(self) -> None:

@@ -119,5 +119,6 @@ def span(result: Result) -> str:
     """Between what the effective horizon lies, GORP's certain successes and the tables' bound taken together."""
     if result.horizon is None:
         return NONE
-    highs = [each for each in (result.horizon.high, result.bound and result.bound.h) if each is not None]
+    bound = None if result.bound is None else result.bound.h
+    highs = [each for each in (result.horizon.high, bound) if each is not None]
     return f"{result.horizon.low:.2f} and {min(highs):.2f}" if highs else f"{result.horizon.low:.2f} and ?"

@@ -1,19 +1,24 @@
-"""Figures of a sweep: bars with intervals, heat maps with their deviations, curves seed by seed."""
+"""Figures of a grid: bars with intervals, heat maps with their deviations, curves seed by seed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from lcd.analyses.grids import METRICS, value_text
-from lcd.envs.hardness.task_names import parse_task
-from lcd.report.figures import save_figure
-
+Places = Mapping[str, tuple[str, Mapping[str, str]]]
+"""Task → its base, and knob → value as it is shown."""
+METRICS = {
+    "train": ("train", "return_mean"),
+    "eval": ("eval", "return_mean"),
+    "length": ("eval", "length_mean"),
+    "noise_free": ("noise_free", "return_mean"),
+}
+"""Metric → (the curve's split, the column)."""
 TITLES = {
     "train": "training return",
     "eval": "held-out return",
@@ -25,33 +30,32 @@ NAMES = {"sb3/a2c": "sb3/a2c (for A3C)", "sb3/qrdqn": "sb3/qrdqn (for Rainbow)"}
 COLOUR = "#3b6ea5"
 
 
-def draw(
-    summary: pd.DataFrame, curves: pd.DataFrame, dimensions: Sequence[str], folder: Path, title: str
-) -> list[Path]:
-    """All figures of a sweep, each as PNG and SVG; returns the files."""
-    files: list[Path] = []
+def drawings(
+    summary: pd.DataFrame, curves: pd.DataFrame, dimensions: Sequence[str], places: Places, title: str
+) -> Iterator[tuple[str, str, Callable[[bool], Figure]]]:
+    """All figures of a grid: name, caption, and what draws it, whether the page is narrow or not."""
     for base, of_base in summary.groupby("base", sort=False):
-        stem = str(base).replace("/", "-")
+        stem = "grid-" + "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in str(base))
+        head = f"{title}: {base}"
         for metric in (name for name in METRICS if name in set(of_base["metric"])):
-            rows = of_base[of_base["metric"] == metric]
+            rows, what = of_base[of_base["metric"] == metric], TITLES[metric]
             if len(dimensions) == 1:
-                figure = bars(rows, dimensions[0], f"{title}: {base}", TITLES[metric])
-                files += save_figure(figure, folder, f"{stem}-{metric}")
-            else:
-                for value, what in (("mean", ""), ("std", ", standard deviation")):
-                    figure = heat_map(rows, dimensions, value, f"{title}: {base}", TITLES[metric] + what)
-                    files += save_figure(figure, folder, f"{stem}-{metric}-{value}")
+                yield f"{stem}-{metric}", f"{head}, {what}", partial(bars, rows, dimensions[0], head, what)
+                continue
+            for value, of in (("mean", ""), ("std", ", standard deviation")):
+                figure = partial(heat_map, rows, dimensions, value, head, what + of)
+                yield f"{stem}-{metric}-{value}", f"{head}, {what}{of}", figure
         if len(dimensions) == 1:
-            figure = seed_curves(curves, str(base), dimensions[0], f"{title}: {base}")
-            files += save_figure(figure, folder, f"{stem}-curves")
-    return files
+            plain = str(base).partition(", ")[0]
+            mine = {task: point[dimensions[0]] for task, (found, point) in places.items() if found == plain}
+            yield f"{stem}-curves", f"{head}, seed by seed", partial(seed_curves, curves, mine, dimensions[0], head)
 
 
-def bars(rows: pd.DataFrame, dimension: str, title: str, what: str) -> Figure:
+def bars(rows: pd.DataFrame, dimension: str, title: str, what: str, narrow: bool = False) -> Figure:
     """Areas under the curve for every amount of a dimension, an axis an agent."""
     agents = list(dict.fromkeys(rows["agent"]))
-    figure, axes = _figure(1, len(agents), title)
-    for axis, agent in zip(axes[0], agents, strict=True):
+    figure, axes = _figure(*((len(agents), 1) if narrow else (1, len(agents))), title)
+    for axis, agent in zip(axes.ravel(), agents, strict=True):
         own = rows[rows["agent"] == agent]
         place = np.arange(len(own))
         reach = np.nan_to_num(np.abs(own[["low", "high"]].to_numpy(float).T - own["mean"].to_numpy(float)))
@@ -64,13 +68,15 @@ def bars(rows: pd.DataFrame, dimension: str, title: str, what: str) -> Figure:
     return figure
 
 
-def heat_map(rows: pd.DataFrame, dimensions: Sequence[str], value: str, title: str, what: str) -> Figure:
+def heat_map(
+    rows: pd.DataFrame, dimensions: Sequence[str], value: str, title: str, what: str, narrow: bool = False
+) -> Figure:
     """A value for every pair of amounts of two dimensions, an axis an agent."""
     agents = list(dict.fromkeys(rows["agent"]))
-    figure, axes = _figure(1, len(agents), title)
+    figure, axes = _figure(*((len(agents), 1) if narrow else (1, len(agents))), title)
     across, down = dimensions
     columns, lines = (list(dict.fromkeys(rows[name])) for name in (across, down))
-    for axis, agent in zip(axes[0], agents, strict=True):
+    for axis, agent in zip(axes.ravel(), agents, strict=True):
         own = rows[rows["agent"] == agent].set_index([down, across])[value]
         grid = np.array([[own.get((line, column), np.nan) for column in columns] for line in lines], dtype=float)
         image = axis.imshow(grid, aspect="auto", origin="lower")
@@ -86,14 +92,16 @@ def heat_map(rows: pd.DataFrame, dimensions: Sequence[str], value: str, title: s
     return figure
 
 
-def seed_curves(curves: pd.DataFrame, base: str, dimension: str, title: str) -> Figure:
+def seed_curves(
+    curves: pd.DataFrame, mine: Mapping[str, str], dimension: str, title: str, narrow: bool = False
+) -> Figure:
     """Curves of every seed, held-out ones where no training episode ended; an axis for each agent and amount."""
-    own = curves[[parse_task(task)[0] == base for task in curves["task"]]]
+    own = curves[curves["task"].isin(mine)]
     split = "train" if (own["split"] == "train").any() else "eval"
     named = own[own["split"] == split].copy()
-    parsed = {task: parse_task(task) for task in named["task"].unique()}
-    named["amount"] = [value_text(parsed[task][1].get(dimension, "default")) for task in named["task"]]
-    agents, amounts = (list(dict.fromkeys(named[name])) for name in ("agent", "amount"))
+    named["amount"] = named["task"].map(mine)
+    agents = list(dict.fromkeys(named["agent"]))
+    amounts = [amount for amount in dict.fromkeys(mine.values()) if (named["amount"] == amount).any()]
     figure, axes = _figure(len(agents), len(amounts), title)
     for row, agent in enumerate(agents):
         for column, amount in enumerate(amounts):

@@ -36,6 +36,7 @@ def save_tables(
     content = {analysis.key: _plain(analysis) for analysis in analyses}
     files = {folder / "analyses.json": json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"}
     for analysis in analyses:
+        files |= {folder / f"{name}.csv": csv_text(table) for name, table in analysis.files.items()}
         files[folder / f"{analysis.key}.csv"] = csv_text(analysis.table)
     named = [("scores", "Scores", scores(diagnosis)), *((a.key, a.title, a.table) for a in analyses)]
     for kind in formats:

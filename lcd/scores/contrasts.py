@@ -243,9 +243,47 @@ DEFINITIONS = {
 }
 """Definition → the formulas of φ and ψ under it, for a reader. docs/calibration.md derives them."""
 
+FRONTEND_GAIN = Contrast(
+    name="frontend_gain",
+    sign="front-end",
+    asks="what the flow front-end adds",
+    axis="frontend",
+    baseline="identity",
+    variants=("flow",),
+    formulas={"gain": FORMULAS["gain"]},
+    at={"view": PERCEPTION.baseline},
+)
+SHAPING_GAIN = Contrast(
+    name="shaping_gain",
+    sign="shaping",
+    asks="what reward for sub-goals adds",
+    axis="shaping",
+    baseline="none",
+    variants=("subgoals",),
+    formulas={"gain": FORMULAS["gain"]},
+)
+MEMORY_GAIN = Contrast(
+    name="memory_gain",
+    sign="μ",
+    asks="what remembering earlier observations adds",
+    axis="agent",
+    baseline="ppo",
+    variants=("recurrent_ppo",),
+    formulas={"gain": FORMULAS["gain"]},
+)
+DELAY_LOSS = Contrast(
+    name="delay_loss",
+    sign="δ",
+    asks="what a late reward costs",
+    axis="knobs.delay",
+    baseline=None,
+    variants=(2, 4),
+    formulas={"loss": FORMULAS["loss"]},
+)
+
 contrasts = Registry("contrast", "lcd.contrasts")
-contrasts.add(PERCEPTION.name, PERCEPTION)
-contrasts.add(REWARD.name, REWARD)
+for _each in (*HEADLINE, FRONTEND_GAIN, SHAPING_GAIN, MEMORY_GAIN, DELAY_LOSS):
+    contrasts.add(_each.name, _each)
 
 
 OTHER_COLUMNS = (

@@ -38,7 +38,8 @@ from lcd.scores.left_out import LeftOut
 from lcd.scores.ranking import add_ranks
 from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
 from lcd.scores.validity import SIGNS, Finding, check_validity, sentences_of, validity_column
-from lcd.statistics.intervals import LEVEL, METHOD, RESAMPLES
+from lcd.statistics.confidence import LEVEL
+from lcd.statistics.intervals import METHOD, RESAMPLES
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
 KEYS = (*GROUP, "task")

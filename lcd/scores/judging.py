@@ -64,7 +64,7 @@ class TaskNumbers(dict[str, Any]):
         """Measure some contrasts over the steps that all of their conditions span; returns the per-seed areas."""
         curves = curves_by_condition(self.index, self.row, self.solved, asked)
         if not curves:
-            return TaskSamples((), (), (), tuple(asked), self.solved)
+            return TaskSamples((), (), (), self.solved, tuple(asked))
         names, least = list(curves), self.thresholds.no_signal
         low, high = common_steps(curves, f"task '{self.row['task']}'", self.thresholds.overlap)
         samples = samples_between(curves, low, high, self.solved, asked)

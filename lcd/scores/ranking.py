@@ -9,7 +9,8 @@ from scipy.stats import rankdata
 
 from lcd.scores.contrasts import Contrast
 from lcd.scores.scoring import TaskSamples, score_columns, score_replicates
-from lcd.statistics.intervals import LEVEL, widen
+from lcd.statistics.confidence import LEVEL
+from lcd.statistics.intervals import widen
 
 
 def add_ranks(

@@ -9,7 +9,8 @@ import numpy as np
 from lcd.curves.index import Curve, CurveIndex
 from lcd.curves.table import area, common_interval
 from lcd.scores.contrasts import HEADLINE, Contrast, all_conditions
-from lcd.statistics.intervals import BOOTSTRAP_SEED, LEVEL, RESAMPLES, Interval, bootstrap, mean_over_seeds, replicates
+from lcd.statistics.confidence import LEVEL
+from lcd.statistics.intervals import BOOTSTRAP_SEED, RESAMPLES, Interval, bootstrap, mean_over_seeds, replicates
 
 
 def score_columns(asked: Sequence[Contrast] = HEADLINE) -> tuple[str, ...]:
@@ -30,15 +31,15 @@ class TaskSamples:
         names: The conditions that were trained, in the order of the contrasts.
         areas: One array of AUCs a condition, in the order of its seeds.
         seeds: Each condition's seeds, in order.
-        contrasts: What is asked of them.
         solved: The view that `lcd.scores.contrasts.SOLVED` stands for.
+        contrasts: What is asked of them.
     """
 
     names: tuple[str, ...]
     areas: tuple[np.ndarray, ...]
     seeds: tuple[tuple[int, ...], ...]
+    solved: str
     contrasts: tuple[Contrast, ...] = HEADLINE
-    solved: str = "semantic"
 
     @property
     def paired(self) -> bool:
@@ -103,7 +104,7 @@ def samples_between(
 ) -> TaskSamples:
     """The areas of a task's curves between two steps."""
     areas = tuple(np.array([area(*curve, low, high) for curve in seeds.values()]) for seeds in curves.values())
-    return TaskSamples(tuple(curves), areas, tuple(tuple(seeds) for seeds in curves.values()), tuple(asked), solved)
+    return TaskSamples(tuple(curves), areas, tuple(tuple(seeds) for seeds in curves.values()), solved, tuple(asked))
 
 
 def score_replicates(

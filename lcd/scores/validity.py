@@ -14,8 +14,8 @@ from scipy.special import stdtr, stdtrit
 
 from lcd.scores.calibration import spearman
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD
+from lcd.statistics.confidence import LEVEL
 from lcd.statistics.hypotheses import adjust
-from lcd.statistics.intervals import LEVEL
 
 ERROR, WARNING = "error", "warning"
 OK = "ok"
@@ -91,7 +91,8 @@ def solved_views_worse(found: Evidence) -> Iterator[Concern]:
             worse,
             "more is learned from pixels than from the solved views (by up to "
             f"{-worse['phi_gain'].min():.2f} of AUC, and seeds do not differ by so much), so φ says nothing about "
-            "seeing: look at the views with 'lcd view', and let figure_ground and semantic show all that is needed.",
+            f"seeing: look at the views with 'lcd view', and let {' and '.join(PERCEPTION.variants)} show all that is "
+            "needed.",
         )
 
 
@@ -181,9 +182,9 @@ def dynamics_differ(found: Evidence) -> Iterator[Concern]:
 
 
 def views_identical(found: Evidence) -> Iterator[Concern]:
-    """The curves of pixels and semantic are the same number by number, so that they showed the same.
+    """φ's baseline and its last variant have the same curves, number by number, so that they showed the same.
 
-    Pixels and figure_ground may rightly be the same: where there is nothing but plain figures, as in the easy toys.
+    Its first variant may rightly be the same: where there is nothing but plain figures, as in the easy toys.
     """
     views = PERCEPTION.baseline, PERCEPTION.variants[-1]
     alike = _alike(found.curves, *views)
@@ -196,7 +197,7 @@ def views_identical(found: Evidence) -> Iterator[Concern]:
 
 
 def solved_views_identical(found: Evidence) -> Iterator[Concern]:
-    """figure_ground and semantic have the same curves: right where they show the same, and half a φ where not."""
+    """φ's variants have the same curves: right where they show the same, and half a φ where not."""
     views = PERCEPTION.variants
     alike = _alike(found.curves, *views)
     if alike:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-LEVEL = 0.95
+from lcd.statistics.confidence import LEVEL
+
 RESAMPLES = 4000
 METHOD = "bootstrap standard error × t"
 BOOTSTRAP_SEED = 20240507

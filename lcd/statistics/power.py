@@ -20,12 +20,13 @@ from lcd.scores.scoring import (
     score_columns,
     score_replicates,
 )
+from lcd.statistics.confidence import ALPHA
 
 MOST_SEEDS = 100_000
 SHARES = (0.25, 0.5, 0.75, 1.0)
 
 
-def power_of(seeds: int, effect: float, alpha: float = 0.05) -> float:
+def power_of(seeds: int, effect: float, alpha: float = ALPHA) -> float:
     """Probability of a two-sided t-test's telling a mean apart from 0, `effect` = |mean| / deviation of one seed."""
     if seeds < 2:
         return 0.0
@@ -36,7 +37,7 @@ def power_of(seeds: int, effect: float, alpha: float = 0.05) -> float:
     return float(nct.sf(critical, seeds - 1, noncentral) + nct.cdf(-critical, seeds - 1, noncentral))
 
 
-def seeds_needed(effect: float, power: float = 0.8, alpha: float = 0.05) -> float:
+def seeds_needed(effect: float, power: float = 0.8, alpha: float = ALPHA) -> float:
     """The fewest seeds that tell an effect apart with this probability; infinite where no number up to 100,000 does."""
     if not effect > 0 or power_of(MOST_SEEDS, effect, alpha) < power:
         return math.inf
@@ -53,7 +54,7 @@ def tell_apart(
     curves: pd.DataFrame,
     definition: str = "paper",
     power: float = 0.8,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     shares: Sequence[float] = SHARES,
     ranges: Mapping[str, tuple[float, float]] | None = None,
 ) -> pd.DataFrame:

@@ -7,6 +7,8 @@ import numpy as np
 from scipy.integrate import cumulative_trapezoid
 from scipy.special import ndtr, ndtri
 
+from lcd.statistics.confidence import ALPHA
+
 GRID = 2001
 TINY = 1e-300
 REACH = 9.0
@@ -31,7 +33,7 @@ def obrien_fleming(share: float, alpha: float) -> float:
 SPENDING: dict[str, Callable[[float, float], float]] = {"pocock": pocock, "obrien_fleming": obrien_fleming}
 
 
-def boundaries(shares: Sequence[float], alpha: float = 0.05, spending: str = "pocock") -> np.ndarray:
+def boundaries(shares: Sequence[float], alpha: float = ALPHA, spending: str = "pocock") -> np.ndarray:
     """Two-sided critical values of a standard normal statistic at successive looks.
 
     Args:
@@ -68,7 +70,7 @@ def boundaries(shares: Sequence[float], alpha: float = 0.05, spending: str = "po
     return np.array(found)
 
 
-def nominal_levels(counts: Sequence[int], most: int, alpha: float = 0.05, spending: str = "pocock") -> np.ndarray:
+def nominal_levels(counts: Sequence[int], most: int, alpha: float = ALPHA, spending: str = "pocock") -> np.ndarray:
     """Confidence levels of the intervals at looks after `counts` of `most` seeds, which hold together at 1 - alpha.
 
     Each look's share of the error is that of a normal statistic; with so few seeds the level is then that of

@@ -32,6 +32,11 @@ from lcd.frontends.objectness import (
 )
 from lcd.frontends.protocols import HasMaps, HasUntrainedTwin
 from lcd.report.seeing import COLOUR, DIFFERENCE, FIGURE, OWN, UNTRAINED, summary
+from lcd.scores.contrasts import PERCEPTION
+
+SEEN = PERCEPTION.baseline
+LABELS = "labels"
+"""The paired views: what a front-end sees, and the number of the class that each pixel shows."""
 
 VIDEOS, LENGTH, STRIDE = 16, 8, 8
 """Videos of each half, frames of a video, and steps from one to the next."""
@@ -46,16 +51,16 @@ def collect_frames(benchmark: Benchmark, task: str, videos: int, seed: int, **kn
         raise InputError(
             f"benchmark={benchmark.name} has no paired views: objectness needs true masks, as procgen has."
         )
-    env = benchmark.make_pairs(task, split="eval", num_envs=videos, seed=seed, views=("pixels", "labels"), **knobs)
+    env = benchmark.make_pairs(task, split="eval", num_envs=videos, seed=seed, views=(SEEN, LABELS), **knobs)
     try:
         env.action_space.seed(int(seed_sequence(seed, "exploration").generate_state(1)[0]))
         observations, _ = env.reset()
-        pixels, labels = [observations["pixels"]], [observations["labels"][..., 0]]
+        pixels, labels = [observations[SEEN]], [observations[LABELS][..., 0]]
         fresh = [np.ones(videos, bool)]
         while len(pixels) < STRIDE * LENGTH + 2:
             observations, _, terminated, truncated, _ = env.step(env.action_space.sample())
-            pixels.append(observations["pixels"])
-            labels.append(observations["labels"][..., 0])
+            pixels.append(observations[SEEN])
+            labels.append(observations[LABELS][..., 0])
             fresh.append(terminated | truncated)
     finally:
         env.close()
@@ -86,7 +91,7 @@ def maps_of(frontend: nn.Module) -> Maps:
 
 def classes(benchmark: Benchmark, task: str, frames: Frames) -> dict[str, np.ndarray]:
     """Class → its pixels, (N, H, W); `objects` is all of them together."""
-    names = benchmark.label_names(task, "semantic")
+    names = benchmark.label_names(task, PERCEPTION.variants[-1])
     masks = {name: frames.labels == label for label, name in enumerate(names) if label > 0}
     return {FIGURE: frames.labels > 0} | masks
 

@@ -24,7 +24,7 @@ from lcd.frontends.flow.warp import inside
 from lcd.pipelines.jobs import players, videos
 from lcd.pipelines.jobs.checkpoint import CURVE, STEP, drop_without_curve, read_checkpoint
 from lcd.pipelines.jobs.fitting import fit
-from lcd.pipelines.jobs.objectness import Objectness
+from lcd.pipelines.jobs.objectness import SEEN, Objectness
 from lcd.pipelines.jobs.pretraining_record import PretrainRecorder, Table, mirror, picture
 from lcd.pipelines.kinds.pretrain import WEIGHTS_FILE
 from lcd.pipelines.publish.track import open_tracker
@@ -181,7 +181,7 @@ def objectness_tables(config: PretrainConfig) -> dict[str, Table]:
     """The measurements of a front-end that are taken while it is pretrained, by name."""
     benchmark = get_benchmark(config["benchmark"])
     asked = config["videos"]
-    if not offers(benchmark, Pairs) or asked["view"] != "pixels":
+    if not offers(benchmark, Pairs) or asked["view"] != SEEN:
         return {}
     seed = config["seeds"][0]
     return {"objectness": Objectness(benchmark, asked["tasks"], seed, MEASURED_VIDEOS, **asked["knobs"])}

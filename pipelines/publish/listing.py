@@ -60,7 +60,7 @@ def _budgets() -> Rows:
 def _contrasts() -> Rows:
     for name in registry("contrast").names():
         contrast = parse_contrast(name, "study.contrasts")
-        values = " ".join(map(str, contrast.values))
+        values = " ".join("–" if value is None else str(value) for value in contrast.values)
         yield name, contrast.sign, contrast.asks, contrast.axis, values
 
 

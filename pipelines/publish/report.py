@@ -115,6 +115,7 @@ def publish(
         how: what is told, and how.
     """
     from lcd.analyses import Evidence, analyse
+    from lcd.analyses.grids import Grid
     from lcd.analyses.transfer import transfers
     from lcd.curves.ranges import ranges_from
     from lcd.curves.table import evaluated_names
@@ -125,7 +126,11 @@ def publish(
     ranges = ranges_from(how.ranges, evaluated_names(finished.curves))
     diagnosis = diagnosed(finished, study, how, ranges)
     curricula = transfers(diagnosis.others)
-    evidence = Evidence(diagnosis, how.threshold, **({} if study is None else recommended(study)))
+    known: dict[str, Any] = {}
+    if study is not None:
+        known = recommended(study) | {"grid": Grid.from_plain(study.record.get("grid")), "read": finished.curves}
+        how = replace(how, first=first_of(study))
+    evidence = Evidence(diagnosis, how.threshold, **known)
     analyses, left_out = analyse(evidence, how.analyses, how.analysis_params, how.first)
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
     with outputs.drafted(folder, PRODUCT, [source]) as draft:
@@ -141,6 +146,12 @@ def publish(
     return not finished.left_out
 
 
+def first_of(study: store.Study) -> str | None:
+    """The analysis that a study tells before all else; a stranger's file may hold anything."""
+    first = study.record.get("first")
+    return first if isinstance(first, str) and first else None
+
+
 def diagnosed(
     finished: Finished,
     study: store.Study | None,
@@ -148,11 +159,17 @@ def diagnosed(
     ranges: Mapping[str, Any] | None = None,
 ) -> "Diagnosis":
     """The diagnosis of curves, and of the study that they belong to what it has cost."""
-    from lcd.scores.diagnosis import diagnose_curves
+    from lcd.scores.diagnosis import Diagnosis, diagnose_curves
     from lcd.scores.marking import mark
 
     known = {} if study is None else _remembered(study)
-    diagnosis = diagnose_curves(finished.curves, ranges, definition=how.definition, **known)
+    try:
+        diagnosis = diagnose_curves(finished.curves, ranges, definition=how.definition, **known)
+    except InputError as impossible:
+        # Areas of a grid need no ranges; of somebody's environment nobody may know them.
+        if study is None or study.record.get("grid") is None:
+            raise
+        diagnosis = replace(Diagnosis.empty(), notes=(f"No task is diagnosed: {impossible}",))
     notes = [
         f"The contrast '{name}' is left out: no installed package has it, and only lcd diagnose imports code."
         for name in (() if study is None else contrasts_of(study)[1])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lcd.config.schemas import VIEWS, ViewConfig
+from lcd.config.schemas import ViewConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import Graphs, Pairs, offers
@@ -18,6 +18,7 @@ from lcd.files import outputs
 from lcd.pipelines.publish.graph_pictures import draw_graph
 from lcd.pipelines.study import needs
 from lcd.pipelines.study.parts import check_names
+from lcd.scores.contrasts import PERCEPTION
 
 TILE_INCHES = 1.1
 
@@ -28,7 +29,7 @@ def run(cfg: ViewConfig) -> int:
     whole = cfg.task.name == cfg.benchmark.name
     if not whole:
         check_names("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
-    views = [cfg.view] if cfg.view is not None else [view for view in benchmark.views if view in VIEWS]
+    views = [cfg.view] if cfg.view is not None else [view for view in benchmark.views if view in PERCEPTION.values]
     check_names("view", views, benchmark.views, cfg.benchmark.name)
     needs.check_sheets(cfg, len(views))
     place = Path(cfg.out or ("." if whole else f"{_file(cfg.task.name)}.png")).expanduser()

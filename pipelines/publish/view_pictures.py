@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from lcd.config.schemas import VIEWS, BenchmarkConfig, TaskConfig, ViewConfig
+from lcd.config.schemas import BenchmarkConfig, TaskConfig, ViewConfig
 from lcd.files.atomic import write_atomic
 from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study.configs import RunConfig, task_name
 from lcd.pipelines.study.store import Study
+from lcd.scores.contrasts import PERCEPTION
 
 FOLDER = "views"
 MOMENT = 12
@@ -29,7 +30,7 @@ def take_pictures(study: Study, run_configs: Iterable[RunConfig]) -> None:
     for config in run_configs:
         wanted.setdefault(task_name(config), (config, set()))[1].add(config["view"])
     for name, (config, views) in wanted.items():
-        places = {view: _picture_path(study, name, view) for view in sorted(views & set(VIEWS))}
+        places = {view: _picture_path(study, name, view) for view in sorted(views & set(PERCEPTION.values))}
         if places and not all(path.is_file() for path in places.values()):
             try:
                 shown = _one_moment(config, list(places))
@@ -46,7 +47,7 @@ def read_pictures(study: Study) -> dict[str, dict[str, bytes]]:
     found: dict[str, dict[str, bytes]] = {}
     for run in study.runs(TRAIN):
         name = task_name(run.config)
-        for view in VIEWS:
+        for view in PERCEPTION.values:
             path = _picture_path(study, name, view)
             if view not in found.get(name, {}) and path.is_file() and path.stat().st_size <= MOST_BYTES:
                 content = path.read_bytes()

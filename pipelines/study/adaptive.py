@@ -14,9 +14,11 @@ from lcd.pipelines.study.parts import parts_of as usual_parts
 from lcd.pipelines.study.quarantine import read_finished
 
 NAME = "adaptive"
+Recommended = dict[str, Any]
+"""`tasks`: task → agent and frontend; `shared_seeds`: whether the seeds are those of the source."""
 
 
-def recommend(cfg: DiagnoseConfig) -> dict[str, Any] | None:
+def recommend(cfg: DiagnoseConfig) -> Recommended | None:
     """What the diagnosis of `study.source` recommends for each task; None where the study is not of that kind.
 
     The first of `study.agents` and of `study.frontends` is for what is easy, the last for what is hard.
@@ -59,7 +61,7 @@ def recommend(cfg: DiagnoseConfig) -> dict[str, Any] | None:
     return {"tasks": tasks, "shared_seeds": bool(seeds)}
 
 
-def parts_of(cfg: DiagnoseConfig, chosen: dict[str, Any]) -> list[Part]:
+def parts_of(cfg: DiagnoseConfig, chosen: Recommended) -> list[Part]:
     """Every pair of agent and front-end that is recommended for some task, and the simplest, on all tasks."""
     benchmark = get_benchmark(cfg.benchmark.name)
     tasks = [task for task in cfg.study.tasks or benchmark.tasks if task in chosen["tasks"]]

@@ -2,7 +2,9 @@
 
 import contextlib
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,60 +16,63 @@ from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
 from lcd.files.slugs import slug
-from lcd.pipelines.kinds.kind import trainings
+from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.publish.report import FILES, PRODUCT, ReportOptions, parts_of, publish
 from lcd.pipelines.publish.track import usable
 from lcd.pipelines.publish.view_pictures import take_pictures
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
-from lcd.pipelines.study.configs import canonical
-from lcd.pipelines.study.parts import recorded_request
+from lcd.pipelines.study.configs import RunConfig, canonical
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
 
 def run(cfg: DiagnoseConfig) -> int:
     """Make or continue the study that the config asks for; returns the exit code."""
-    return _run(cfg)
-
-
-def ablate(cfg: DiagnoseConfig) -> int:
-    """`lcd ablate`: as `run`, with what the ablation tells said first; returns the exit code."""
-    return _run(cfg, first=cfg.study.name)
-
-
-def _run(cfg: DiagnoseConfig, first: str | None = None) -> int:
     console = Console()
-    jobs = runs.expand(cfg)
+    chosen = adaptive.recommend(cfg)
+    jobs = runs.expand(cfg, chosen)
     check_trainable(cfg, jobs)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
+    report = partial(finish, run_configs=trainings(jobs), chosen=chosen)
     if cfg.dry_run:
-        return dry_run.print_estimate(jobs, cfg, default_out(cfg), console, finish)
+        return dry_run.print_estimate(jobs, cfg, default_out(cfg), console, report)
     determinism.refuse_chance(store.missing(default_out(cfg), jobs), console)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
         if cfg.stopping.name == "auto":
             tasks = list(dict.fromkeys(config["task"] for config in trainings(jobs)))
-            trained = stopping.rounds(cfg, study, tasks, lambda part: _trained(part, cfg, study, console), console)
+
+            def train(part: DiagnoseConfig) -> bool:
+                return _trained(runs.expand(part, chosen), cfg, study, console)
+
+            trained = stopping.rounds(cfg, study, tasks, train, console)
         else:
-            trained = _trained(cfg, cfg, study, console)
-        whole = finish(cfg, study, console, first, trained)
+            trained = _trained(jobs, cfg, study, console)
+        whole = report(cfg, study, console, whole=trained)
     return 0 if trained and whole else 1
 
 
 def finish(
-    cfg: DiagnoseConfig, study: store.Study, console: Console, first: str | None = None, whole: bool = True
+    cfg: DiagnoseConfig,
+    study: store.Study,
+    console: Console,
+    run_configs: Sequence[RunConfig],
+    chosen: adaptive.Recommended | None,
+    whole: bool = True,
 ) -> bool:
     """What comes after training: pictures of the tasks, diagnosis and report; whether no run is left out of it.
 
     Args:
-        first: the key of the analysis that is told before all else.
+        run_configs: the study's.
+        chosen: what an earlier study's diagnosis recommends.
         whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
     """
-    take_pictures(study, trainings(runs.expand(cfg)))
-    if (chosen := adaptive.recommend(cfg)) is not None:
+    take_pictures(study, run_configs)
+    study.note(grid=runs.grid_of(cfg, run_configs), first=cfg.study.first)
+    if chosen is not None:
         study.note(recommended=chosen)
-    how = ReportOptions(definition=cfg.definition, threshold=cfg.study.threshold, first=first, **parts_of(cfg))
+    how = ReportOptions(definition=cfg.definition, threshold=cfg.study.threshold, **parts_of(cfg))
     tracker = usable(asdict(cfg.tracker))[0]
     try:
         return publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)
@@ -77,14 +82,14 @@ def finish(
         raise Unfinished(f"What is trained of {study.path} cannot be diagnosed: {impossible}") from None
 
 
-def _trained(part: DiagnoseConfig, cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
-    """Train what a part of the study still lacks; whether all of it went well.
+def _trained(jobs: Sequence[Job], cfg: DiagnoseConfig, study: store.Study, console: Console) -> bool:
+    """Train what a study still lacks of some jobs; whether all of it went well.
 
     Args:
-        part: the config with the seeds and tasks that are now wanted.
+        jobs: those that are now wanted.
         cfg: the config that the study was asked for.
     """
-    wanted = study.ask(request(cfg), runs.expand(part))
+    wanted = study.ask(request(cfg), jobs)
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
     dynamics.compare(study, wanted, console)
     return train_missing(cfg, study, wanted, console)
@@ -94,8 +99,7 @@ def request(cfg: DiagnoseConfig) -> dict[str, Any]:
     """What a study was asked for, without where and by what it is made."""
     asked = asdict(cfg)
     rounds = ("stopping", "definition") if cfg.stopping.name == "auto" else ()
-    parts = {key: asked[key] for key in ("benchmark", "agent", "frontend", "study", *rounds)}
-    return parts | {"study": recorded_request(parts["study"])}
+    return {key: asked[key] for key in ("benchmark", "agent", "frontend", "study", "budget", *rounds)}
 
 
 def default_out(cfg: DiagnoseConfig) -> Path:
@@ -115,10 +119,11 @@ def default_out(cfg: DiagnoseConfig) -> Path:
 
 def _usual(cfg: DiagnoseConfig) -> dict[str, Any] | None:
     """What is asked for when a benchmark, a study and a budget are named and nothing else is said."""
-    if cfg.study.name not in choices("study"):
+    files = [file for file in choices("study") if file.rpartition("/")[2] == cfg.study.name]
+    if not files:
         return None
+    own = budgets.default_budget(cfg.benchmark.name, choices(budgets.GROUP))
+    budget = [] if cfg.budget == own else [f"budget={cfg.budget}"]
     with contextlib.suppress(InputError):
-        return request(
-            compose("diagnose", [f"benchmark={cfg.benchmark.name}", f"study={cfg.study.name}", f"budget={cfg.budget}"])
-        )
+        return request(compose("diagnose", [f"benchmark={cfg.benchmark.name}", f"study={files[0]}", *budget]))
     return None

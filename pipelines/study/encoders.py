@@ -36,7 +36,7 @@ def pretraining_for(cfg: DiagnoseConfig, given: Mapping[str, Any]) -> configs.Pr
     """
     if given["name"] != FLOW or given.get("weights") is not None:
         return None
-    words = [f"benchmark={cfg.benchmark.name}", f"pretraining={cfg.budget}", f"frontend={FLOW}"]
+    words = [f"benchmark={cfg.benchmark.name}", f"budget={cfg.budget}", f"frontend={FLOW}"]
     asked: PretrainConfig = compose("pretrain", words)
     asked.frontend |= {key: value for key, value in given.items() if key not in HOW_USED}
     return pretraining_from(asked)

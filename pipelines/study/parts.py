@@ -1,20 +1,22 @@
 """The parts of a study: each a cross of tasks, agents, front-ends and shapings with views and reward probabilities."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
+from itertools import product
 from typing import Any
 
-from lcd.config import budgets
 from lcd.config.compose import check_knob, check_probabilities, compose, show
-from lcd.config.schemas import DiagnoseConfig, StudyConfig
+from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import has_shaping, shapings_of
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
+from lcd.pipelines.study.grid import Point, by_task, check_points, points_of
 from lcd.scores.contrasts import (
     HEADLINE,
     KNOB,
     PERCEPTION,
+    REWARD,
     USUAL,
     Condition,
     Contrast,
@@ -24,17 +26,7 @@ from lcd.scores.contrasts import (
     solved_view,
 )
 
-NEWER = (
-    "agents",
-    "frontends",
-    "shapings",
-    "agent_params",
-    "frontend_params",
-    "parts",
-    "source",
-    "threshold",
-    "contrasts",
-)
+NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -44,6 +36,9 @@ class Part:
     Attributes:
         agents, frontends: their configs.
         conditions: what else differs: the view, reward p, knobs of the task.
+        points: where in the grid its tasks are trained.
+        knobs: those of its tasks that are the same everywhere.
+        seeds, steps: as a study says them.
     """
 
     tasks: list[str]
@@ -51,23 +46,19 @@ class Part:
     frontends: list[FrontendEntry]
     shapings: list[str]
     conditions: list[Condition]
+    points: list[Point]
+    knobs: Mapping[str, Any]
+    seeds: Any
+    steps: Any
 
     def crossed(self) -> Iterator[dict[str, Any]]:
-        """What tells its runs apart, one mapping a run."""
-        for agent in self.agents:
-            for frontend in self.frontends:
-                for shaping in self.shapings:
-                    for task in self.tasks:
-                        for each in self.conditions:
-                            yield {
-                                "task": task,
-                                "knobs": each.knobs,
-                                "agent": agent,
-                                "frontend": frontend,
-                                "shaping": shaping,
-                                "view": each.view,
-                                "reward_p": each.reward_p,
-                            }
+        """What tells its runs apart, one mapping a run; their knobs are those beside the point."""
+        names = ("agent", "frontend", "shaping", "task", "point", "condition")
+        axes = (self.agents, self.frontends, self.shapings, self.tasks, self.points, self.conditions)
+        for values in product(*axes):
+            found = dict(zip(names, values, strict=True))
+            each = found.pop("condition")
+            yield found | {"knobs": {**self.knobs, **each.knobs}, "view": each.view, "reward_p": each.reward_p}
 
 
 @dataclass(frozen=True)
@@ -94,8 +85,8 @@ def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
         "agents": [str(cfg.agent["name"])] if study.agents is None else study.agents,
         "frontends": [str(cfg.frontend["name"])] if study.frontends is None else study.frontends,
         "shapings": [study.shaping] if study.shapings is None else study.shapings,
-        "views": study.views,
-        "reward_p": study.reward_p,
+        "views": _usual_views(benchmark) if study.views is None else study.views,
+        "reward_p": [*REWARD.values] if study.reward_p is None else study.reward_p,
     }
     check_names("study.tasks", own["tasks"], benchmark.tasks, benchmark.name)
     whole = study.parts is None
@@ -103,14 +94,24 @@ def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
     for place, given in enumerate([{}] if whole else study.parts):
         where = "study." if whole else f"study.parts[{place}]."
         asked = _read_part(own, given, where)
-        part = _part(cfg, benchmark, asked, where)
-        if part is not None:
-            made.append(part)
+        for tasks, changes in by_task(study, asked.tasks):
+            views = changes.get("views", asked.views)
+            alone = {key: value for key, value in changes.items() if key != "views"}
+            part = _part(
+                replace(cfg, study=replace(study, **alone)), benchmark, replace(asked, tasks=tasks, views=views), where
+            )
+            if part is not None:
+                made.append(part)
     for contrast in parse_contrasts(study.contrasts)[len(HEADLINE) :] if made else ():
         made += _parts_of(contrast, made[0], cfg, benchmark)
     if not any(next(part.crossed(), None) for part in made):
         raise InputError(f"study={study.name} has no runs on the benchmark '{benchmark.name}': none of its parts fits.")
     return made
+
+
+def _usual_views(benchmark: Benchmark) -> list[str]:
+    """The views of φ that the benchmark has; where it has none, the view in which perception is out of the way."""
+    return [view for view in PERCEPTION.values if view in benchmark.views] or [solved_view(benchmark)]
 
 
 def _read_part(own: Mapping[str, Any], given: Any, where: str) -> _PartRequest:
@@ -142,12 +143,18 @@ def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _PartRequest, where:
     check_names(f"{where}shapings" if where != "study." else "study.shaping", asked.shapings, offered, benchmark.name)
     _refuse_twice(f"{where}agents", asked.agents)
     _refuse_twice(f"{where}frontends", asked.frontends)
+    tasks, points = _tasks_shaped(benchmark, asked, where), points_of(cfg.study.grid)
+    check_points(benchmark, tasks, points, cfg.study.knobs)
     return Part(
-        tasks=_tasks_shaped(benchmark, asked, where),
+        tasks=tasks,
         agents=[_named(cfg, "agent", name) for name in asked.agents],
         frontends=[_named(cfg, "frontend", name) for name in asked.frontends],
         shapings=list(asked.shapings),
         conditions=_conditions(benchmark, asked, where),
+        points=points,
+        knobs=cfg.study.knobs,
+        seeds=cfg.study.seeds,
+        steps=cfg.study.steps,
     )
 
 
@@ -218,14 +225,6 @@ def _named(cfg: DiagnoseConfig, group: str, name: str) -> dict[str, Any]:
     return {**found, **changed}
 
 
-def steps_for(cfg: DiagnoseConfig, agent: str) -> int:
-    """The steps of an agent: the study's, or, where the budget set those for the study's own agent, this one's."""
-    usual, own = (
-        dict(budgets.protocol(cfg.budget, cfg.benchmark.name, name))["steps"] for name in (cfg.agent["name"], agent)
-    )
-    return own if cfg.study.steps == usual else cfg.study.steps
-
-
 def _refuse_twice(key: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
@@ -245,12 +244,3 @@ def check_names(key: str, names: Iterable[str], options: Collection[str], benchm
         if name not in options:
             raise InputError(f"{key}: '{name}' is not in the benchmark '{benchmark}': {nearest(name, options)}")
     _refuse_twice(key, names)
-
-
-def recorded_request(study: Mapping[str, Any]) -> dict[str, Any]:
-    """What a request writes down of a study: nothing of the keys that came with parts, unless they are used.
-
-    So a request made before there were parts stays the same request.
-    """
-    usual = asdict(StudyConfig())
-    return {key: value for key, value in study.items() if key not in NEWER or value != usual[key]}

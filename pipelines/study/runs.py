@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from lcd.config import budgets
 from lcd.config.compose import check_knob, seed_list, show
 from lcd.config.schemas import DiagnoseConfig, EvaluationConfig, TrainConfig
 from lcd.curves.names import varied_task
@@ -16,25 +17,24 @@ from lcd.pipelines.kinds.kind import TRAIN, Job
 from lcd.pipelines.study import adaptive, needs, sources
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry, RunConfig, StageEntry, canonical, run_id
 from lcd.pipelines.study.encoders import entry_after, pretraining_for
-from lcd.pipelines.study.parts import check_names, parts_of, steps_for
+from lcd.pipelines.study.grid import axes_of, check_tests, placed, seeds_of_runs
+from lcd.pipelines.study.parts import check_names, parts_of
 
 CURRICULUM = "curriculum"
 
 
-def expand(cfg: DiagnoseConfig) -> list[Job]:
+def expand(cfg: DiagnoseConfig, chosen: adaptive.Recommended | None = None) -> list[Job]:
     """The jobs of a study: the trainings of all its parts, each once, after the pretrainings that they wait for.
 
-    A part has each view at p = 1, and the semantic view at each smaller p, for every task.
+    A part has each view at p = 1, and the solved view at each smaller p, for every task.
     """
     from lcd.envs.benchmarks import get_benchmark
 
-    study, chosen = cfg.study, adaptive.recommend(cfg)
+    study = cfg.study
+    chosen = adaptive.recommend(cfg) if chosen is None else chosen
+    check_tests(study.tests)
     benchmark = get_benchmark(cfg.benchmark.name)
     parts = parts_of(cfg, benchmark) if chosen is None else adaptive.parts_of(cfg, chosen)
-    shared = {
-        "seeds": seed_list("study.seeds", study.seeds),
-        "evaluation": study.evaluation,
-    }
     found: dict[str, Job] = {}
     for part in parts:
         agents = [_agent(given) for given in part.agents]
@@ -44,10 +44,34 @@ def expand(cfg: DiagnoseConfig) -> list[Job]:
             frontends.append(_frontend(given) if pretraining is None else entry_after(pretraining, given))
             found |= {} if pretraining is None else {run_id(pretraining): Job(pretraining)}
         for condition in replace(part, agents=agents, frontends=frontends).crossed():
-            steps = steps_for(cfg, condition["agent"]["name"])
-            made = _run_config(cfg.benchmark.name, steps=steps, **condition, **shared)
-            found.setdefault(run_id(made), Job(made))
+            name = condition["agent"]["name"]
+            steps = budgets.steps_of(part.steps, name, cfg.budget, benchmark.name)
+            task, knobs = placed(benchmark, condition["task"], condition.pop("point"), condition["knobs"])
+            condition |= {"task": task, "knobs": knobs, "steps": steps, "evaluation": study.evaluation}
+            for seeds in seeds_of_runs(part.seeds, name, study.seeds_per_run):
+                made = _run_config(cfg.benchmark.name, seeds=seeds, noise_free=study.noise_free, **condition)
+                found.setdefault(run_id(made), Job(made))
     return list(found.values())
+
+
+def grid_of(cfg: DiagnoseConfig, run_configs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """What a study remembers of its grid, as `lcd.analyses.grids.Grid.from_plain` reads it; None where it has none."""
+    if not cfg.study.grid:
+        return None
+    from lcd.envs.benchmarks import get_benchmark
+
+    benchmark = get_benchmark(cfg.benchmark.name)
+    tasks = {}
+    for part in parts_of(cfg, benchmark):
+        for each in part.crossed():
+            task, knobs = placed(benchmark, each["task"], each["point"], each["knobs"])
+            tasks[varied_task(task, knobs)] = {"base": each["task"], "point": each["point"]}
+    return {
+        "dimensions": list(axes_of(cfg.study.grid)),
+        "tasks": tasks,
+        "agents": list(dict.fromkeys(config["agent"]["name"] for config in run_configs)),
+        **{key: getattr(cfg.study, key) for key in ("name", "knobs", "normalise", "tests")},
+    }
 
 
 def run_config_from(cfg: TrainConfig) -> RunConfig:
@@ -179,7 +203,7 @@ def _frontend(given: Mapping[str, Any]) -> FrontendEntry:
     return entry_of(str(knobs.pop("name")), **knobs)
 
 
-def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> RunConfig:
+def _run_config(benchmark: str, evaluation: EvaluationConfig, noise_free: bool = False, **fields: Any) -> RunConfig:
     made: RunConfig = {
         "kind": TRAIN,
         "benchmark": benchmark,
@@ -192,7 +216,7 @@ def _run_config(benchmark: str, evaluation: EvaluationConfig, **fields: Any) -> 
         "agent": fields["agent"],
         "seeds": list(fields["seeds"]),
         "steps": fields["steps"],
-        "evaluation": {"every": evaluation.every, "copies": evaluation.copies, "episodes": evaluation.episodes},
+        "evaluation": {**asdict(evaluation), **({"noise_free": True} if noise_free else {})},
     }
     needs.check_run(made)
     return sources.with_source(made)

@@ -65,9 +65,11 @@ def rounds(
         whole = train(replace(cfg, study=part)) and whole
         lost = _tasks_left_out(study, active, seeds[:count])
         known = [task for task in active if task not in lost]
-        curves = _curves(study, known, seeds[:count]) if known else None
+        # After the last look all tasks end, whatever their curves say: the report diagnoses them.
+        last = count == len(seeds)
+        curves = _curves(study, known, seeds[:count]) if known and not last else None
         certain = {} if curves is None else decide(curves, cfg.stopping, cfg.definition, float(level))
-        ended = [task for task in active if task in lost or certain[task] or count == len(seeds)]
+        ended = [task for task in active if last or task in lost or certain[task]]
         stopped |= {task: {"seeds": count, "level": round(float(level), 6)} for task in ended}
         active, begun = [task for task in active if task not in ended], count
         told = _round_sentence(count, len(seeds), [task for task in ended if task not in lost], lost, active)

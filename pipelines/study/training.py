@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from rich.console import Console
 
-from lcd.config.schemas import DiagnoseConfig, PretrainConfig, SweepConfig, TrainConfig
+from lcd.config.schemas import DiagnoseConfig, PretrainConfig, TrainConfig
 from lcd.envs.benchmarks import BENCHMARKS, reward_range
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import TRAIN, Job
@@ -25,7 +25,7 @@ from lcd.pipelines.study.evaluated import stages_of
 from lcd.pipelines.study.progress import Progress
 from lcd.process.signals import Stopped
 
-Asked = DiagnoseConfig | PretrainConfig | SweepConfig | TrainConfig
+Asked = DiagnoseConfig | PretrainConfig | TrainConfig
 """The configs of the commands that have jobs done."""
 LOG_FILE = "log.txt"
 

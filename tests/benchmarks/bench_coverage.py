@@ -23,7 +23,7 @@ LEAST = 0.01
 MEANS = np.array([0.35, 0.6, 0.8, 0.72, 0.6, 0.4])
 EASY = np.array([0.8, 0.8, 0.8, 0.8, 0.8, 0.8])
 STATISTICS = ("auc", "phi_paper", "psi_paper", "phi_calibrated", "psi_calibrated")
-SAMPLES = TaskSamples(tuple(all_conditions(HEADLINE, "semantic")), (np.zeros(1),) * 6, ((0,),) * 6)
+SAMPLES = TaskSamples(tuple(all_conditions(HEADLINE, "semantic")), (np.zeros(1),) * 6, ((0,),) * 6, "semantic")
 NOMINAL, LEAST_KEPT, MOST_KEPT = 0.95, 0.93, 0.97
 
 Draw = Callable[[np.random.Generator, int, int], np.ndarray]

@@ -21,7 +21,7 @@ from lcd.statistics.sequential import SPENDING, looks, nominal_levels
 sys.path.insert(0, str(Path(__file__).parent))
 from bench_coverage import LEAST, populations
 
-SAMPLES = TaskSamples(tuple(all_conditions(HEADLINE, "semantic")), (np.zeros(1),) * 6, ((0,),) * 6)
+SAMPLES = TaskSamples(tuple(all_conditions(HEADLINE, "semantic")), (np.zeros(1),) * 6, ((0,),) * 6, "semantic")
 RESAMPLES = 300
 
 

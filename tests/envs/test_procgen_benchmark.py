@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from procgen_support import lasting_actions, needs_procgen
@@ -58,13 +56,7 @@ def test_ranges_follow_the_mode():
         reward_range("procgen", "procgen/starpilot", 0, {"num_level": 3})
 
 
-def test_every_task_has_its_config():
-    tasks = {name for name in choices("task") if name.startswith("procgen/")}
-    assert tasks == set(get_benchmark("procgen").tasks)
-    folder = Path(__file__).parents[2] / "configs" / "task"
-    assert all(
-        (folder / f"{task}.yaml").read_text() == f"# @package task\nname: {task}\nknobs: {{}}\n" for task in tasks
-    )
+def test_both_modes_can_be_chosen():
     assert {"procgen", "procgen-easy"} <= set(choices("benchmark"))
 
 

@@ -19,6 +19,7 @@ from fuzz_studies import fill
 from lcd.cli import COMMANDS
 from lcd.config.compose import GROUPS, POSITIONAL, choices, defaults, flatten, registered, schema_fields
 from lcd.config.schemas import SCHEMAS
+from lcd.config.study_files import SWEEPS
 
 TEXTS = (
     "", " ", "null", "none", "None", "on", "off", "yes", "true", "false", "auto", "random", "own", "all", "custom",
@@ -96,7 +97,8 @@ def usual(random: random.Random, command: str) -> list[str]:
     if command == "horizon":
         return [random.choice(("ctgraph/ct-fo-b1", "toy/easy-sight-easy-reward", "curves.csv"))]
     if command == "sweep":
-        return [f"experiment={random.choice(choices('experiment'))}"]
+        names = [name.removeprefix(SWEEPS) for name in choices("study") if name.startswith(SWEEPS)]
+        return [f"experiment={random.choice(names)}"]
     if command in ("diagnose", "ablate") and random.random() < 0.2:
         return [f"benchmark={random.choice(registered('benchmark'))}", f"study={random.choice(choices('study'))}"]
     if command == "pretrain":

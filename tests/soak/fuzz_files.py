@@ -1,4 +1,4 @@
-"""Fuzzed files: curves, a study's own files, curricula, experiments, videos, weights; in content, kind and permission.
+"""Fuzzed files: curves, a study's own files, curricula, anybody's studies, videos, weights.
 
     python tests/soak/fuzz_files.py [--cases 1000] [--seed 1] [--first 0] [--processes 1]
 
@@ -8,7 +8,6 @@ refused command that changed something.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import random
@@ -31,7 +30,6 @@ from fuzz_studies import fill as fill_studies
 
 from lcd import cli
 from lcd.envs.errors import InputError
-from lcd.files.reading import read_bytes
 
 NOBODY = 65534
 CELLS = (
@@ -85,9 +83,9 @@ def fill(folder: Path) -> None:
     from lcd.scores.diagnosis import diagnose_curves
 
     diagnose_curves(pd.read_csv(folder / "curves.csv")).save(folder / "saved")
-    experiment = {"name": "mine", "bases": ["discrete"], "grid": {"delay": [0, 1]}, "agents": ["ppo"], "seeds": 2}
-    experiment |= {"steps": 100, "knobs": {}, "of": {}, "tests": [], "agent_params": {}, "quick": {"seeds": 1}}
-    (folder / "experiment.yaml").write_text(yaml.safe_dump(experiment))
+    study = {"benchmark": "hardness", "tasks": ["hardness/discrete"], "views": ["state"], "reward_p": [1.0], "seeds": 2}
+    study |= {"grid": {"knobs.delay": [0, 1]}, "agents": ["ppo"], "steps": 100, "knobs": {}, "of": {}, "tests": []}
+    (folder / "sweep.yaml").write_text(yaml.safe_dump(study | {"agent_params": {}, "budgets": {"smoke": {"seeds": 1}}}))
     frames = zlib.compress(np.zeros((4, 8, 8, 3), np.uint8).tobytes())
     (folder / "videos.bin").write_bytes(frames)
     index = {"frame": [8, 8, 3], "starts": [0], "lengths": [4], "bytes": len(frames), "sums": [0.0] * 3}
@@ -143,20 +141,6 @@ def _videos() -> None:
     Pairs({"a": file}, 2, 1, 3, 0).draw(0)
 
 
-def _experiment_words() -> list[str]:
-    try:
-        content = yaml.safe_load(read_bytes("experiment.yaml").decode("utf-8", "surrogateescape"))
-        content = content if isinstance(content, dict) else {"grid": content}
-        return [f"experiment.{key}={_beginning(value)}" for key, value in content.items()]
-    except (yaml.YAMLError, OSError, ValueError, RecursionError):
-        return ["experiment.grid=" + "[" * 50]
-
-
-def _beginning(value: Any) -> str:
-    """A value as JSON, cut off where a shell would: aliases of aliases grow without end."""
-    return "".join(itertools.islice(json.JSONEncoder(default=str).iterencode(value), 10_000))
-
-
 LIBRARY: dict[str, Callable[[], Any]] = {"checkpoint": _checkpoint, "policy": _policy, "diagnosis": _diagnosis,
                                          "videos": _videos}  # fmt: skip
 FILES: tuple[tuple[str, str, Sequence[Sequence[str] | str]], ...] = (
@@ -174,7 +158,7 @@ FILES: tuple[tuple[str, str, Sequence[Sequence[str] | str]], ...] = (
     (f"{RUN}/checkpoints/last.ckpt", "bytes", ["checkpoint", "policy"]),
     ("saved/diagnosis.json", "json", ["diagnosis"]),
     ("curricula.yaml", "yaml", [CURRICULUM]),
-    ("experiment.yaml", "yaml", ["experiment"]),
+    ("sweep.yaml", "yaml", [["sweep", "experiment=sweep.yaml"]]),
     ("videos.json", "json", ["videos"]),
     ("videos.bin", "bytes", ["videos"]),
     ("weights.pt", "bytes", [WEIGHTS]),
@@ -192,8 +176,6 @@ def run(box: Sandbox, seed: int, number: int) -> Outcome:
         f"seed {seed} case {number}: {place}: {how}; {' '.join(command) if not isinstance(command, str) else command}"
     )
     call = partial(_asked, LIBRARY[command]) if isinstance(command, str) and command in LIBRARY else None
-    if command == "experiment":
-        command = ["sweep", "experiment=delay", *_experiment_words()]
     call = call or partial(cli.main, list(command))
     outcome = run_call(partial(_as_nobody, box, call) if how.startswith("mode") else call, box, line)
     box.restore()

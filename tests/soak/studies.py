@@ -27,7 +27,7 @@ def command(root: Path, name: str, work: int = 1) -> list[str]:
     evaluation = [f"evaluation.{each}" for each in (f"every={128 * work}", "copies=2", "episodes=1")]
     if name == "pretrain":
         asked = [f"pretraining.iterations={6 * work}", f"pretraining.every={3 * work}", "tracker=none", "device=cpu"]
-        return ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "pretraining=smoke", *asked,
+        return ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "budget=smoke", *asked,
                 f"out={root / 'pretrained'}"]  # fmt: skip
     if name == "diagnose":
         (weights,) = (root / "pretrained").glob("runs/*/flow.pt")

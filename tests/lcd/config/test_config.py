@@ -3,7 +3,7 @@
 import pytest
 
 from lcd.config import budgets
-from lcd.config.compose import GROUPS, choices, compose, defaults, flatten, groups, schema_fields, seed_list
+from lcd.config.compose import GROUPS, choices, compose, defaults, flatten, groups, registered, schema_fields, seed_list
 from lcd.config.help import key_table
 from lcd.config.schemas import SCHEMAS
 from lcd.config.settings import check_choices
@@ -23,7 +23,7 @@ def test_defaults_are_the_papers_study():
     assert cfg.study.reward_p == [1.0, 0.75, 0.5, 0.25]
     assert cfg.study.tasks is None
     assert cfg.study.seeds >= 5
-    assert cfg.study.steps >= 10000
+    assert cfg.study.steps is None
     assert (cfg.tracker.name, cfg.tracker.settings["mode"]) == ("wandb", "offline")
     assert (cfg.launcher.workers, cfg.launcher.threads) == ("auto", 1)
 
@@ -101,10 +101,11 @@ MISTAKES = [
     ("study.seeds=[1,1]", "list of different seeds"),
     ("study.seeds=[-1]", "list of different seeds"),
     ("study.seeds=1,2", "write a list as study.seeds=[1,2]"),
-    ("study.steps=many", "study.steps=many has the wrong type: it must be a whole number"),
-    ("study.steps=1.5", "it must be a whole number"),
-    ("study.steps=null", "it must be a whole number"),
+    ("study.steps=many", "study.steps=many must be a whole number of at least 1"),
+    ("study.steps=1.5", "must be a whole number of at least 1"),
     ("study.steps=0", "must be a whole number of at least 1"),
+    ("study.steps={ppo:0}", "must be a whole number of at least 1"),
+    ("study.steps={pppo:10}", "study.steps.pppo is no agent: did you mean 'ppo'?"),
     ("study.views=pixels", "it must be a list of names"),
     ("study.reward_p=[1,2]", "must lie in (0, 1]"),
     ("study.reward_p=[]", "must lie in (0, 1]"),
@@ -157,7 +158,7 @@ def test_what_a_choice_does_not_know_is_refused_before_anything_is_done(override
 @pytest.mark.parametrize(
     ("command", "overrides", "sentence"),
     [
-        ("train", [], "task is missing: give task=…; choose from: ctgraph/"),
+        ("train", [], "task is missing: give task=…; choose from: "),
         ("train", [TASK, "reward_p=0"], "reward_p=0.0 must lie in (0, 1]"),
         ("train", [TASK, "seed=1"], "did you mean 'seeds'?"),
         ("train", [TASK, "study=lcd"], "'lcd train' takes no study"),
@@ -177,12 +178,12 @@ def test_seeds_by_number_and_by_name():
     assert seed_list("seeds", [7, 3]) == [7, 3]
 
 
-def test_every_task_of_ours_has_its_file_and_no_other():
-    benchmarks = [get_benchmark(name) for name in ("ctgraph", "procgen", "toy")]
-    assert choices("task") == sorted(task for benchmark in benchmarks for task in benchmark.tasks)
-    for task in choices("task"):
+def test_every_task_of_ours_is_known_by_its_name():
+    tasks = [task for name in ("ctgraph", "procgen", "toy") for task in get_benchmark(name).tasks]
+    assert set(tasks) <= set(registered("task"))
+    for task in tasks:
         cfg = compose("train", [f"task={task}"])
-        assert (cfg.task.name, cfg.benchmark.name) == (task, task.partition("/")[0])
+        assert (cfg.task.name, cfg.task.knobs, cfg.benchmark.name) == (task, {}, task.partition("/")[0])
 
 
 def test_a_task_says_its_benchmark_unless_one_is_given():
@@ -208,7 +209,6 @@ def test_a_budget_says_what_an_agents_name_means_and_the_user_has_the_last_word(
     assert (cfg.agent["name"], cfg.agent["encoder"], cfg.agent["copies"], cfg.steps) == ("ppg", "cnn", 8, 7)
     assert compose("train", ["agent=ppg_procgen", "task=procgen/heist", "budget=cpu"]).agent["encoder"] == "impala"
     assert compose("train", ["agent=ppg", TASK, "budget=paper"]).agent["encoder"] == "auto"
-    assert compose("diagnose", ["benchmark=procgen-easy"]).study.steps == 25_000_000
 
 
 @pytest.mark.parametrize("budget", choices("budget"))
@@ -218,7 +218,8 @@ def test_every_benchmark_takes_every_budget(budget):
         if benchmark != "custom":
             study = compose("diagnose", [f"benchmark={benchmark}", f"budget={budget}"]).study
             run = compose("train", [f"benchmark={benchmark}", "task=any", f"budget={budget}"])
-            assert (study.seeds, study.steps, study.evaluation) == (run.seeds, run.steps, run.evaluation)
+            steps = budgets.steps_of(study.steps, "ppo", budget, benchmark)
+            assert (study.seeds, steps, study.evaluation) == (run.seeds, run.steps, run.evaluation)
             assert 1 <= run.evaluation.every <= run.steps
             protocols.add((run.seeds, run.steps))
     assert len(protocols) > 1 or budget == "smoke"
@@ -227,7 +228,39 @@ def test_every_benchmark_takes_every_budget(budget):
 def test_a_benchmark_may_have_any_name():
     for name in ("mine:Mine", "name", "own_of", "others"):
         assert budgets.default_budget(name, choices("budget")) == "cpu"
-        assert dict(budgets.protocol("paper", name, "ppo"))["steps"] == 102_400
+        assert budgets.protocol("paper", name, "ppo")["steps"] == 102_400
+
+
+@pytest.fixture
+def study_file(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("seeds: 3\nevaluation: {every: 64}\nbudgets: {smoke: {seeds: 4, tasks: [toy/a]}}\n")
+    return f"study={file}"
+
+
+def test_what_a_user_says_wins_over_their_file_their_budget_a_shipped_file_and_the_benchmarks_budget(study_file):
+    def seeds(*words):
+        return compose("diagnose", words).study.seeds
+
+    assert seeds("benchmark=procgen") == 3  # the benchmark's own budget
+    assert seeds("study=adaptive", "study.source=x") == list(range(1000, 1008))  # a shipped file
+    assert seeds("study=adaptive", "study.source=x", "budget=smoke") == 2  # a budget that is named
+    assert seeds("budget=paper", study_file) == 3  # a file of theirs
+    assert seeds("budget=smoke", study_file) == 4  # what it says of the budget
+    assert seeds("study.seeds=9", "budget=smoke", study_file) == 9  # keys, wherever they stand
+
+
+def test_a_file_leaves_to_the_budget_what_it_does_not_say(study_file):
+    study = compose("diagnose", ["budget=smoke", study_file]).study
+    assert (study.evaluation.every, study.evaluation.copies, study.tasks) == (64, 8, ["toy/a"])
+
+
+def test_a_budget_that_a_file_does_not_know_is_refused(tmp_path):
+    file = tmp_path / "mine.yaml"
+    for text, sentence in (("smok: {}", "did you mean 'smoke'"), ("smoke: {sedes: 3}", "did you mean 'seeds'")):
+        file.write_text(f"budgets: {{{text}}}\n")
+        with pytest.raises(InputError, match=sentence):
+            compose("diagnose", [f"study={file}"])
 
 
 def test_a_curriculum_stands_for_a_task():
@@ -250,16 +283,20 @@ def test_every_choice_composes(group):
             assert name == (choice.partition("_")[0] if choice in SETTINGS else choice)
 
 
+OPEN = ("study.grid", "study.steps")
+"""Whose keys are knobs and agents."""
+
+
 @pytest.mark.parametrize("command", SCHEMAS)
 def test_files_have_the_keys_of_the_schemas(command):
     """What a file leaves out would get a default that no file shows."""
-    # An experiment's file says only in what it differs, which may be a lot.
-    free = ("agent", "frontend", "task", "experiment")
+    free = ("agent", "frontend", "task")
     shown = {key for key in flatten(defaults(command)) if key.split(".")[0] not in free}
     known = {key for key, _ in schema_fields(SCHEMAS[command]) if key.split(".")[0] not in free}
     # A launcher or tracker has keys of its own, which its dataclass declares.
     own = {key for key in shown - known if key.startswith(("launcher.", "tracker."))}
-    assert shown - own == known
+    left, right = ({key for key in keys if not key.startswith(OPEN)} for keys in (shown - own, known))
+    assert left == right
 
 
 @pytest.mark.parametrize("command", ["diagnose", "train", "report", "view", "list"])

@@ -25,7 +25,7 @@ OWN = "my_code_beside_the_command"
         ("diagnose", [f"study.contrasts=['{OWN}:Mine']"]),
         ("diagnose", [f"study.contrasts=[{{name: a, axis: agent, baseline: ppo, variants: ['{OWN}:Mine']}}]"]),
         ("ablate", ["study=frontend", f"study.agent_params={{{OWN}:Mine: {{width: 8}}}}"]),
-        ("sweep", ["experiment=delay", f"experiment.agents=['{OWN}:Mine']"]),
+        ("sweep", ["experiment=delay", f"study.agents=['{OWN}:Mine']"]),
         ("train", ["task=a", f"frontend={OWN}:Mine"]),
         ("pretrain", [f"benchmark={OWN}:Mine", "frontend=flow"]),
         ("measure", [f"{OWN}:Mine"]),

@@ -44,7 +44,7 @@ MISTAKES = [
     (["measure", "benchmark=typing:Any"], "The benchmark 'typing:Any' cannot be made without arguments"),
     (["sweep", "experiment=delay", "devices=7"], "cannot be trained by several processes"),
     (["diagnose", "launcher.name=nowhere"], "There is no launcher 'nowhere'"),
-    (["sweep", "experiment.quick.agents.b=x"], "cannot be composed"),
+    (["sweep", "study.grid.knobs.delay.a=x"], "study.grid.knobs.delay"),
 ]
 
 

@@ -117,7 +117,7 @@ def test_ranks_of_equal_tasks_span_all_places(make_study):
 def samples(seeds, offset=0.0):
     rng = np.random.default_rng(3)
     values = tuple(0.5 + offset + rng.normal(0, 0.05, len(seeds)) for _ in NAMES)
-    return TaskSamples(NAMES, values, (tuple(seeds),) * len(NAMES))
+    return TaskSamples(NAMES, values, (tuple(seeds),) * len(NAMES), NAMES[2])
 
 
 def test_tasks_of_the_same_seeds_are_resampled_together():

@@ -26,7 +26,7 @@ from lcd.pipelines.study.store import Study
 from lcd.process import signals
 
 TASK = "toy/hard-sight-easy-reward"
-COMMAND = ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "pretraining=smoke", "tracker=none"]
+COMMAND = ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "budget=smoke", "tracker=none"]
 
 
 @pytest.fixture(autouse=True)
@@ -187,7 +187,7 @@ def test_a_trained_policy_films(tmp_path, capsys):
         ("pretraining.learning_rate=0", "must be a number above 0"),
         ("view=state", "view: 'state' is not in the benchmark 'toy'"),
         ("tasks=[toy/none]", "tasks: 'toy/none' is not in the benchmark"),
-        ("pretraining=huge", "pretraining=huge is unknown"),
+        ("budget=huge", "budget=huge is unknown"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_written(change, told, capsys, tmp_path):
@@ -197,7 +197,7 @@ def test_mistakes_are_told_before_anything_is_written(change, told, capsys, tmp_
 
 
 def test_the_papers_settings():
-    cfg = compose("pretrain", ["pretraining=paper"])
+    cfg = compose("pretrain", ["budget=paper"])
     config = pretraining_from(cfg)
     games = ["chaser", "leaper", "dodgeball", "climber", "bossfight", "starpilot", "bigfish"]
     assert config["videos"]["tasks"] == [f"procgen/{game}" for game in games]
@@ -205,7 +205,7 @@ def test_the_papers_settings():
     assert (config["batch"], config["steps"], config["learning_rate"]) == (4, 50_000, 1e-4)
     assert config["frontend"]["width"] == 64
     assert config["loss"] == {"mse": 1.0, "l1": 0.0, "ssim": 0.0, "smoothness": 0.0, "occlusion": False}
-    other = pretraining_from(compose("pretrain", ["pretraining=paper", "frontend.width=32"]))
+    other = pretraining_from(compose("pretrain", ["budget=paper", "frontend.width=32"]))
     assert other["frontend"]["width"] == 32
     assert run_id(other) != run_id(config)
 

@@ -8,6 +8,9 @@ import pandas as pd
 import pytest
 
 from lcd import cli
+from lcd.config.compose import compose
+from lcd.pipelines.kinds.kind import trainings
+from lcd.pipelines.study.runs import expand
 
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward]", "study.views=[semantic]", "study.reward_p=[1]"]
 QUICK = ["study.seeds=2", "study.steps=400", "tracker=none", "launcher.workers=1"]
@@ -82,3 +85,25 @@ def test_two_requests_tell_a_contrast_once(tmp_path):
     table = pd.read_csv(out / "diagnosis" / "challenge.csv")
     assert table["seeds"].tolist() == [4]
     assert table.filter(regex="^late_raw$").shape == (1, 1)
+
+
+def test_a_benchmark_of_states_alone_has_a_psi_with_an_interval(tmp_path):
+    out = tmp_path / "states"
+    words = ["benchmark=ctgraph", "study.tasks=[ctgraph/depth-1,ctgraph/ct-su-b1]", "study.views=[state]", *QUICK]
+    assert cli.main(["diagnose", *words, f"out={out}"]) == 0
+    table = pd.read_csv(out / "diagnosis" / "challenge.csv")
+    assert set(table["psi_status"]) <= {"ok", "no_spread", "floor", "ceiling"}
+    scored = table[table["psi_calibrated"].notna()]
+    assert len(scored) == 2
+    assert (scored["psi_calibrated_low"] < scored["psi_calibrated_high"]).all()
+
+
+def test_ready_made_contrasts_train_what_they_compare():
+    words = ["study.tasks=[toy/easy-sight-easy-reward]", "study.views=[semantic]", "study.reward_p=[1]"]
+    found = trainings(expand(compose("diagnose", [*words, "study.contrasts=[memory_gain,delay_loss]"])))
+    assert [(run["agent"]["name"], run["knobs"]) for run in found] == [
+        ("ppo", {}),
+        ("recurrent_ppo", {}),
+        ("ppo", {"delay": 2}),
+        ("ppo", {"delay": 4}),
+    ]

@@ -233,11 +233,11 @@ def test_a_strangers_reason_has_no_power_over_the_terminal(tmp_path, made_up, ca
 
 def test_a_sweep_goes_on_without_a_run(tmp_path, made_up, monkeypatch, capsys):
     monkeypatch.setenv(fake_training.DIVERGE_ON, "hardness/discrete:delay=4")
-    line = ["sweep", "experiment=delay", "experiment.grid.delay=[0,4]", "experiment.seeds=2", "experiment.steps=400"]
-    line += ["experiment.agents=[tabular/sarsa]", "experiment.evaluation.every=400", "launcher.workers=1"]
+    line = ["sweep", "experiment=delay", "study.grid.knobs.delay=[0,4]", "study.seeds=2", "study.steps=400"]
+    line += ["study.agents=[tabular/sarsa]", "study.evaluation.every=400", "launcher.workers=1"]
     assert cli.main([*line, f"out={tmp_path / 's'}"]) == 1
     assert "is left out" in capsys.readouterr().out
-    assert set(pd.read_csv(tmp_path / "s" / "sweep" / "areas.csv")["delay"]) == {0}
+    assert set(pd.read_csv(tmp_path / "s" / "diagnosis" / "tables" / "grid-areas.csv")["delay"]) == {0}
 
 
 def test_lcd_train_tells_that_it_diverged(tmp_path, made_up, monkeypatch, capsys):

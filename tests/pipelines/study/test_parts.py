@@ -41,10 +41,6 @@ def test_a_study_without_parts_is_the_same_as_ever():
         "kind", "benchmark", "task", "knobs", "view", "frontend", "reward_p", "shaping", "agent", "seeds", "steps",
         "evaluation",
     ]  # fmt: skip
-    asked = diagnose.request(compose("diagnose", ["budget=smoke"]))
-    assert set(asked["study"]) == {
-        "name", "seeds", "steps", "tasks", "views", "reward_p", "shaping", "evaluation",
-    }  # fmt: skip
     assert str(diagnose.default_out(compose("diagnose", ["budget=smoke"]))) == "studies/toy-lcd-smoke"
 
 
@@ -83,6 +79,24 @@ def test_agents_and_frontends_of_parts_take_their_own_knobs():
     assert gammas == {"ppo": 0.7, "recurrent_ppo": 0.5}
     assert {config["frontend"]["name"] for config in trainings(runs.expand(cfg))} == {DIM}
     assert {config["frontend"]["turned"] for config in trainings(runs.expand(cfg))} == {"left"}
+
+
+@pytest.mark.parametrize(
+    ("words", "steps"),
+    [
+        ([], {"ppo": 200_000_000, "ppg": 100_000_000}),
+        (["study.steps=200000000"], {"ppo": 200_000_000, "ppg": 200_000_000}),
+        (["study.steps=100000000"], {"ppo": 100_000_000, "ppg": 100_000_000}),
+        (["study.steps={ppg: 7}"], {"ppo": 200_000_000, "ppg": 7}),
+        (["study.steps={ppg: 7, default: 5}"], {"ppo": 5, "ppg": 7}),
+        (["budget=smoke"], {"ppo": 4096, "ppg": 4096}),
+        (["budget=smoke", "study.steps=200000000"], {"ppo": 200_000_000, "ppg": 200_000_000}),
+    ],
+)
+def test_an_agent_is_trained_for_the_steps_that_are_said_or_else_for_its_own(words, steps):
+    asked = ["benchmark=procgen", "study.tasks=[procgen/heist]", "study.agents=[ppo,ppg]"]
+    found = trainings(runs.expand(compose("diagnose", [*asked, *words])))
+    assert {(config["agent"]["name"], config["steps"]) for config in found} == set(steps.items())
 
 
 def test_shaping_is_crossed_where_the_benchmark_has_it():

@@ -10,7 +10,8 @@ from lcd import cli
 from lcd.frontends import frontends
 from lcd.frontends.identity import Identity
 from lcd.pipelines.publish.view_pictures import read_pictures
-from lcd.pipelines.study import diagnose, store
+from lcd.pipelines.study import adaptive, diagnose, stopping, store
+from lcd.scores import diagnosis
 
 SMALL = ["study.seeds=2", "study.steps=400", "tracker=none", "launcher.workers=2"]
 TASKS = "study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]"
@@ -47,6 +48,37 @@ def test_an_ablations_table_comes_first(tmp_path, capsys):
     assert table["gain"].abs().max() < 1e-9
     page = (out / "diagnosis" / "report.html").read_text()
     assert page.index('id="frontend"') < page.index('class="verdict"')
+
+
+@pytest.fixture
+def diagnosed(monkeypatch):
+    """How many rows of curves each diagnosis was made of, in turn."""
+    calls, diagnose = [], diagnosis.diagnose_curves
+
+    def counted(dataframe, *arguments, **named):
+        calls.append(len(dataframe))
+        return diagnose(dataframe, *arguments, **named)
+
+    for module in (diagnosis, stopping):
+        monkeypatch.setattr(module, "diagnose_curves", counted)
+    return calls
+
+
+def test_nothing_is_diagnosed_twice(tmp_path, monkeypatch, diagnosed):
+    asked, choice = [], {"agent": "ppo", "frontend": "glasses"}
+    tasks = dict.fromkeys(("toy/easy-sight-easy-reward", "toy/hard-sight-hard-reward"), choice)
+    monkeypatch.setattr(adaptive, "recommend", lambda cfg: asked.append(cfg) or {"tasks": tasks, "shared_seeds": False})
+    words = ["study=adaptive", "study.source=elsewhere", "study.frontends=[identity,glasses]", TASKS, *SMALL]
+    assert cli.main(["diagnose", *words, f"out={tmp_path / 'a'}"]) == 0
+    assert (len(asked), len(diagnosed)) == (1, 1)
+
+
+def test_the_last_look_of_a_study_is_its_report(tmp_path, diagnosed):
+    rounds = ["stopping=auto", "stopping.first=2", "stopping.every=2", "stopping.phi=1e-9", *SMALL, "study.seeds=4"]
+    assert cli.main(["diagnose", TASKS, *rounds, f"out={tmp_path / 'b'}"]) == 0
+    # A look at half of the seeds, and the report of all of them.
+    assert len(diagnosed) == 2
+    assert diagnosed[1] > diagnosed[0]
 
 
 @pytest.mark.xfail(reason="the made-up source has two tasks, whose classes are withheld", strict=False)

@@ -1,4 +1,4 @@
-"""Sweeps expand to the paper's grids, are trained like any run, and say what their curves say."""
+"""Sweeps are studies with a grid: they expand to the paper's, are trained and reported like any study."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from lcd.config.compose import choices, compose
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.task_names import parse_task, task_name
 from lcd.pipelines.kinds.kind import trainings
-from lcd.pipelines.study.sweep import expand, quickened
+from lcd.pipelines.study import diagnose
+from lcd.pipelines.study.runs import expand
 
 DISCRETE = ("sb3/dqn", "sb3/qrdqn", "sb3/a2c")
 CONTINUOUS = ("sb3/ddpg", "sb3/td3", "sb3/sac")
@@ -108,23 +109,21 @@ SHARED = {*SHARED.split(), *(f"{game}{part}" for game in (31, 32, 33) for part i
 LONG = {"sb3/a2c": 150_000}
 
 
-def experiments():
-    return {name: compose("sweep", [f"experiment={name}"]).experiment for name in choices("experiment")}
-
-
 @pytest.fixture(scope="module")
 def known():
-    return experiments()
+    """Name → the study's config."""
+    names = [name.removeprefix("hardness/") for name in choices("study") if name.startswith("hardness/")]
+    return {name: compose("sweep", [f"experiment={name}"]) for name in names}
 
 
 def test_every_figure_has_a_config(known):
-    assert {figure for e in known.values() for figure in e.figures} == set(PAPER) | SHARED
+    assert {figure for cfg in known.values() for figure in cfg.study.figures} == set(PAPER) | SHARED
 
 
 @pytest.mark.parametrize("figure", PAPER)
 def test_grids_are_the_papers(known, figure):
     name, base, grid, agents, seeds = PAPER[figure]
-    assert figure in known[name].figures
+    assert figure in known[name].study.figures
     runs = [run for run in trainings(expand(known[name])) if parse_task(run["task"])[0] == base]
     points = {tuple(map(str, (parse_task(run["task"])[1].get(k) for k in grid))) for run in runs}
     axes = [list(amounts) for amounts in grid.values()]
@@ -155,11 +154,23 @@ def _number(text):
         return text
 
 
-def test_every_experiment_has_a_quick_variant_or_is_one(known):
-    for name, experiment in known.items():
+def test_every_sweep_has_a_small_variant_or_is_one(known):
+    for name in known:
         if not name.startswith("claims-"):
-            quick = trainings(expand(quickened(experiment)))
-            assert sum(run["steps"] * len(run["seeds"]) for run in quick) < 8_000_000
+            small = trainings(expand(compose("sweep", [f"experiment={name}", "budget=smoke"])))
+            assert sum(run["steps"] * len(run["seeds"]) for run in small) < 8_000_000
+
+
+def test_the_papers_budget_is_what_the_file_says():
+    assert expand(compose("sweep", ["experiment=delay", "budget=paper"])) == expand(compose("sweep"))
+
+
+def test_a_short_name_is_a_study():
+    whole = compose("diagnose", ["study=hardness/delay", "study.seeds=3", "budget=smoke"])
+    assert compose("sweep", ["experiment=delay", "study.seeds=3", "budget=smoke"]) == whole
+    assert str(diagnose.default_out(compose("sweep"))) == "studies/hardness-delay"
+    assert str(diagnose.default_out(compose("sweep", ["budget=smoke"]))) == "studies/hardness-delay-smoke"
+    assert compose("ablate", ["study=shaping"]) == compose("diagnose", ["study=shaping"])
 
 
 @pytest.mark.parametrize(
@@ -179,39 +190,98 @@ def test_names_have_a_fixed_order_and_are_read_back(varied, name):
     assert set(back) == set(varied)
 
 
-def test_lcd_sweep_trains_draws_and_continues(tmp_path, capsys):
-    line = ["sweep", "experiment=delay", "experiment.grid.delay=[0,4]", "experiment.seeds=6", "experiment.steps=2000"]
-    line += ["experiment.agents=[tabular/sarsa]", "experiment.evaluation.every=500", f"out={tmp_path / 's'}"]
-    line += ["launcher.workers=1"]
+def test_a_sweep_is_trained_reported_and_continued(tmp_path, capsys):
+    line = ["sweep", "experiment=delay", "study.grid={knobs.delay: [4,0]}", "study.seeds=6", "study.steps=2000"]
+    line += ["study.agents=[tabular/sarsa]", "study.evaluation.every=500", f"out={tmp_path / 's'}"]
+    line += ["launcher.workers=1", "tracker=none"]
     assert cli.main(line) == 0
-    first = pd.read_csv(tmp_path / "s" / "sweep" / "areas.csv")
+    tables = tmp_path / "s" / "diagnosis" / "tables"
+    first = pd.read_csv(tables / "grid-areas.csv")
     assert set(first["metric"]) == {"train", "eval", "length"}
     assert len(first) == 2 * 6 * 3
-    assert len(list((tmp_path / "s" / "sweep" / "figures").glob("*.png"))) == 4
-    assert "All 2 runs" not in capsys.readouterr().out
+    summary = pd.read_csv(tables / "grid.csv")
+    # Bars stand in the order that was asked for, each with an interval over seeds.
+    assert summary.loc[summary["metric"] == "eval", "delay"].tolist() == [4, 0]
+    assert (summary["mean_low"] <= summary["mean"]).all()
+    told = capsys.readouterr().out
+    assert "delay" in told
+    assert len(list((tables.parent / "figures").glob("grid-*.png"))) == 4
+    assert "What changes with delay" in (tables.parent / "report.html").read_text()
+    assert "All 2 runs" not in told
     assert cli.main(line) == 0
     assert "All 2 runs" in capsys.readouterr().out
-    assert first.equals(pd.read_csv(tmp_path / "s" / "sweep" / "areas.csv"))
+    assert first.equals(pd.read_csv(tables / "grid-areas.csv"))
     config = next((tmp_path / "s" / "runs").glob("*/config.yaml"))
     assert yaml.safe_load(config.read_text())["agent"]["name"] == "tabular/sarsa"
+
+
+def test_anybodys_study_file_has_a_grid_of_knobs(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "benchmark: toy\ntasks: [toy/easy-sight-easy-reward]\nviews: [semantic]\nreward_p: [1]\n"
+        "grid: {knobs.delay: [0, 2], knobs.length: [3, 4]}\n"
+    )
+    runs = trainings(expand(compose("diagnose", [f"study={file}", "budget=smoke"])))
+    points = [(run["knobs"]["delay"], run["knobs"]["length"]) for run in runs]
+    assert points == [(0, 3), (0, 4), (2, 3), (2, 4)]
+    assert {run["benchmark"] for run in runs} == {"toy"}
 
 
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (["experiment.grid.dealy=[1]"], ["dealy", "delay"]),
-        (["experiment.grid.delay=3"], ["experiment.grid.delay=3", "list"]),
-        (["experiment.agents=[sb3/dqm]"], ["sb3/dqm"]),
-        (["experiment.steps=0"], ["experiment.steps=0"]),
-        (["experiment.bases=[discreet]"], ["discreet"]),
-        (["experiment=delay", "experiment.quick={sedes: 3}", "quick=true"], ["sedes"]),
+        (["study.grid.knobs.dealy=[1]"], ["dealy", "delay"]),
+        (["study.grid={knobs.delay: 3}"], ["study.grid.knobs.delay=3", "list"]),
+        (["study.grid={view: [pixels]}"], ["study.grid.view", "keys"]),
+        (["study.agents=[sb3/dqm]"], ["sb3/dqm"]),
+        (["study.steps=0"], ["study.steps=0"]),
+        (["study.tasks=[hardness/discreet]"], ["discreet"]),
+        (["study.of={hardness/discrete: {sedes: 3}}"], ["study.of.hardness/discrete", "seeds"]),
+        (["experiment=dealy"], ["study=hardness/dealy", "hardness/delay"]),
+        (["study.tests=[{claim: x}]"], ["study.tests[0]", "agent"]),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(overrides, words):
-    cfg = compose("sweep", overrides)
     with pytest.raises(InputError) as mistake:
-        expand(quickened(cfg.experiment) if cfg.quick else cfg.experiment)
+        expand(compose("sweep", overrides))
     assert all(word in str(mistake.value) for word in words), mistake.value
+
+
+def areas_of(points, seeds=6):
+    """Areas per seed of one base and agent: the place of the point, plus the seed's own."""
+    rows = [
+        {
+            "base": "discrete",
+            "agent": "a",
+            "seed": seed,
+            "metric": "eval",
+            "value": value + 0.1 * seed,
+            "delay": written,
+        }
+        for written, value in points.items()
+        for seed in range(seeds)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_what_a_study_remembers_of_its_grid_is_read_with_care():
+    from lcd.analyses.grids import KINDS, Grid
+
+    plain = {key: kind() for key, kind in KINDS.items()}
+    assert Grid.from_plain(plain).dimensions == []
+    for key in KINDS:
+        assert Grid.from_plain({**plain, key: 3.5}) is None
+    assert Grid.from_plain({**plain, "tasks": {"a": {"base": "b"}}}) is None
+    assert Grid.from_plain(None) is None
+
+
+def test_a_claim_is_tested_over_seeds():
+    from lcd.analyses.grids import run_tests
+
+    claim = {"claim": "late is hard", "agent": "a", "greater": {"delay": 0}, "less": {"delay": 4}}
+    (found,) = run_tests(areas_of({"0": 3.0, "4": 1.0}), [claim], ["delay"]).to_dict("records")
+    assert found["holds"]
+    assert found["p"] == pytest.approx(1 / 64)
 
 
 def test_returns_of_one_scale():

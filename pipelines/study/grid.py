@@ -1,0 +1,111 @@
+"""Grids: every combination of some knobs' values, as an axis of a study."""
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import Any
+
+from lcd.config.compose import check_knob, seed_list, show
+from lcd.config.schemas import StudyConfig
+from lcd.envs.benchmarks import Benchmark, reward_range
+from lcd.envs.errors import InputError
+from lcd.envs.protocols import NamesKnobs, offers
+from lcd.scores.contrasts import KNOB
+
+Point = dict[str, Any]
+"""Knob → value: one place of a grid."""
+OF_TASKS = ("grid", "knobs", "seeds", "steps", "views", "agent_params")
+"""What a study may say of some of its tasks alone."""
+MOST_AXES = 2
+"""Figures have no place for more."""
+
+
+def axes_of(grid: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Knob → its values, of a grid that is written as {knobs.delay: […]} or as {knobs: {delay: […]}}."""
+    axes: dict[str, list[Any]] = {}
+    for key, value in grid.items():
+        inside = value if f"{key}." == KNOB and isinstance(value, Mapping) else {key.removeprefix(KNOB): value}
+        if f"{key}." != KNOB and not key.startswith(KNOB):
+            raise InputError(f"study.grid.{key} is no knob: give {KNOB}<knob>; views, reward_p, … have their own keys.")
+        axes |= inside
+    for knob, values in axes.items():
+        check_knob(f"study.grid.{KNOB}{knob}", knob)
+        if not isinstance(values, list) or not values:
+            raise InputError(f"study.grid.{KNOB}{knob}={show(values)} must be a list of values.")
+    if len(axes) > MOST_AXES:
+        raise InputError(f"study.grid varies {len(axes)} knobs: give one or two.")
+    return axes
+
+
+def points_of(grid: Mapping[str, Any]) -> list[Point]:
+    """Every combination of the grid's values; of no grid the one place where nothing is varied."""
+    axes = axes_of(grid)
+    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+
+
+def placed(benchmark: Benchmark, task: str, point: Mapping[str, Any], knobs: Mapping[str, Any]) -> tuple[str, Point]:
+    """A task at a point of the grid: its name, and the knobs that it is made with.
+
+    A benchmark whose tasks' names hold knobs says so by `with_knobs(task, knobs)`.
+    """
+    if not offers(benchmark, NamesKnobs):
+        return task, {**knobs, **point}
+    benchmark.with_knobs(task, knobs)
+    return benchmark.with_knobs(task, point), dict(knobs)
+
+
+def check_points(benchmark: Benchmark, tasks: Iterable[str], points: list[Point], knobs: Mapping[str, Any]) -> None:
+    """Refuse knobs that tasks do not have, where the benchmark tells."""
+    if points == [{}] and not knobs:
+        return
+    for task in tasks:
+        for point in points:
+            name, whole = placed(benchmark, task, point, knobs)
+            if name == task:
+                reward_range(benchmark, name, 0, whole)
+
+
+def by_task(study: StudyConfig, tasks: list[str]) -> list[tuple[list[str], dict[str, Any]]]:
+    """Tasks that the study says the same of, and what it says of them alone."""
+    for name, changes in study.of.items():
+        if not isinstance(changes, Mapping) or not set(changes) <= {*OF_TASKS}:
+            raise InputError(f"study.of.{name}={show(changes)} must be a set of keys: {', '.join(OF_TASKS)}.")
+    if not study.of:
+        return [(tasks, {})]
+    found = []
+    for task in tasks:
+        # What is said of a task comes after what is said of its kind.
+        mine = sorted((name for name in study.of if f"{task}/".startswith(f"{name}/")), key=len)
+        found.append(([task], {key: value for name in mine for key, value in study.of[name].items()}))
+    return found
+
+
+def check_tests(tests: Iterable[Any]) -> None:
+    """Refuse claims that lack what a test compares; see `lcd.analyses.grids.run_tests`."""
+    for place, test in enumerate(tests):
+        kinds = {"claim": str, "agent": str, "greater": Mapping, "less": Mapping}
+        for key, kind in kinds.items():
+            if not isinstance(test, Mapping) or not isinstance(test.get(key), kind):
+                raise InputError(
+                    f"study.tests[{place}].{key} is missing, or no {'text' if kind is str else 'set of keys'}: a test "
+                    f"has {', '.join(kinds)}."
+                )
+
+
+def seeds_of_runs(seeds: Any, agent: str, most: int | None) -> list[list[int]]:
+    """A study's seeds by run: all in one, or of an agent that trains seed by seed at most so many in each.
+
+    Args:
+        seeds: As the study says them.
+        agent: The agent's name.
+        most: Seeds of a run; None is all.
+    """
+    every = seed_list("study.seeds", seeds)
+    if most is None:
+        return [every]
+    from lcd.agents import agents
+    from lcd.agents.learner import Learner
+
+    kind = agents.resolve(agent)
+    if not (issubclass(kind, Learner) and kind.one_by_one):
+        return [every]
+    return [every[first : first + most] for first in range(0, len(every), most)]
