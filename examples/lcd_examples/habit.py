@@ -46,7 +46,9 @@ class Habit(Learner):
         for done in range(copies, steps + copies, copies):
             actions = self.usual(copies)
             for row, generator in enumerate(self.generators):
-                stray = generator.random(copies) < self.config.epsilon
+                # Until something has paid there is no habit to follow.
+                tried = self.config.epsilon if self.earned[row].any() else 1.0
+                stray = generator.random(copies) < tried
                 actions[row, stray] = generator.integers(0, self.earned.shape[1], stray.sum())
             step = stepper.step(actions.ravel())
             self.log.add(step)

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lcd.analyses import analyse
+from lcd.analyses import Evidence, analyse
 from lcd.analyses.outcomes import elsewhere, outcome_table
 from lcd.report.page import write_report
 from lcd.scores.diagnosis import diagnose_curves
@@ -48,8 +48,8 @@ def test_the_table_has_a_row_for_each_outcome(curves):
 
 def test_it_is_told_where_something_else_is_evaluated(curves):
     alone = diagnose_curves(curves[curves["context"].isna() & curves["trained_on"].isna()])
-    assert "outcomes" not in {each.key for each in analyse(alone)[0]}
-    told = next(each for each in analyse(diagnose_curves(curves))[0] if each.key == "outcomes")
+    assert "outcomes" not in {each.key for each in analyse(Evidence(alone))[0]}
+    told = next(each for each in analyse(Evidence(diagnose_curves(curves)))[0] if each.key == "outcomes")
     assert told.says == ["Trained on a; evaluated on a and b."]
     assert len(told.table) == 4
 
