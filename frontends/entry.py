@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict
@@ -17,6 +15,7 @@ from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import offers
 from lcd.frontends import make, parameters_of
 from lcd.frontends.protocols import HasLabel, HasPreprocessing, HasWeightsHash
+from lcd.frontends.weight_files import open_regular
 
 if TYPE_CHECKING:
     from torch import nn
@@ -141,10 +140,7 @@ def _is_file(key: str, value: Any) -> bool:
 
 def _sha256(path: Path) -> str:
     try:
-        # A pipe or a device may never end.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(

@@ -19,6 +19,7 @@ import torch
 from lcd.envs.errors import InputError
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.networks import FlowModel
+from lcd.frontends.weight_files import open_regular
 
 KIND = "lcd-frontend-flow"
 VERSION = 1
@@ -73,7 +74,8 @@ def read(path: Path) -> FrontendFile:
     """Load a file; whatever is wrong with it is an `InputError`."""
     where = f"frontend.weights={path}"
     try:
-        data = path.read_bytes()
+        with open_regular(path) as file:
+            data = file.read()
     except OSError as error:
         raise InputError(f"{where} cannot be read ({error.strerror}): give a file that 'lcd pretrain' wrote.") from None
     try:

@@ -80,14 +80,14 @@ def test_ctrl_c_says_how_to_go_on(monkeypatch, capsys):
     def stopped(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_resolve", lambda _: stopped)
+    monkeypatch.setattr("lcd.process.children.resolve", lambda _: stopped)
     assert cli.main(["diagnose", "out=my study"]) == 130
     assert "The same command continues: lcd diagnose 'out=my study'" in capsys.readouterr().err
 
 
 def test_a_commands_exit_code_is_passed_on(monkeypatch):
     for code in (0, 1, None):
-        monkeypatch.setattr(cli, "_resolve", lambda _, code=code: lambda cfg: code)
+        monkeypatch.setattr("lcd.process.children.resolve", lambda _, code=code: lambda cfg: code)
         assert cli.main(["doctor"]) == (code or 0)
 
 

@@ -43,7 +43,7 @@ MISTAKES = [
     (["measure", "benchmark=:x"], "The benchmark ':x' cannot be imported"),
     (["measure", "benchmark=typing:Any"], "The benchmark 'typing:Any' cannot be made without arguments"),
     (["sweep", "experiment=delay", "devices=7"], "cannot be trained by several processes"),
-    (["diagnose", "launcher.name=nowhere"], "There is no launcher 'nowhere'"),
+    (["diagnose", "launcher.name=nowhere"], "launcher=nowhere is unknown"),
     (["sweep", "study.grid.knobs.delay.a=x"], "study.grid.knobs.delay"),
 ]
 
@@ -79,7 +79,7 @@ def test_what_nobody_foresaw_is_one_sentence_and_a_log(monkeypatch, capsys, tmp_
     def fail(_):
         raise KeyError("x\ny")
 
-    monkeypatch.setattr(cli, "_resolve", lambda _: fail)
+    monkeypatch.setattr("lcd.process.children.resolve", lambda _: fail)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert cli.main(["list", "agents"]) == exits.OURS
     told = capsys.readouterr().err
@@ -108,7 +108,7 @@ def test_what_the_system_refuses_is_no_fault_of_ours(fault, code, sentence, monk
     def fail(_):
         raise fault
 
-    monkeypatch.setattr(cli, "_resolve", lambda _: fail)
+    monkeypatch.setattr("lcd.process.children.resolve", lambda _: fail)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert cli.main(["list"]) == code
     assert sentence in capsys.readouterr().err

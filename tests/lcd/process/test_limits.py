@@ -66,4 +66,5 @@ def test_videos_measurements_and_sheets():
 def test_the_papers_study_is_served():
     agent = {"name": "ppo", "copies": 256, "rollout": 256}
     evaluation = {"every": 1_000_000, "copies": 64, "episodes": 8}
-    needs.check_run({"seeds": [0, 1, 2], "agent": agent, "steps": 200_000_000, "evaluation": evaluation})
+    task = {"task": "procgen/heist", "knobs": {}}
+    needs.check_run({**task, "seeds": [0, 1, 2], "agent": agent, "steps": 200_000_000, "evaluation": evaluation})
