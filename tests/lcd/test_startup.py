@@ -37,7 +37,7 @@ def imported(*arguments: str, heavy: tuple[str, ...] = TRAINING) -> tuple[int, l
         ("diagnose benchmark=toy agent.gammma=3", "did you mean 'gamma'?"),
         ("diagnose benchmark=nothing", "benchmark=nothing is unknown"),
         ("diagnose study=nothing.yaml", "nothing.yaml"),
-        ("sweep experiment=nothing", "experiment=nothing is unknown"),
+        ("sweep experiment=nothing", "study=hardness/nothing is unknown"),
         ("verify nothing", "is not a study's folder"),
         ("report nothing.csv", "There is nothing at 'nothing.csv'"),
         ("power nothing.csv", "There is nothing at 'nothing.csv'"),

@@ -11,7 +11,8 @@ from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError
 from lcd.envs.toy import TOY
 from lcd.pipelines.jobs.train import train_run
-from lcd.pipelines.study.configs import Device, condition
+from lcd.pipelines.kinds.train import promise
+from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.evaluated import evaluated_by
 from lcd.pipelines.study.evaluation import check_spaces
 from lcd.pipelines.study.promise import broken_promise
@@ -26,11 +27,12 @@ KEYS = ["split", "task", "context"]
 def run_config(agent: str = "ppo", **evaluation):
     agents = {
         "ppo": {"name": "ppo", "copies": 4, "rollout": 16, "epochs": 1, "minibatches": 2},
-        "tabular_q": {"name": "tabular_q"},
+        "tabular/q_learning": {"name": "tabular/q_learning"},
     }
     return {
-        "benchmark": "toy",
-        "task": TASK,
+        "kind": "train",
+        "benchmark": "toy" if agent == "ppo" else "hardness",
+        "task": TASK if agent == "ppo" else "hardness/discrete",
         "knobs": {},
         "view": "semantic" if agent == "ppo" else "state",
         "frontend": {"name": "identity"},
@@ -46,7 +48,7 @@ def run_config(agent: str = "ppo", **evaluation):
 def trained(folder, config) -> pd.DataFrame:
     folder.mkdir(exist_ok=True)
     train_run(config, folder, {"name": "none"}, Device("cpu"))
-    assert broken_promise(folder / "curve.csv", config, condition(config)) == ""
+    assert broken_promise(folder / "curve.csv", promise, config) == ""
     return pd.read_csv(folder / "curve.csv", keep_default_na=False).drop(columns="wall_s")
 
 
@@ -86,8 +88,8 @@ def test_each_evaluated_task_and_context_has_its_range(curves):
 
 
 def test_an_agent_that_trains_itself_is_evaluated_so_too(tmp_path):
-    plain = trained(tmp_path / "plain", run_config("tabular_q"))
-    both = trained(tmp_path / "both", run_config("tabular_q", contexts=CONTEXTS))
+    plain = trained(tmp_path / "plain", run_config("tabular/q_learning"))
+    both = trained(tmp_path / "both", run_config("tabular/q_learning", contexts=CONTEXTS))
     pd.testing.assert_frame_equal(both[both.context == ""].reset_index(drop=True), plain, check_exact=True)
     assert set(both.context) == {"", *CONTEXTS}
 
@@ -113,7 +115,7 @@ def test_a_curve_without_a_context_breaks_its_promise(curves, tmp_path):
         (lacking.assign(stage="a"), "has stage=a"),
     ):
         wrong.to_csv(tmp_path / "curve.csv", index=False)
-        found = broken_promise(tmp_path / "curve.csv", config, condition(config))
+        found = broken_promise(tmp_path / "curve.csv", promise, config)
         assert found.startswith(words)
 
 
@@ -124,7 +126,7 @@ def test_a_curve_without_a_context_breaks_its_promise(curves, tmp_path):
         ([f"evaluation.tasks=[{OTHER},{OTHER}]"], "names '.*' twice"),
         (["evaluation.contexts={far:{}}"], "far={} must be a set of the task's knobs"),
         (["evaluation.contexts={far:4}"], "far=4 must be a set"),
-        (["evaluation.contexts={'a b':{delay:4}}"], "'a b' is no name of a context"),
+        (["evaluation.contexts={a/b:{delay:4}}"], "'a/b' is no name of a context"),
         (["evaluation.contexts={far:{delai:4}}"], "far cannot be made: There is no knob 'delai'"),
         (["evaluation.contexts={far:{view:pixels}}"], "'view' is no knob"),
     ],

@@ -17,7 +17,15 @@ def runs(tmp_path, monkeypatch):
         "c": {"state": "queued"},
         "d": {"state": "failed", "step": 0},
     }.items():
-        config = {"task": f"toy/{name}", "knobs": {}, "view": "pixels", "reward_p": 0.5, "seeds": [0, 1], "steps": 100}
+        config = {
+            "kind": "train",
+            "task": f"toy/{name}",
+            "knobs": {},
+            "view": "pixels",
+            "reward_p": 0.5,
+            "seeds": [0, 1],
+            "steps": 100,
+        }
         config |= {"agent": {"name": "ppo"}, "frontend": {"name": "identity"}, "shaping": "none"}
         (tmp_path / name).mkdir()
         made.append(store.Run(tmp_path / name, config))
