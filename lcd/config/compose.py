@@ -365,7 +365,8 @@ def _keys(command: str) -> list[str]:
 
 def _nearest_key(command: str, key: str) -> str:
     """The end of an error's sentence: the key that was probably meant, in whatever part of the config."""
-    last = {name.rpartition(".")[2]: name for name in reversed(_keys(command))}
+    # Of keys that end alike the one that lies least deep is meant.
+    last = {name.rpartition(".")[2]: name for name in sorted(_keys(command), key=lambda name: -name.count("."))}
     for wanted, options in ((key, {name: name for name in _keys(command)}), (key.rpartition(".")[2], last)):
         if close := get_close_matches(wanted, options, n=1, cutoff=0.75):
             return f"did you mean '{options[close[0]]}'?"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lcd.analyses.grids import areas, correlations, rank_correlation, run_tests, summarise
+from lcd.analyses.grids import Grid, areas, correlations, rank_correlation, run_tests, summarise
 from lcd.envs.errors import InputError
 
 
@@ -18,13 +18,24 @@ def curves(slopes, agent="a", seeds=6, base="discrete"):
         for seed in range(seeds):
             for step in (0, 50, 100):
                 shared = {"task": f"hardness/{base}:delay={delay}", "agent": agent, "seed": seed, "step": step}
+                shared |= {"view": "state", "frontend": "identity", "reward_p": 1.0, "shaping": "none"}
                 value = slope * step + 0.1 * seed
                 rows += [{**shared, "split": s, "return_mean": value, "length_mean": 7.0} for s in ("train", "eval")]
     return pd.DataFrame(rows)
 
 
+def table_of(*made, normalise=False):
+    """The areas of a study over delays."""
+    found = pd.concat(made)
+    places = {task: task.removeprefix("hardness/").split(":delay=") for task in found["task"].unique()}
+    tasks = {
+        task: {"base": f"hardness/{base}", "point": {"delay": int(delay)}} for task, (base, delay) in places.items()
+    }
+    return areas(found, Grid("g", ["delay"], tasks, ["a"], {}, normalise, []))
+
+
 def test_areas_are_mean_heights_brought_to_one_scale():
-    table = areas(curves({0: 0.1, 4: 0.2}), ["delay"], {}, normalise=True)
+    table = table_of(curves({0: 0.1, 4: 0.2}), normalise=True)
     held_out = table[table["metric"] == "eval"].set_index(["delay", "seed"])["value"]
     assert held_out["0", 2] == pytest.approx(0.1 * 50 + 0.2)
     assert held_out["4", 2] == pytest.approx((0.2 * 50 + 0.2) * 100 / 96)
@@ -32,7 +43,7 @@ def test_areas_are_mean_heights_brought_to_one_scale():
 
 
 def test_intervals_have_the_level_of_all_comparisons():
-    table = areas(curves(dict.fromkeys(range(5), 0.1), seeds=30), ["delay"], {})
+    table = table_of(curves(dict.fromkeys(range(5), 0.1), seeds=30))
     summary = summarise(table, ["delay"])
     assert np.allclose(summary["level"], 1 - 0.05 / 10)
     row = summary[summary["metric"] == "eval"].iloc[0]
@@ -63,17 +74,17 @@ def test_rank_correlations_are_the_papers(order, r, p):
 
 def test_toy_and_complex_are_compared_amount_by_amount():
     toy, game = curves({0: 0.3, 1: 0.2, 2: 0.1}), curves({0: 3.0, 1: 1.0, 2: 2.0}, base="atari/Qbert")
-    summary = summarise(areas(pd.concat([toy, game]), ["delay"], {}), ["delay"])
+    summary = summarise(table_of(toy, game), ["delay"])
     assert correlations(summary, ["delay"]).to_dict("records") == [
         {"environment": "atari/Qbert", "agent": "a", "r": pytest.approx(0.5), "pvalue": pytest.approx(2 / 3)}
     ]
 
 
 def test_one_sided_tests():
-    table = areas(curves({0: 0.3, 8: 0.1}), ["delay"], {})
+    table = table_of(curves({0: 0.3, 8: 0.1}))
     claim = {"claim": "falls", "agent": "a", "greater": {"delay": 0}, "less": {"delay": 8}}
     found = run_tests(table, [claim, {**claim, "greater": {"delay": 8}, "less": {"delay": 0}}], ["delay"])
     assert found["holds"].tolist() == [True, False]
     assert found["p"].iloc[0] == pytest.approx(1 / 2**6)
     with pytest.raises(InputError, match="falls"):
-        run_tests(areas(curves({0: 0.3, 8: 0.1}, seeds=3), ["delay"], {}), [claim], ["delay"])
+        run_tests(table_of(curves({0: 0.3, 8: 0.1}, seeds=3)), [claim], ["delay"])

@@ -116,7 +116,7 @@ def test_mistakes_are_one_sentence(overrides, sentence):
 
 
 def test_the_request_without_rounds_is_as_it_was():
-    assert set(diagnose.request(compose("diagnose", []))) == {"benchmark", "agent", "frontend", "study"}
+    assert set(diagnose.request(compose("diagnose", []))) == {"benchmark", "agent", "frontend", "study", "budget"}
     assert "stopping" in diagnose.request(compose("diagnose", ["stopping=auto"]))
 
 
