@@ -108,7 +108,7 @@ def settled(
     found["agent"] = {**found["agent"], **settings(budget, benchmark, name)}
     usual = protocol(budget, benchmark, name)
     if "study" not in found:
-        return usual | found
+        return usual | found | {"evaluation": {**found["evaluation"], **usual["evaluation"]}}
     usual |= {"steps": None}
     shipped = found["study"]
     here, theirs = (study.get(BUDGETS, {}).get(budget) for study in (shipped, file))
