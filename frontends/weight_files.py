@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """A regular file, open to be read.
 
     Raises:

@@ -94,7 +94,7 @@ class TaskNumbers(dict[str, Any]):
         if not self["seeds"]:
             seeds = min(map(len, curves.values()))
             self.update(seeds=seeds, steps=min(steps[-1] for each in curves.values() for steps, _ in each.values()))
-        return TaskSamples((), (), (), tuple(asked), self.solved)
+        return TaskSamples((), (), (), self.solved, tuple(asked))
 
     def areas(self, contrasts: Sequence[Contrast]) -> dict[str, float]:
         """Condition → its mean area, of those conditions that were trained."""
