@@ -219,11 +219,11 @@ def test_anybodys_study_file_has_a_grid_of_knobs(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(
         "benchmark: toy\ntasks: [toy/easy-sight-easy-reward]\nviews: [semantic]\nreward_p: [1]\n"
-        "grid: {knobs.delay: [0, 2], knobs.length: [3, 4]}\n"
+        "grid: {knobs.delay: [0, 2], knobs.transition_noise: [0.1, 0.2]}\n"
     )
     runs = trainings(expand(compose("diagnose", [f"study={file}", "budget=smoke"])))
-    points = [(run["knobs"]["delay"], run["knobs"]["length"]) for run in runs]
-    assert points == [(0, 3), (0, 4), (2, 3), (2, 4)]
+    points = [(run["knobs"]["delay"], run["knobs"]["transition_noise"]) for run in runs]
+    assert points == [(0, 0.1), (0, 0.2), (2, 0.1), (2, 0.2)]
     assert {run["benchmark"] for run in runs} == {"toy"}
 
 
