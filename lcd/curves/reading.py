@@ -73,6 +73,7 @@ def read_parquet(path: Path, names: Sequence[str]) -> pd.DataFrame:
         names: Columns that hold names; where they are text they come back as categories.
     """
     try:
+        import pyarrow
         import pyarrow.parquet as pq
     except Exception as error:  # pyarrow built for another numpy fails in other ways than ImportError
         raise InputError(
@@ -82,6 +83,8 @@ def read_parquet(path: Path, names: Sequence[str]) -> pd.DataFrame:
     try:
         file = pq.ParquetFile(path)
         columns = {name: _column(file, name, name in names) for name in file.schema_arrow.names if INDEX not in name}
+        # What Arrow keeps for its next reading would count among what a report needs.
+        pyarrow.default_memory_pool().release_unused()
         return pd.DataFrame(columns, copy=False)
     except Exception as error:
         reason = " ".join(str(error).split())

@@ -44,7 +44,7 @@ ORDER_STYLES = (
     ("#8fb8dd", (0, (1.2, 1.2))),
 )
 POINT = "#0072b2"
-POINTS = 120
+POINTS = 100
 """So many points of a curve are drawn at most: more cannot be told apart on a page."""
 PATH, CURVED, FINER = re.compile(rb' d="[^"]*"'), re.compile(rb"[QCHV]"), re.compile(rb"(\.\d)\d+")
 SUPERFLUOUS = re.compile(rb'<metadata>.*?</metadata>| transform="rotate\(-0 [^"]*"|(?<=\n) +', re.DOTALL)
