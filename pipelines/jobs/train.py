@@ -111,7 +111,9 @@ def _summary(run_config: RunConfig, folder: Path) -> Table:
         title_justify="left",
         box=None,
     )
-    groups = held_out.fillna({"context": ""}).groupby(["task", "context"], sort=False)
+    groups = held_out.assign(context=held_out["context"].astype(object).fillna("")).groupby(
+        ["task", "context"], sort=False
+    )
     for key, of_task in groups:
         seeds = of_task.groupby("seed", sort=False)
         ends = np.stack([seeds.return_mean.first(), seeds.return_mean.last(), seeds.r_min.first(), seeds.r_max.first()])

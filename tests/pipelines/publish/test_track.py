@@ -14,7 +14,14 @@ from lcd.scores.diagnosis import Diagnosis
 wandb = pytest.importorskip("wandb", reason="wandb is not installed")
 OFFLINE = {"name": "wandb", "settings": {"mode": "offline", "project": "lcd", "entity": None}}
 ONLINE = {"name": "wandb", "settings": {"mode": "online"}}
-CONFIG = {"task": "toy/a", "view": "pixels", "reward_p": 0.5, "agent": {"name": "ppo"}, "seeds": [0, 1]}
+CONFIG = {
+    "kind": "train",
+    "task": "toy/a",
+    "view": "pixels",
+    "reward_p": 0.5,
+    "agent": {"name": "ppo"},
+    "seeds": [0, 1],
+}
 BLOCK = 32768
 
 

@@ -25,7 +25,7 @@ Path(__file__).with_name("imported").touch()
 COMMANDS = """
 import json, sys
 from lcd import cli
-from lcd.pipelines.study import training
+import fake_training
 
 fake_training.instead()
 codes = []

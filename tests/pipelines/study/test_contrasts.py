@@ -54,7 +54,8 @@ def diagnosed(name, out):
     return pd.read_csv(out / "diagnosis" / "challenge.csv")
 
 
-def test_a_packages_contrast_is_listed_and_scored(installed, tmp_path, capsys):
+def test_a_packages_contrast_is_listed_and_scored(installed, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "160")
     assert cli.main(["list", "contrasts"]) == 0
     told = capsys.readouterr().out
     assert all(part in told for part in ("phi", "psi", "noise", "what chance costs"))
