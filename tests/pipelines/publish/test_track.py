@@ -17,9 +17,12 @@ ONLINE = {"name": "wandb", "settings": {"mode": "online"}}
 CONFIG = {
     "kind": "train",
     "task": "toy/a",
+    "knobs": {},
     "view": "pixels",
     "reward_p": 0.5,
     "agent": {"name": "ppo"},
+    "frontend": {"name": "identity"},
+    "shaping": "none",
     "seeds": [0, 1],
 }
 BLOCK = 32768
