@@ -12,7 +12,7 @@ import pytest
 import torch
 from small_runs import KILLING, toy_run
 
-from lcd.curves.table import read_curves
+from lcd.curves.table import COLUMNS, read_curves
 from lcd.envs.errors import InputError
 from lcd.pipelines.jobs.checkpoint import STEP
 from lcd.pipelines.jobs.record import CurveFile
@@ -122,7 +122,8 @@ def test_a_curve_is_cut_back_to_its_checkpoint(tmp_path, uninterrupted):
     path.write_text("".join(lines) + lines[-1][:20])
     rows = CurveFile(path).cut(600)
     assert {int(row["step"]) for row in rows} == {0, 300, 600}
-    assert path.read_text() == "".join(line for line in lines if line.split(",")[9] in ("step", "0", "300", "600"))
+    step = COLUMNS.index("step")
+    assert path.read_text() == "".join(line for line in lines if line.split(",")[step] in ("step", "0", "300", "600"))
 
 
 def pipe(path):
