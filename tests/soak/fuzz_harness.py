@@ -93,7 +93,7 @@ class Sandbox:
 def stubs() -> Iterator[None]:
     """Nothing is trained, filmed or measured at length; the network is out of reach."""
     from lcd.horizon import command
-    from lcd.pipelines.jobs import measure, pretrain, train
+    from lcd.pipelines.jobs import measure, train
     from lcd.pipelines.publish import sheets, view
     from lcd.pipelines.study import determinism, dynamics, probe, training
 
@@ -110,7 +110,6 @@ def stubs() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for module in (training, determinism, dynamics, probe, train):
             stack.enter_context(mock.patch.object(module, "launch", start))
-        stack.enter_context(mock.patch.object(pretrain, "film", start))
         stack.enter_context(mock.patch.object(measure, "measure_frontend", start))
         stack.enter_context(mock.patch.object(command, "analyse", start))
         for module, name in ((view, "frames"), (sheets, "write_sheets"), (measure, "random_returns")):
