@@ -54,7 +54,7 @@ def drawings(
 def bars(rows: pd.DataFrame, dimension: str, title: str, what: str, narrow: bool = False) -> Figure:
     """Areas under the curve for every amount of a dimension, an axis an agent."""
     agents = list(dict.fromkeys(rows["agent"]))
-    figure, axes = _figure(*((len(agents), 1) if narrow else (1, len(agents))), title)
+    figure, axes = _figure(*((len(agents), 1) if narrow else (1, len(agents))), title, narrow)
     for axis, agent in zip(axes.ravel(), agents, strict=True):
         own = rows[rows["agent"] == agent]
         place = np.arange(len(own))
@@ -73,7 +73,7 @@ def heat_map(
 ) -> Figure:
     """A value for every pair of amounts of two dimensions, an axis an agent."""
     agents = list(dict.fromkeys(rows["agent"]))
-    figure, axes = _figure(*((len(agents), 1) if narrow else (1, len(agents))), title)
+    figure, axes = _figure(*((len(agents), 1) if narrow else (1, len(agents))), title, narrow)
     across, down = dimensions
     columns, lines = (list(dict.fromkeys(rows[name])) for name in (across, down))
     for axis, agent in zip(axes.ravel(), agents, strict=True):
@@ -118,8 +118,9 @@ def seed_curves(
     return figure
 
 
-def _figure(rows: int, columns: int, title: str) -> tuple[Figure, np.ndarray]:
-    figure = Figure(figsize=(max(3.2 * columns, 4), 2.8 * rows + 0.4), layout="constrained")
+def _figure(rows: int, columns: int, title: str, narrow: bool = False) -> tuple[Figure, np.ndarray]:
+    # The page stretches figures to its width, so that narrower ones would have letters of another size.
+    figure = Figure(figsize=(4 if narrow else max(2.2 * columns, 9.6), 2.8 * rows + 0.4), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=10)
     return figure, figure.subplots(rows, columns, squeeze=False)
