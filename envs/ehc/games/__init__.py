@@ -1,0 +1,1 @@
+"""Board games against an opponent whose action in every state is fixed."""
