@@ -1,1 +1,1 @@
-"""The Effective Horizon Challenge: planning puzzles, and games against opponents of which every move is fixed, as tabular MDPs."""
+"""The Effective Horizon Challenge: puzzles, and games whose opponent is fixed, as tabular MDPs."""
