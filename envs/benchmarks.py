@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.protocols import Benchmark, RangesByKnobs, missing, offers, views_of
+from lcd.envs.protocols import Benchmark, Bound, RangesByKnobs, missing, offers, views_of
 from lcd.envs.registry import Registry
 
 BENCHMARKS = Registry("benchmark", "lcd.benchmarks")
@@ -116,20 +117,30 @@ def make_copies(benchmark: Benchmark, task: str, **how: Any) -> VectorEnv:
     return env
 
 
-class NativeBenchmark:
+class NativeBenchmark(ABC):
     """The part of a benchmark that follows from its own `tasks`, `reward_range` and `make_population`."""
 
     tasks: Sequence[str]
 
     @property
-    def r_min(self) -> dict[str, Callable[[int], float]]:
+    def r_min(self) -> Mapping[str, Bound]:
         """Task -> (seed -> exact mean return of a random agent)."""
         return {task: partial(self._bound, task, 0) for task in self.tasks}
 
     @property
-    def r_max(self) -> dict[str, Callable[[int], float]]:
+    def r_max(self) -> Mapping[str, Bound]:
         """Task -> (seed -> exact mean return of an optimal agent)."""
         return {task: partial(self._bound, task, 1) for task in self.tasks}
+
+    @abstractmethod
+    def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
+        """R_min and R_max of a task for a seed; NaN where unknown."""
+
+    @abstractmethod
+    def make_population(
+        self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any
+    ) -> VectorEnv:
+        """Copies of a task for several seeds, in one environment."""
 
     def _bound(self, task: str, which: int, seed: int) -> float:
         return self.reward_range(task, seed)[which]

@@ -44,15 +44,21 @@ class Benchmark(Protocol):
         name: what commands call it.
         tasks: the names of its tasks.
         views: what its environments can show: `pixels`, `figure_ground`, `semantic`, `state`, or others.
-        r_min: task → the mean return of a random agent.
-        r_max: task → the best mean return there is.
     """
 
     name: str
     tasks: Sequence[str]
     views: Sequence[str]
-    r_min: Mapping[str, Bound]
-    r_max: Mapping[str, Bound]
+
+    @property
+    def r_min(self) -> Mapping[str, Bound]:
+        """Task → the mean return of a random agent."""
+        ...
+
+    @property
+    def r_max(self) -> Mapping[str, Bound]:
+        """Task → the best mean return there is."""
+        ...
 
     def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
         """A vector environment of `num_envs` copies of a task."""

@@ -60,7 +60,6 @@ class CTGraphVectorEnv(NativeVectorEnv):
         if view in IMAGE_VIEWS:
             images = self.knobs.image_dataset
             self._reader = Reader(images, self.knobs.num_ids, view, self._streams["appearance"])
-        self._one_hot = None
         if self._reader is None:
             ids = self.knobs.num_ids
             require_fitting_table(f"view is 'state', and the graph shows {ids} observation ids", ids * ids, 4)

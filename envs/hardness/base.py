@@ -99,7 +99,7 @@ class ToyVectorEnv(NativeVectorEnv):
 
     def _start_streams(self) -> None:
         super()._start_streams()
-        self._generators = Generators(self._sequences()) if self._uses_functions() else None
+        self._generators = Generators(self._sequences() if self._uses_functions() else ())
 
     def _uses_functions(self) -> bool:
         return callable(self.knobs.transition_noise) or callable(self.knobs.reward_noise)
@@ -161,7 +161,7 @@ class ToyVectorEnv(NativeVectorEnv):
 
     def _parts(self) -> dict[str, Any]:
         parts = {**super()._parts(), "payment": self._payment}
-        if self._generators is not None:
+        if self._generators.all:
             parts["generators"] = self._generators
         if self._renderer is not None:
             parts["renderer"] = self._renderer

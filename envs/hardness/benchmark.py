@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import VectorEnv
 
-from lcd.envs.benchmarks import check_view
+from lcd.envs.benchmarks import NativeBenchmark, check_view
 from lcd.envs.checks import seed_list
 from lcd.envs.engines import SeededCopies, atari
 from lcd.envs.errors import InputError, nearest
@@ -80,7 +80,7 @@ def check_base(base: str) -> None:
         raise InputError(f"'{base}' is nothing that can be made harder; {nearest(base, options)}")
 
 
-class HardnessBenchmark:
+class HardnessBenchmark(NativeBenchmark):
     """The toys and everybody's environments, with any knob in the task's name: `hardness/discrete:delay=4`.
 
     The tasks are `hardness/discrete`, `hardness/continuous`, and `hardness/<atari|mujoco|procgen|gym>/<name>`.
@@ -90,23 +90,10 @@ class HardnessBenchmark:
     tasks: Sequence[str] = TaskNames()
     views: Sequence[str] = VIEWS
 
-    @property
-    def r_min(self) -> dict[str, Any]:
-        """Task -> (seed -> mean return of a random agent), where it is known."""
-        return {task: partial(self._bound, task, 0) for task in self.tasks}
-
-    @property
-    def r_max(self) -> dict[str, Any]:
-        """Task -> (seed -> return of an optimal agent), where it is known."""
-        return {task: partial(self._bound, task, 1) for task in self.tasks}
-
     def views_of(self, task: str) -> Sequence[str]:
         """The toys have all views, an environment of others the one that it shows."""
         base, _ = parse_task(task)
         return OWN_VIEW.get(base.partition("/")[0], VIEWS)
-
-    def _bound(self, task: str, which: int, seed: int) -> float:
-        return self.reward_range(task, seed)[which]
 
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
         """The exact mean returns of a random and of an optimal agent on the discrete toy; NaN where unknown."""
@@ -134,10 +121,6 @@ class HardnessBenchmark:
             if knob not in order:
                 raise InputError(f"'{knob}' is no dimension of {base}; {nearest(knob, order)}")
         return task_name(base, {**varied, **knobs}, order)
-
-    def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
-        """Copies of a task for one seed; what the task's name says comes before `knobs`."""
-        return self.make_population(task, seeds=[seed], copies=num_envs, view=view, split=split, **knobs)
 
     def make_population(
         self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any

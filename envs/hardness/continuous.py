@@ -135,7 +135,9 @@ class HardnessContinuousVectorEnv(ToyVectorEnv):
     def _start(self, rows: slice | np.ndarray, index: np.ndarray | None) -> None:
         copies = np.arange(self.num_envs) if index is None else index
         if self.knobs.init_state_dist is not None:
-            positions = np.array([self.knobs.init_state_dist(self._generators[copy]) for copy in copies], dtype=float)
+            positions = np.array(
+                [self.knobs.init_state_dist(self._generators[copy]) for copy in copies.tolist()], dtype=np.float64
+            )
             if positions.shape != (len(copies), self.knobs.state_space_dim):
                 raise InputError(f"init_state_dist must give {self.knobs.state_space_dim} numbers.")
             positions = positions.clip(-self.knobs.state_space_max, self.knobs.state_space_max)

@@ -69,9 +69,9 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
         self._renderer = None
         if self.view in IMAGE_VIEWS:
             most = max(self.knobs.state_space_size, self.knobs.irrelevant_states)
-            streams = (self._streams[name] for name in STREAMS[1:])
+            geometry, appearance = (self._streams[name] for name in STREAMS[1:])
             halves = 2 if self.knobs.irrelevant_features else 1
-            self._renderer = Renderer(self.knobs.images, self.view, most, *streams, halves=halves)
+            self._renderer = Renderer(self.knobs.images, self.view, most, geometry, appearance, halves)
         self._make_spaces()
 
     def _join_tables(self) -> None:
@@ -85,8 +85,7 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
         self._one_hot = np.tile(np.eye(states, dtype=np.float32), (self.num_seeds, 1))
         others = knobs.irrelevant_states
         self._first_other = self.group * others
-        if others:
-            tables = [m.irrelevant + g * others for g, m in enumerate(self.mdps)]
+        if tables := [m.irrelevant + g * others for g, m in enumerate(self.mdps) if m.irrelevant is not None]:
             self._other_successors = np.concatenate(tables).ravel()
             self._other_one_hot = np.tile(np.eye(others, dtype=np.float32), (self.num_seeds, 1))
         if knobs.init_state_dist is not None:

@@ -14,7 +14,7 @@ Noise = float | Callable[[Any, Any, np.random.Generator], Any]
 
 
 class Generators:
-    """One numpy generator a copy, for the users' own noise functions."""
+    """One numpy generator a copy, for the users' own noise functions; none where they have no functions."""
 
     def __init__(self, sequences: Sequence[np.random.SeedSequence]) -> None:
         """Seed the generators by the children of the copies' seed sequences."""
@@ -91,10 +91,10 @@ class Payment:
         return np.roll(self._pending, -self._slot, axis=0).T.copy()
 
     def drawn(
-        self, streams: Streams, generators: Generators | None, states: Sequence[Any], actions: Sequence[Any]
+        self, streams: Streams, generators: Generators, states: Sequence[Any], actions: Sequence[Any]
     ) -> np.ndarray:
         """This step's noise of every copy."""
-        if callable(self.noise) and generators is not None:
+        if callable(self.noise):
             return np.array(
                 [self.noise(*pair, generators[n]) for n, pair in enumerate(zip(states, actions, strict=True))]
             )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.hardness.knobs import HardnessKnobs, power
 from lcd.envs.hardness.mdp import DiscreteMDP, build_mdp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MOST_MARKOV_STATES = 2_000_000
 POLICIES = ("optimal", "random", "blind")
@@ -132,7 +135,9 @@ def _noise(mdp: DiscreteMDP) -> np.ndarray:
     if not callable(knobs.transition_noise):
         return np.full(shape, float(knobs.transition_noise))
     try:
-        return np.array([[float(knobs.transition_noise(s, a, None)) for a in range(shape[1])] for s in range(shape[0])])
+        # A function that draws fails without a generator, which is how it is found out.
+        chance = cast("Callable[[int, int, None], float]", knobs.transition_noise)
+        return np.array([[float(chance(s, a, None)) for a in range(shape[1])] for s in range(shape[0])])
     except (AttributeError, TypeError):
         raise InputError(
             "transition_noise is a function that draws from its generator, but exact returns need a number or a "

@@ -38,6 +38,7 @@ def as_tabular(mdp: DiscreteMDP, name: str, start: int | None = None) -> Tabular
     parts = _Parts(mdp)
     first = parts.code(np.array([start]), *parts.beginning(start))
     built = build(_rules(mdp, parts), int(first[0]), knobs.horizon, within_horizon=True, name=name)
+    assert built.codes is not None  # they are what it is built of
     return built.changed(renderer=_renderer(knobs.state_space_size, parts.nodes(built.codes)))
 
 

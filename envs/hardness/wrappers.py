@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gymnasium
@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 from lcd.envs.checks import seed_list
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.injection import InjectionKnobs
-from lcd.envs.hardness.payment import Generators, Payment
+from lcd.envs.hardness.payment import Generators, Noise, Payment
 from lcd.envs.hardness.side_toy import SideToy
 from lcd.envs.mujoco import jolt_state
 from lcd.envs.spaces import number_of_actions
@@ -66,12 +66,13 @@ class Injector:
         sequences = [seed_sequence(seed, "injection", copy) for seed in self.seeds for copy in copies]
         self._dynamics, self._geometry = Streams.spawn(sequences, 2)
         functions = callable(self.knobs.transition_noise) or callable(self.knobs.reward_noise)
-        self._generators = Generators(sequences) if functions else None
+        self._generators = Generators(sequences if functions else ())
 
     def reset(self, observations: np.ndarray, seed: Any = None) -> np.ndarray:
         """All copies start; returns what is seen."""
         self.payment.begin(slice(None))
-        self._toys = None if self.side_toy is None else self.side_toy.toy.reset(seed=seed)[0]
+        if self.side_toy is not None:
+            self._toys = self.side_toy.toy.reset(seed=seed)[0]
         return self.keep(self.seen(observations))
 
     def restart(self, index: np.ndarray) -> None:
@@ -90,10 +91,7 @@ class Injector:
         if not self._discrete or self._quiet:
             return actions
         others = number_of_actions(self._actions) - 1
-        chance = self.knobs.transition_noise
-        if callable(chance):
-            chance = np.array([chance(*pair, self._generators[n]) for n, pair in enumerate(self._pairs())])
-        stray = np.flatnonzero(self._dynamics.uniform() < chance)
+        stray = np.flatnonzero(self._dynamics.uniform() < self._drawn(self.knobs.transition_noise))
         codes = self._codes(actions)
         other = self._dynamics.integers(others, stray)
         codes[stray] = other + (other >= codes[stray])
@@ -103,7 +101,13 @@ class Injector:
     def _quiet(self) -> bool:
         return not callable(self.knobs.transition_noise) and self.knobs.transition_noise == 0
 
-    def _pairs(self) -> Any:
+    def _drawn(self, noise: Noise) -> Any:
+        """The noise, or what a function of it gives for every copy."""
+        if not callable(noise):
+            return noise
+        return np.array([noise(*pair, self._generators[n]) for n, pair in enumerate(self._pairs())])
+
+    def _pairs(self) -> Iterator[tuple[Any, Any]]:
         return zip(self._seen, self._asked, strict=True)
 
     def _codes(self, actions: np.ndarray) -> np.ndarray:
@@ -122,7 +126,7 @@ class Injector:
             return None
         noise = self.knobs.transition_noise
         if callable(noise):
-            return np.array([noise(*pair, self._generators[n]) for n, pair in enumerate(self._pairs())])
+            return self._drawn(noise)
         return noise * self._dynamics.normal(count=size)
 
     def paid(
@@ -159,7 +163,7 @@ class Injector:
         """Everything that the future depends on."""
         state = nest("dynamics", self._dynamics.get_state()) | nest("geometry", self._geometry.get_state())
         state |= nest("payment", self.payment.get_state()) | {"seen": np.array(self._seen)}
-        if self._generators is not None:
+        if self._generators.all:
             state |= nest("generators", self._generators.get_state())
         if self.side_toy is not None:
             state |= nest("side_toy", self.side_toy.get_state()) | {"toys": self._toys.copy()}
@@ -171,7 +175,7 @@ class Injector:
         self._geometry.set_state(unnest("geometry", state))
         self.payment.set_state(unnest("payment", state))
         self._seen = state["seen"].copy()
-        if self._generators is not None:
+        if self._generators.all:
             self._generators.set_state(unnest("generators", state))
         if self.side_toy is not None:
             self.side_toy.set_state(unnest("side_toy", state))
@@ -223,8 +227,9 @@ class HardnessVectorWrapper(VectorWrapper):
         if seed is not None:
             # Gymnasium's own environments take one seed a copy; the first of each group is the group's then.
             each = self.num_envs // self.num_seeds
-            whole = not isinstance(seed, int | np.integer) and len(seed) == self.num_envs
-            self.injector.seeds = group_seeds(seed[::each] if whole else seed, self.num_seeds)
+            if not isinstance(seed, int | np.integer) and len(seed) == self.num_envs:
+                seed = seed[::each]
+            self.injector.seeds = group_seeds(seed, self.num_seeds)
             self.injector.start_streams()
         self._ended[:] = False
         return self.injector.reset(observations, None if seed is None else self.injector.seeds), infos
