@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import offers
@@ -52,7 +52,7 @@ class FrontendEntry(TypedDict, total=False):
 _PLAIN = (str, int, float, bool, list, dict, type(None))
 
 
-def entry_of(name: str, **knobs: Any) -> dict[str, Any]:
+def entry_of(name: str, **knobs: Any) -> FrontendEntry:
     """What a run's config keeps; the front-end is made once, so that a mistake is told before anything is written.
 
     Args:
@@ -71,7 +71,7 @@ def entry_of(name: str, **knobs: Any) -> dict[str, Any]:
             f"frontend={name} with frontend.weights={own.get(WEIGHTS)} cannot be made ({error.strerror or error}): "
             "give a file of weights that is there."
         ) from error
-    return {"name": name, **own, **_described(made), **use}
+    return cast("FrontendEntry", {"name": name, **own, **_described(made), **use})
 
 
 def build(recorded: Mapping[str, Any]) -> nn.Module:

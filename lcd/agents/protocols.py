@@ -5,7 +5,7 @@ What every agent has to have is in `lcd.agents` and `lcd.agents.ppo.PPO` ("Actin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lcd.envs.protocols import offers
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 class Remembers(Protocol):
     """An agent that remembers earlier observations of an episode; a rollout holds the memory before its start."""
+
+    seeds: Sequence[int]
 
     def forget(self, copies: int) -> None:
         """New episodes start in all copies (of each seed)."""
@@ -113,5 +115,6 @@ def phase_of(config: object) -> int:
 
 def precision_of(agent: object) -> str:
     """The precision that an agent trains in, as Lightning calls it."""
-    known = offers(agent, HasConfig) and offers(agent.config, HasPrecision)
-    return agent.config.precision if known else "32-true"
+    if offers(agent, HasConfig) and offers(agent.config, HasPrecision):
+        return agent.config.precision
+    return "32-true"

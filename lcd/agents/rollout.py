@@ -72,12 +72,20 @@ class Rollouts(IterableDataset):
         self.observations: Any = None
         self._seen: Any = None
 
-    stage = ""
-    """The stage of a curriculum that is being trained."""
-    task: str | None = None
-    """The task that is being trained, where that changes within a run."""
-    stage_ended = False
-    """Is the next rollout of another stage than the last?"""
+    @property
+    def stage(self) -> str:
+        """The stage of a curriculum that is being trained."""
+        return ""
+
+    @property
+    def task(self) -> str | None:
+        """The task that is being trained, where that changes within a run."""
+        return None
+
+    @property
+    def stage_ended(self) -> bool:
+        """Is the next rollout of another stage than the last?"""
+        return False
 
     @property
     def steps_each(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
@@ -20,6 +20,9 @@ from lcd.config.study_files import SWEEPS, check_path, read_study
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import not_plain
 from lcd.process.limits import require_memory
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 HYDRA_VERSION = "1.3"
 GROUPS = (
@@ -412,7 +415,7 @@ def _composed(command: str, words: Words) -> dict[str, Any]:
         for key, value in words.keys:
             said = f"{key}={value}"
             OmegaConf.update(config, key, value, merge=True, force_add=True)
-        return OmegaConf.to_container(config, resolve=True)
+        return _plain(config)
     except (OmegaConfBaseException, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{said} cannot be composed: {_reason(error)}") from None
 
@@ -436,15 +439,21 @@ def _content(command: str, files: Mapping[str, str], said: str) -> dict[str, Any
     from hydra import compose as hydra_compose
     from hydra import initialize_config_module
     from hydra.errors import HydraException
-    from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
     try:
         with initialize_config_module("lcd.configs", version_base=HYDRA_VERSION):
             config = hydra_compose(command, overrides=[f"{group}={name}" for group, name in files.items()])
-            return OmegaConf.to_container(config, resolve=True)
+            return _plain(config)
     except (HydraException, OmegaConfBaseException, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{said} cannot be composed: {_reason(error)}") from None
+
+
+def _plain(config: "DictConfig") -> dict[str, Any]:
+    """A config without what belongs to OmegaConf."""
+    from omegaconf import OmegaConf
+
+    return cast("dict[str, Any]", OmegaConf.to_container(config, resolve=True))
 
 
 def _reason(error: Exception) -> str:

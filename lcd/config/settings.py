@@ -73,7 +73,9 @@ def _check_parts(kind: str, key: str, names: list[str] | None, params: Mapping[s
 
 def schema_of(target: Any) -> type | None:
     """The dataclass of a class's or function's settings; None where it has none."""
-    called = target.__init__ if isinstance(target, type) else target
+    called: Any = target
+    if isinstance(target, type):
+        called = called.__init__
     try:
         found = get_type_hints(called).get(PARAMETER)
     except (TypeError, NameError, AttributeError):

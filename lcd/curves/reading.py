@@ -7,7 +7,7 @@ import io
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -53,16 +53,17 @@ def read_csv(path: Path, names: Sequence[str], numbers: Sequence[str], whole_lin
 
 def _parsed(file: BinaryIO, names: Sequence[str], numbers: Sequence[str]) -> pd.DataFrame:
     # No name is taken for a missing value: a task may be called "NA" or "None".
-    how = {"encoding": "utf-8-sig", "keep_default_na": False, "skipinitialspace": True}
-    text = dict.fromkeys(names, "category")
+    how: dict[str, Any] = {"encoding": "utf-8-sig", "keep_default_na": False, "skipinitialspace": True}
+    text: dict[str, Any] = dict.fromkeys(names, "category")
     try:
-        kinds = defaultdict(lambda: str, text | dict.fromkeys(numbers, np.float64))
+        kinds: defaultdict[str, Any] = defaultdict(lambda: str, text | dict.fromkeys(numbers, np.float64))
         return pd.read_csv(file, dtype=kinds, na_values=dict.fromkeys(numbers, EMPTY), **how)
     except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError):
         raise
     except ValueError:
         file.seek(0)
-        return pd.read_csv(file, dtype=defaultdict(lambda: str, text), **how)
+        kinds = defaultdict(lambda: str, text)
+        return pd.read_csv(file, dtype=kinds, **how)
 
 
 def read_parquet(path: Path, names: Sequence[str]) -> pd.DataFrame:

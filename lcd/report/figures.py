@@ -210,7 +210,7 @@ def one_below_the_other(drawing: bytes) -> bytes:
     width, height = (72 * inches for inches in PANEL)
     start = drawing.index(b"<svg ")
     head, content = drawing[:start], drawing[drawing.index(b">", start) + 1 : drawing.rindex(b"</svg>")]
-    whole = re.search(rb'viewBox="0 0 ([\d.]+) ', drawing)
+    whole = next(re.finditer(rb'viewBox="0 0 ([\d.]+) ', drawing))
     count = round(float(whole[1]) / width)
     panel = f'width="{width:g}" height="{height:g}"'
     panels = "".join(
@@ -233,12 +233,10 @@ def _has_lines(diagnosis: Diagnosis, row: pd.Series, contrast: Contrast) -> bool
 
 def _panel_of(axes: Axes, diagnosis: Diagnosis, row: pd.Series, contrast: Contrast | None) -> None:
     """The curves of one contrast's conditions; an empty panel without a contrast."""
-    conditions = () if contrast is None else diagnosis.conditions_of(contrast, row["benchmark"])
-    for condition, value, style in zip(
-        conditions, contrast.values if contrast else (), styles(contrast) if contrast else (), strict=True
-    ):
-        mean_curve(axes, diagnosis.curves_under(row, condition), contrast.label(value), style)
     if contrast is not None:
+        conditions = diagnosis.conditions_of(contrast, row["benchmark"])
+        for condition, value, style in zip(conditions, contrast.values, styles(contrast), strict=True):
+            mean_curve(axes, diagnosis.curves_under(row, condition), contrast.label(value), style)
         views = {condition.view for condition in conditions}
         where = f", {views.pop().replace('_', ' ')}" if len(views) == 1 else ""
         axis = contrast.axis.removeprefix("knobs.").replace("_", " ")

@@ -144,7 +144,8 @@ def _drawn(
         drawn[name] = drawing.read_bytes()
     narrow = {name: draw_svg(figure) for name, figure in figures(True)}
     narrow |= {name: one_below_the_other(svg) for name, svg in drawn.items() if name not in narrow}
-    return tuple({name: data_uri(svg) for name, svg in each.items()} for each in (drawn, narrow))
+    for_wide, for_narrow = ({name: data_uri(svg) for name, svg in each.items()} for each in (drawn, narrow))
+    return for_wide, for_narrow
 
 
 def group_sentences(rows: pd.DataFrame) -> list[str]:
