@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -129,6 +129,7 @@ class _Session:
 
     def _record(self, learner: Learner, evaluators: dict[str, EveryTask], step: int) -> None:
         learner.require_finite(step)
+        found: dict[str, Sequence[Mapping[str, float] | None]]
         found = {split: evaluator(learner, step) for split, evaluator in evaluators.items()}
         found["train"] = learner.log.pop()
         wall = time.perf_counter() - self.started

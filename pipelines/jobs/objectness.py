@@ -45,12 +45,8 @@ KEPT = "objectness.csv"
 """The file of a pretraining's run that holds its measurements."""
 
 
-def collect_frames(benchmark: Benchmark, task: str, videos: int, seed: int, **knobs: Any) -> Frames:
+def collect_frames(benchmark: Pairs, task: str, videos: int, seed: int, **knobs: Any) -> Frames:
     """Frames of `videos` held-out videos of a task, with their neighbours in time and their labels."""
-    if not offers(benchmark, Pairs):
-        raise InputError(
-            f"benchmark={benchmark.name} has no paired views: objectness needs true masks, as procgen has."
-        )
     env = benchmark.make_pairs(task, split="eval", num_envs=videos, seed=seed, views=(SEEN, LABELS), **knobs)
     try:
         env.action_space.seed(int(seed_sequence(seed, "exploration").generate_state(1)[0]))
@@ -74,12 +70,12 @@ def collect_frames(benchmark: Benchmark, task: str, videos: int, seed: int, **kn
 
 def maps_of(frontend: nn.Module) -> Maps:
     """A front-end's maps as something to score; it sees one frame at a time."""
+    device = next((tensor.device for tensor in frontend.state_dict().values()), torch.device("cpu"))
     if not offers(frontend, HasMaps):
         raise InputError(
             f"frontend={type(frontend).__name__} has no maps to measure: it needs a method maps(observations), "
             "as flow, clip and backbone have."
         )
-    device = next((tensor.device for tensor in frontend.state_dict().values()), torch.device("cpu"))
 
     @torch.no_grad()
     def maps(frames: Frames) -> np.ndarray:
@@ -89,7 +85,7 @@ def maps_of(frontend: nn.Module) -> Maps:
     return maps
 
 
-def classes(benchmark: Benchmark, task: str, frames: Frames) -> dict[str, np.ndarray]:
+def classes(benchmark: Pairs, task: str, frames: Frames) -> dict[str, np.ndarray]:
     """Class → its pixels, (N, H, W); `objects` is all of them together."""
     names = benchmark.label_names(task, PERCEPTION.variants[-1])
     masks = {name: frames.labels == label for label, name in enumerate(names) if label > 0}
@@ -134,7 +130,12 @@ class Objectness:
     """
 
     def __init__(self, benchmark: Benchmark, tasks: Sequence[str], seed: int = 0, videos: int = VIDEOS, **knobs: Any):
-        self.benchmark, self.tasks = benchmark, list(tasks)
+        if not offers(benchmark, Pairs):
+            raise InputError(
+                f"benchmark={benchmark.name} has no paired views: objectness needs true masks, as procgen has."
+            )
+        self.benchmark: Pairs = benchmark
+        self.tasks = list(tasks)
         self.frames = {task: collect_frames(benchmark, task, 2 * videos, seed, **knobs) for task in self.tasks}
         self.videos = videos
         self._compared: pd.DataFrame | None = None
@@ -145,7 +146,7 @@ class Objectness:
         first = frames.video < self.videos
         return frames.of(first), frames.of(~first)
 
-    def measure(self, ways: dict[str, Callable[[Frames], Maps]], tell: Callable[[str], None] = str) -> pd.DataFrame:
+    def measure(self, ways: dict[str, Callable[[Frames], Maps]], tell: Callable[[str], object] = str) -> pd.DataFrame:
         """A row a task, a way of finding objects, and a class.
 
         Args:

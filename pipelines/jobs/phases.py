@@ -50,20 +50,18 @@ def _first_observations(env: VectorEnv) -> Iterable[Any]:
 
 def store_sentence(run_configs: Iterable[RunConfig], together: int) -> str | None:
     """The sentence about the greatest of some runs' stores, of which some are trained together; None without one."""
-    shared = ("view", "frontend", "agent", "seeds")
-    alike = {str([run_config[key] for key in shared]): run_config for run_config in run_configs}
+    alike = {str([each["view"], each["frontend"], each["agent"], each["seeds"]]): each for each in run_configs}
     sizes = [size for run_config in alike.values() if (size := store_size(run_config)) is not None]
     return replace(max(sizes, key=lambda size: size.bytes), runs=together).sentence() if sizes else None
 
 
 def prepare(agent: LightningModule, run_config: RunConfig, checkpoint: Path, anew: bool) -> None:
     """Say where a run's rollouts go before it is trained; each of its processes has its own."""
-    if not isinstance(agent, PPG):
+    if not isinstance(agent, PPG) or (size := store_size(run_config)) is None:
         return
     world = agent.ranks.world
     folder = checkpoint.parent / FOLDER / f"rank-{agent.ranks.rank}"
     runs = int(os.environ.get(RUNS_AT_ONCE, "1")) * world
-    size = store_size(run_config)
     size = replace(size, copies=size.copies // world, runs=runs)
     if anew:
         shutil.rmtree(folder, ignore_errors=True)

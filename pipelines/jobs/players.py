@@ -19,9 +19,8 @@ from lcd.envs.streams import seed_sequence
 from lcd.files.atomic import sha256_of
 from lcd.files.reading import read_yaml
 from lcd.frontends.entry import WeightsFile
-from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study import store
-from lcd.pipelines.study.configs import RANDOM
+from lcd.pipelines.study.configs import RANDOM, RunConfig
 from lcd.pipelines.study.inputs import take_inputs
 
 
@@ -89,7 +88,7 @@ class TrainedPolicy:
         begin_episodes(self.agent, step)
 
 
-def trained_runs(folder: str, tasks: Sequence[str], view: str) -> dict[str, store.Run]:
+def trained_runs(folder: str, tasks: Sequence[str], view: str) -> dict[str, store.Training]:
     """The run whose agent plays each task.
 
     Args:
@@ -97,10 +96,10 @@ def trained_runs(folder: str, tasks: Sequence[str], view: str) -> dict[str, stor
     """
     path = Path(folder).expanduser()
     if (path / "study.yaml").is_file():
-        runs = store.Study(path).runs(TRAIN)
+        runs = store.Study(path).trainings()
     elif (path / "config.yaml").is_file():
         runs = [
-            run for run in store.Study(path.resolve().parents[1]).runs(TRAIN) if run.path.name == path.resolve().name
+            run for run in store.Study(path.resolve().parents[1]).trainings() if run.path.name == path.resolve().name
         ]
     else:
         runs = []
@@ -128,7 +127,8 @@ def load_policy(player: WeightsFile, env: VectorEnv, seed: int) -> TrainedPolicy
     try:
         if sha256_of(checkpoint) != player["sha256"]:
             raise InputError(f"policy: {checkpoint} has changed since it was named: give the same command again.")
-        config, _ = take_inputs(read_yaml(folder / "config.yaml"), folder.parent)
+        asked: RunConfig = read_yaml(folder / "config.yaml")
+        config, _ = take_inputs(asked, folder.parent)
         content = torch.load(checkpoint, map_location="cpu", weights_only=True)
         name = config["agent"]["name"]
         agent = build_agent(config, spaces_for(agents.resolve(name), env))

@@ -9,13 +9,14 @@ from lcd.files.atomic import remove_unfinished
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.publish.pretrained import publish
 from lcd.pipelines.study.encoders import FLOW, pretraining_from
-from lcd.pipelines.study.store import Study, default_folder
+from lcd.pipelines.study.store import Pretraining, Study, default_folder
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
 
 def run(cfg: PretrainConfig) -> int:
     """Pretrain, and say where the front-end's file is; returns the exit code."""
-    console, job = Console(), Job(pretraining_from(cfg))
+    console, config = Console(), pretraining_from(cfg)
+    job = Job(config)
     check_trainable(cfg, [job])
     study = Study(cfg.out or default_folder(f"pretrain-{FLOW}-{cfg.benchmark.name}", job.config), create=True)
     with study.lock():
@@ -24,5 +25,5 @@ def run(cfg: PretrainConfig) -> int:
         if not made.done and not train_missing(cfg, study, [made], console):
             return 1
         remove_unfinished(made.path)
-        publish(made, console)
+        publish(Pretraining(config, made.path), console)
     return 0

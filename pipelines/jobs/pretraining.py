@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lcd import __version__
 from lcd.envs.benchmarks import get_benchmark
-from lcd.envs.protocols import Pairs, offers
+from lcd.envs.protocols import Pairs, missing
 from lcd.envs.streams import seed_sequence
 from lcd.files.atomic import make_folder, write_atomic
 from lcd.frontends.flow.config import FlowConfig
@@ -158,20 +158,20 @@ def _fit(
     device: Device,
 ) -> None:
     checkpoint = folder / "checkpoints" / "last.ckpt"
-    drop_without_curve(checkpoint, Run(folder, config), world=1)
+    drop_without_curve(checkpoint, Run(config, folder), world=1)
     for place in (checkpoint, picture(folder, 0)):
         make_folder(place.parent)
     content = read_checkpoint(checkpoint)
-    reached = None if content is None else int(content[STEP])
+    step = 0 if content is None else int(content[STEP])
     tables = objectness_tables(config)
     tracked = open_tracker(tracker, folder, config, read_status(folder))
     row = {"frontend": config["frontend"]["name"], "seed": config["seeds"][0], "stage": PRETRAINING}
     recorder = PretrainRecorder(pairs, held_out, config["evaluation"]["every"], row, folder, tracked, tables)
-    earlier = recorder.curve.cut(-1) if content is None else recorder.curve.cut(reached, content.get(CURVE))
+    earlier = recorder.curve.cut(-1) if content is None else recorder.curve.cut(step, content.get(CURVE))
     mirror(tracked, earlier, folder, tables)
-    update_status(folder, state=RUNNING, step=reached or 0, steps=config["steps"], error=None)
-    if reached is None or reached < config["steps"]:
-        fit(module, pairs, recorder, tracked.logger, device.accelerator, None if reached is None else checkpoint)
+    update_status(folder, state=RUNNING, step=step, steps=config["steps"], error=None)
+    if content is None or step < config["steps"]:
+        fit(module, pairs, recorder, tracked.logger, device.accelerator, None if content is None else checkpoint)
     else:
         module.load_state_dict(content["state_dict"])
     tracked.finish({"steps": config["steps"], "wall_s": read_status(folder)["wall_s"]})
@@ -181,7 +181,7 @@ def objectness_tables(config: PretrainConfig) -> dict[str, Table]:
     """The measurements of a front-end that are taken while it is pretrained, by name."""
     benchmark = get_benchmark(config["benchmark"])
     asked = config["videos"]
-    if not offers(benchmark, Pairs) or asked["view"] != SEEN:
+    if asked["view"] != SEEN or missing(benchmark, Pairs):
         return {}
     seed = config["seeds"][0]
     return {"objectness": Objectness(benchmark, asked["tasks"], seed, MEASURED_VIDEOS, **asked["knobs"])}

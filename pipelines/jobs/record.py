@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from lcd.agents.evaluate import Evaluator
 from lcd.agents.finite import require_finite, require_finite_agent
 from lcd.agents.rollout import Rollouts
 from lcd.curves.table import COLUMNS
@@ -192,7 +191,7 @@ class Recorder(Timekeeper):
     def __init__(
         self,
         rollouts: Rollouts,
-        evaluators: dict[str, Evaluator],
+        evaluators: Mapping[str, Callable[[Any, int], list[dict[str, float]]]],
         every: int,
         shared: Mapping[str, Sequence[Mapping[str, Any]]],
         curve: CurveFile,

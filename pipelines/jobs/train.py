@@ -81,14 +81,14 @@ def _folder(cfg: TrainConfig, run_config: RunConfig) -> Path:
 def _join_in(cfg: TrainConfig, run_config: RunConfig, console: Console) -> int:
     """Train beside the first machine, whose the study is; returns the exit code."""
     folder = _folder(cfg, run_config) / "runs" / run_id(run_config)
-    if Run(folder, run_config).done:
+    if Run(run_config, folder).done:
         return 0
     console.print(f"Training {folder} beside the first machine.", highlight=False, soft_wrap=True, markup=False)
     call = Call((run_config, str(folder), {"name": "none"}, device_of(cfg)))
     # While the first machine evaluates the others wait; it is the one that notices what hangs.
     longest = int(PATIENCE.total_seconds())
     deadlines = replace(cfg.deadlines, start=longest, heartbeat=longest)
-    knobs = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace, "deadlines": deadlines}
+    knobs: dict[str, Any] = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace, "deadlines": deadlines}
     (outcome,) = launch("local", f"{__name__}:train_run", [call], workers=1, **knobs)
     if outcome.stopped:
         raise signals.Stopped
@@ -141,7 +141,7 @@ def train_run(run_config: RunConfig, run_dir: str | Path, tracker: TrackerEntry,
     if isinstance(kind, type) and issubclass(kind, Learner):
         _learn(run_config, Path(run_dir), kind, validate(name, params), tracker)
         return
-    run = Run(run_dir, run_config)
+    run = Run(run_config, Path(run_dir))
     drop_without_curve(run.path / "checkpoints" / "last.ckpt", run, device.processes)
     arguments = (run_config, run_dir, tracker, device)
     with join_ranks(f"{__name__}:train_rank", arguments, device) as (ranks, place):

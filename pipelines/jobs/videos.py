@@ -131,7 +131,7 @@ def record(
     sums = np.zeros((2, env.single_observation_space.shape[-1]))
     with replacing(_with(path, ".bin")) as file:
         for frames in _endless_videos(env, policy, length, least):
-            digest.update(frames)
+            digest.update(frames.data)
             pixels = frames.reshape(-1, frames.shape[-1]).astype(np.float64) / 255
             sums += pixels.sum(0), np.square(pixels).sum(0)
             starts.append(file.tell())
@@ -142,7 +142,8 @@ def record(
             if len(starts) == videos:
                 break
         size = file.tell()
-    index = Index(env.single_observation_space.shape, starts, lengths, size, *sums.tolist(), digest.hexdigest())
+    total, squares = sums.tolist()
+    index = Index(env.single_observation_space.shape, starts, lengths, size, total, squares, digest.hexdigest())
     write_atomic(_with(path, ".json"), json.dumps(asdict(index)))
     return VideoFile(path)
 
@@ -286,15 +287,16 @@ class Pairs(IterableDataset):
     def draw(self, iteration: int) -> Tensor:
         """uint8 (2, batch, H, W, C): the first frames, and those that follow."""
         rng = np.random.default_rng(seed_sequence(self.seed, "shuffle", iteration))
-        chosen = [self.places[index] for index in rng.integers(len(self.places), size=self.batch)]
-        return torch.from_numpy(np.stack([self._pair(*place, rng.random()) for place in chosen], axis=1))
+        return self._pairs([self.places[index] for index in rng.integers(len(self.places), size=self.batch)], rng)
 
     def measured(self, most: int) -> Tensor:
         """The same pairs every time, from as many videos as there are."""
         rng = np.random.default_rng(seed_sequence(self.seed, "evaluation"))
         count = min(most, 4 * len(self.places))
-        chosen = [self.places[index % len(self.places)] for index in range(count)]
-        return torch.from_numpy(np.stack([self._pair(*place, rng.random()) for place in chosen], axis=1))
+        return self._pairs([self.places[index % len(self.places)] for index in range(count)], rng)
+
+    def _pairs(self, chosen: Sequence[tuple[VideoFile, int]], rng: np.random.Generator) -> Tensor:
+        return torch.from_numpy(np.stack([self._pair(file, video, rng.random()) for file, video in chosen], axis=1))
 
     def _pair(self, file: VideoFile, video: int, draw: float) -> np.ndarray:
         first = int(draw * (file.index.lengths[video] - self.gap))

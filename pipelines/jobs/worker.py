@@ -29,7 +29,7 @@ def do_under_lock(work: str, config: JobConfig, folder: str, tracker: TrackerEnt
         tracker: the tracker's settings.
         device: where, and by how many processes.
     """
-    run = store.Run(folder, config)
+    run = store.Run(config, Path(folder))
     with store.run_lock(folder):
         remove_unfinished(folder)
         if run.done:

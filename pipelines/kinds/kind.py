@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from lcd.config.registries import kinds
-from lcd.pipelines.study.configs import JobConfig, RunConfig, inputs_of, run_id
+from lcd.pipelines.study.configs import JobConfig, RunConfig, inputs_of, is_training, run_id
 from lcd.pipelines.study.promise import Promise, broken_promise
 
 CURVE_FILE = "curve.csv"
-TRAIN, PRETRAIN = "train", "pretrain"
 
 
 def _as_one_piece(config: Any) -> int:
@@ -83,7 +82,7 @@ class Kind:
         return f"{lacking[0]} is missing" if lacking and upto == float("inf") else ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Job:
     """One job of a study's graph.
 
@@ -121,7 +120,7 @@ def kind_of(config: Mapping[str, Any]) -> Kind:
 
 def trainings(jobs: Iterable[Job]) -> list[RunConfig]:
     """The configs of those jobs that are trainings."""
-    return [job.config for job in jobs if job.config["kind"] == TRAIN]
+    return [job.config for job in jobs if is_training(job.config)]
 
 
 def is_job_config(config: Any) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from lcd.pipelines.kinds.kind import Kind, Scale
-from lcd.pipelines.study.configs import JobConfig, PretrainConfig, RunConfig, run_id
+from lcd.pipelines.study.configs import AnyConfig, PretrainConfig, VideosEntry, run_id
 from lcd.pipelines.study.promise import Promise, evaluation_steps
 
 WEIGHTS_FILE = "flow.pt"
@@ -46,7 +46,7 @@ def scaled_down(config: PretrainConfig) -> tuple[PretrainConfig, Scale]:
     """The pretraining on few videos; filming them is what it takes once."""
     videos = config["videos"]
     count, held_out = (min(FEW_VIDEOS, videos[key]) for key in ("count", "held_out"))
-    few = {**videos, "count": count, "held_out": held_out}
+    few: VideosEntry = {**videos, "count": count, "held_out": held_out}
     filmed = (videos["count"] + videos["held_out"]) / (count + held_out)
     return {**config, "videos": few}, Scale(once=filmed, size=filmed)
 
@@ -68,13 +68,14 @@ def weights_of(config: PretrainConfig) -> dict[str, str]:
     return {"job": run_id(config), "file": WEIGHTS_FILE}
 
 
-def before_pretraining(config: JobConfig) -> JobConfig:
+def before_pretraining(config: AnyConfig) -> AnyConfig:
     """A training whose front-end's weights are not there yet, with networks of the same sizes in their place."""
-    weights = config.get("frontend", {}).get("weights")
+    given: Mapping[str, Any] = config
+    frontend = given.get("frontend", {})
+    weights = frontend.get("weights")
     if not isinstance(weights, Mapping) or "job" not in weights:
         return config
-    as_training: RunConfig = {**config, "frontend": {**config["frontend"], **UNTRAINED}}
-    return as_training
+    return cast("AnyConfig", {**config, "frontend": {**frontend, **UNTRAINED}})
 
 
 PRETRAINING = Kind(

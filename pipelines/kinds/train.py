@@ -105,7 +105,8 @@ def is_config(config: Mapping[str, Any]) -> bool:
 
 def scaled_down(config: RunConfig) -> tuple[RunConfig, Scale]:
     """The training with one seed, short rollouts and one episode an evaluation."""
-    agent, seeds = {**config["agent"]}, config["seeds"]
+    agent: AgentEntry = {**config["agent"]}
+    seeds = config["seeds"]
     share = float(len(seeds))
     rollout, samples = agent.get("rollout", 0), int(agent.get("copies", 1)) * SHORT_ROLLOUT
     if rollout > SHORT_ROLLOUT and samples % int(agent.get("minibatches", 1)) == 0:
@@ -114,7 +115,12 @@ def scaled_down(config: RunConfig) -> tuple[RunConfig, Scale]:
     evaluation = config["evaluation"]
     # Copies play side by side: what they take together is between what one takes and as many times that.
     played = float(evaluation["copies"] * evaluation["episodes"] * len(seeds))
-    small = {**config, "agent": agent, "seeds": seeds[:1], "evaluation": {**evaluation, "copies": 1, "episodes": 1}}
+    small: RunConfig = {
+        **config,
+        "agent": agent,
+        "seeds": seeds[:1],
+        "evaluation": {**evaluation, "copies": 1, "episodes": 1},
+    }
     return small, Scale(unit=share, evaluation=played, size=len(seeds))
 
 

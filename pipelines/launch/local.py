@@ -85,10 +85,8 @@ def launch(
             crew = [worker for worker in crew if worker.alive]
             _hand_out(order, crew, room, lambda: _Worker(function, threads, together, deadlines))
             for worker in _workers_to_attend(crew):
-                index, call = worker.index, worker.call
-                error = worker.take()
-                if worker.index is None:
-                    order.end(index, Outcome(call, error, stopped=worker.stopped))
+                if (ended := worker.take()) is not None:
+                    order.end(*ended)
             watch()
     except Stopped:
         _stop(crew, grace)
@@ -135,7 +133,7 @@ class Room:
 def _hand_out(order: Order, crew: list[_Worker], room: Room, hire: Callable[[], _Worker]) -> None:
     """Give the calls that may start, and for which there is room, to idle workers or to new ones."""
     while (found := order.start(lambda needs: room.fits(needs, _at_work(crew)))) is not None:
-        worker = next((worker for worker in crew if worker.call is None), None)
+        worker = next((worker for worker in crew if worker.given is None), None)
         if worker is None:
             worker = hire()
             crew.append(worker)
@@ -143,12 +141,12 @@ def _hand_out(order: Order, crew: list[_Worker], room: Room, hire: Callable[[], 
 
 
 def _at_work(crew: list[_Worker]) -> list[Needs]:
-    return [worker.call.needs for worker in crew if worker.call is not None]
+    return [worker.given[1].needs for worker in crew if worker.given is not None]
 
 
 def _workers_to_attend(crew: list[_Worker]) -> list[_Worker]:
     """The workers that say something, and those of which nothing was heard for too long."""
-    busy = {worker.pipe: worker for worker in crew if worker.index is not None}
+    busy = {worker.pipe: worker for worker in crew if worker.given is not None}
     speaking = wait(list(busy), timeout=POLL_S)
     return [worker for pipe, worker in busy.items() if pipe in speaking or worker.patience.is_over()]
 
@@ -158,22 +156,21 @@ class _Worker:
 
     def __init__(self, function: str, threads: int, together: int, deadlines: DeadlinesConfig) -> None:
         self.deadlines, self.deadline, self.patience = deadlines, "start", Countdown(deadlines.start)
-        self.index: int | None = None
-        self.call: Call | None = None
+        self.given: tuple[int, Call] | None = None
         self.alive, self.stopped = True, False
         environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | {RUNS_AT_ONCE: str(together)}
         self.process, self.pipe = children.start("lcd.pipelines.launch.local:work", environment, group=0)
         self.pipe.send((sys.path, function, deadlines, named()))
 
     def give(self, index: int, call: Call) -> None:
-        self.index, self.call = index, call
+        self.given = index, call
         self.deadline, self.patience = "start", Countdown(self.deadlines.start)
         # A worker that died before its first call is noticed, like any other, when its result is taken.
         with contextlib.suppress(BrokenPipeError):
             self.pipe.send(call)
 
-    def take(self) -> str | bool | None:
-        """What the worker says: that it makes progress; or the result of its call, None or an error, which ends that.
+    def take(self) -> tuple[int, Outcome] | None:
+        """What the worker says: the number of its call and how that ended; None where it only makes progress.
 
         A worker that failed is not used again.
         """
@@ -181,18 +178,18 @@ class _Worker:
             error = self.pipe.recv() if self.pipe.poll() else self._given_up()
             if error is BEAT:
                 self.deadline, self.patience = "heartbeat", Countdown(self.deadlines.heartbeat)
-                return BEAT
+                return None
         except (EOFError, ConnectionResetError):
             code = self.process.wait()
             self.stopped = code == CONTINUE_ME
             how = f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
             memory = ", perhaps for want of memory" if code == -signal.SIGKILL else ""
             error = None if self.stopped else f"the worker process died with {how}{memory}"
-        self.index = self.call = None
+        given, self.given = self.given, None
         if error is not None or self.stopped:
             self.alive = False
             _stop([self])
-        return error
+        return None if given is None else (given[0], Outcome(given[1], error, stopped=self.stopped))
 
     def _given_up(self) -> str:
         """End a worker that has hung, after it has written down where; why its call has failed."""
@@ -214,7 +211,7 @@ class _Worker:
 def _stop(crew: list[_Worker], grace: float | None = None) -> None:
     """End workers: idle ones by closing their pipe, busy ones by SIGTERM, stubborn ones by SIGKILL."""
     for worker in crew:
-        if worker.index is None:
+        if worker.given is None:
             worker.pipe.close()
         elif worker.process.poll() is None:
             worker.process.terminate()
@@ -301,8 +298,8 @@ def _printing_to(path: Path | None) -> Iterator[None]:
         # What is wrong with the disk is told by the call itself, which writes there, too.
         target = os.open(os.devnull, os.O_WRONLY)
     try:
-        for stream in (1, 2):
-            os.dup2(target, stream)
+        for descriptor in (1, 2):
+            os.dup2(target, descriptor)
         yield
     finally:
         for stream in (sys.stdout, sys.stderr):

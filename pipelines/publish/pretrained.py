@@ -9,13 +9,13 @@ from rich.table import Table
 from lcd.files import outputs
 from lcd.pipelines.jobs import objectness
 from lcd.pipelines.kinds.pretrain import WEIGHTS_FILE
-from lcd.pipelines.study.store import Run
+from lcd.pipelines.study.store import Pretraining
 from lcd.report import seeing
 
 PRODUCT = "pretraining"
 
 
-def publish(made: Run, console: Console) -> None:
+def publish(made: Pretraining, console: Console) -> None:
     """Print what a pretraining learned and where its files are, and write its page."""
     losses = _losses(made)
     console.print(_summary(losses), highlight=False)
@@ -44,7 +44,7 @@ def publish(made: Run, console: Console) -> None:
     console.print(f"Use it: frontend=flow frontend.weights={made.path / WEIGHTS_FILE}", highlight=False, soft_wrap=True)
 
 
-def _losses(made: Run) -> pd.DataFrame:
+def _losses(made: Pretraining) -> pd.DataFrame:
     """The last held-out loss of each task, beside that of frames left as they are."""
     curve = pd.read_csv(made.path / "curve.csv")
     last = curve[curve.split == "eval"].groupby("task", sort=False).tail(1)

@@ -11,11 +11,11 @@ from rich.console import Console
 from lcd.config.schemas import DiagnoseConfig, ReportConfig
 from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.files import outputs
-from lcd.pipelines.kinds.kind import PRETRAIN
 from lcd.pipelines.publish import track
 from lcd.pipelines.publish.view_pictures import read_pictures
 from lcd.pipelines.study import cost, dynamics, stopping, store
 from lcd.pipelines.study.adaptive import recommended
+from lcd.pipelines.study.configs import TrackerEntry
 from lcd.pipelines.study.quarantine import Finished, read_finished
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def publish(
     folder: Path,
     console: Console,
     study: store.Study | None = None,
-    tracker: Mapping[str, Any] | None = None,
+    tracker: TrackerEntry | None = None,
     how: ReportOptions | None = None,
 ) -> bool:
     """Diagnose the curves at `source`, write everything into `folder`, print the table and where things are.
@@ -283,7 +283,7 @@ def _show_pretraining(study: store.Study, console: Console) -> bool:
     """Tell of the front-ends that a study pretrained; whether there is nothing else to report."""
     from lcd.pipelines.publish.pretrained import publish as publish_pretraining
 
-    pretrained = study.runs(PRETRAIN)
+    pretrained = study.pretrainings()
     done = [run for run in pretrained if run.done]
     for run in done:
         publish_pretraining(run, console)

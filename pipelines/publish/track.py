@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lcd.config.registries import trackers
+from lcd.config.schemas import TrackerConfig
 from lcd.config.settings import checked, settings_for
 from lcd.envs.errors import InputError, nearest
 from lcd.pipelines.kinds.kind import kind_of
@@ -81,6 +82,11 @@ def open_tracker(tracker: TrackerEntry, run_dir: str | Path, run_config: JobConf
     made = trackers.resolve(name)
     own = settings_for(made, tracker.get("settings", {}), "tracker", f"tracker={name}")
     return made(Path(run_dir), dict(run_config), dict(status), **own)
+
+
+def asked_for(tracker: TrackerConfig) -> TrackerEntry:
+    """The tracker that a command's config names."""
+    return {"name": tracker.name, "settings": dict(tracker.settings)}
 
 
 def usable(tracker: TrackerEntry) -> tuple[TrackerEntry, str | None]:

@@ -9,7 +9,6 @@ import numpy as np
 from lcd.config.schemas import BenchmarkConfig, TaskConfig, ViewConfig
 from lcd.files.atomic import write_atomic
 from lcd.files.slugs import slug
-from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study.configs import RunConfig, task_name
 from lcd.pipelines.study.store import Study
 from lcd.scores.contrasts import PERCEPTION
@@ -45,7 +44,7 @@ def take_pictures(study: Study, run_configs: Iterable[RunConfig]) -> None:
 def read_pictures(study: Study) -> dict[str, dict[str, bytes]]:
     """Task to view to the content of a PNG file, as far as the study has them."""
     found: dict[str, dict[str, bytes]] = {}
-    for run in study.runs(TRAIN):
+    for run in study.trainings():
         name = task_name(run.config)
         for view in PERCEPTION.values:
             path = _picture_path(study, name, view)

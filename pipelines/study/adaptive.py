@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from lcd.config.compose import seed_list, show
-from lcd.config.schemas import DiagnoseConfig
+from lcd.config.schemas import DiagnoseConfig, StudyConfig
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.pipelines.study import store
@@ -32,14 +32,12 @@ def recommend(cfg: DiagnoseConfig) -> Recommended | None:
     from lcd.scores.diagnosis import diagnose_curves
     from lcd.scores.validity import ERROR
 
-    for key, names in (("agents", study.agents), ("frontends", study.frontends)):
-        if not names:
-            raise InputError(f"study.{key}={show(names)} must name what is for easy tasks, then what is for hard ones.")
+    own_agents, own_frontends = _from_easy_to_hard(study)
     source = Path(study.source).expanduser()
     made = store.Study(source) if (source / "study.yaml").is_file() else None
     curves = read_finished(source, made).curves
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]
-    agents = sorted(set(plain["agent"]), key=lambda name: (name != study.agents[0], name))
+    agents = sorted(set(plain["agent"]), key=lambda name: (name != own_agents[0], name))
     diagnosis = diagnose_curves(plain[plain["agent"] == agents[0]]) if agents else diagnose_curves(curves)
     classes = taxonomy(diagnosis, study.threshold)
     untrusted = [sentence for severity, sentence in diagnosis.warnings if severity == ERROR]
@@ -52,13 +50,21 @@ def recommend(cfg: DiagnoseConfig) -> Recommended | None:
     }
     tasks = {
         task: {
-            "agent": study.agents[-1] if reward else study.agents[0],
-            "frontend": study.frontends[-1] if perception else study.frontends[0],
+            "agent": own_agents[-1] if reward else own_agents[0],
+            "frontend": own_frontends[-1] if perception else own_frontends[0],
         }
         for task, perception, reward in zip(advice["task"], hard["perception"], hard["reward"], strict=True)
     }
     seeds = set(seed_list("study.seeds", study.seeds)) & set(curves["seed"].tolist())
     return {"tasks": tasks, "shared_seeds": bool(seeds)}
+
+
+def _from_easy_to_hard(study: StudyConfig) -> tuple[list[str], list[str]]:
+    """The agents and the front-ends of a study that is recommended some of them."""
+    for key, names in (("agents", study.agents), ("frontends", study.frontends)):
+        if not names:
+            raise InputError(f"study.{key}={show(names)} must name what is for easy tasks, then what is for hard ones.")
+    return study.agents or [], study.frontends or []
 
 
 def parts_of(cfg: DiagnoseConfig, chosen: Recommended) -> list[Part]:
@@ -68,10 +74,11 @@ def parts_of(cfg: DiagnoseConfig, chosen: Recommended) -> list[Part]:
     if not tasks:
         raise InputError(f"study.source={cfg.study.source} has no task of the benchmark '{benchmark.name}'.")
     (cross,) = usual_parts(replace(cfg, study=replace(cfg.study, tasks=tasks, parts=None)), benchmark)
-    simplest = (cfg.study.agents[0], cfg.study.frontends[0])
+    own_agents, own_frontends = _from_easy_to_hard(cfg.study)
+    simplest = (own_agents[0], own_frontends[0])
     pairs = {simplest, *((each["agent"], each["frontend"]) for task, each in chosen["tasks"].items() if task in tasks)}
-    agents = dict(zip(cfg.study.agents, cross.agents, strict=True))
-    frontends = dict(zip(cfg.study.frontends, cross.frontends, strict=True))
+    agents = dict(zip(own_agents, cross.agents, strict=True))
+    frontends = dict(zip(own_frontends, cross.frontends, strict=True))
     return [
         replace(cross, agents=[agents[agent]], frontends=[frontends[frontend]]) for agent, frontend in sorted(pairs)
     ]
@@ -80,8 +87,7 @@ def parts_of(cfg: DiagnoseConfig, chosen: Recommended) -> list[Part]:
 def recommended(study: store.Study) -> dict[str, Any]:
     """What a study remembers of it, as arguments of `lcd.analyses.analyse`; a stranger's file may hold anything."""
     record = study.record.get("recommended")
-    tasks = record.get("tasks") if isinstance(record, dict) else None
-    if not isinstance(tasks, dict):
+    if not isinstance(record, dict) or not isinstance(tasks := record.get("tasks"), dict):
         return {}
     chosen = {
         str(task): {key: str(each[key]) for key in ("agent", "frontend")}

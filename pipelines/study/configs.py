@@ -10,11 +10,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NotRequired, Required, TypedDict
+from typing import Any, NotRequired, Required, TypedDict, TypeGuard, TypeVar
 
 from lcd.curves.names import varied_task
 from lcd.frontends.entry import FrontendEntry, WeightsFile
 
+TRAIN, PRETRAIN = "train", "pretrain"
+"""The kinds of jobs that every study may hold; `lcd.pipelines.kinds` has what they are."""
 ID_LENGTH = 12
 RANDOM = "random"
 """The policy that needs no trained agent."""
@@ -83,6 +85,10 @@ class JobConfig(TypedDict):
     source: NotRequired[dict[str, dict[str, str]]]
 
 
+AnyConfig = TypeVar("AnyConfig", bound=JobConfig)
+"""The config of a job of one kind."""
+
+
 class RunConfig(JobConfig):
     """A training: one condition and protocol for some seeds."""
 
@@ -128,6 +134,16 @@ class PretrainConfig(JobConfig):
     loss: dict[str, Any]
     evaluation: EvaluationEntry
     videos: VideosEntry
+
+
+def is_training(config: JobConfig) -> TypeGuard[RunConfig]:
+    """Whether a job is a training."""
+    return config["kind"] == TRAIN
+
+
+def is_pretraining(config: JobConfig) -> TypeGuard[PretrainConfig]:
+    """Whether a job is a pretraining."""
+    return config["kind"] == PRETRAIN
 
 
 class TrackerEntry(TypedDict, total=False):

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from lcd.pipelines.kinds.kind import TRAIN, kind_of
-from lcd.pipelines.study.configs import JobConfig
+from lcd.pipelines.kinds.kind import kind_of
+from lcd.pipelines.study.configs import JobConfig, is_training
 from lcd.pipelines.study.store import Run
 
 HOUR = 3600.0
@@ -29,7 +29,7 @@ def cost_so_far(runs: Iterable[Run]) -> dict[str, Any]:
         status = run.status
         hours = status["wall_s"] / HOUR
         total["runs"] += 1
-        if run.config["kind"] == TRAIN:
+        if is_training(run.config):
             total["seeds"] += len(run.config["seeds"])
             total["steps"] += int(status["step"]) * len(run.config["seeds"])
         total["wall_hours"] += hours

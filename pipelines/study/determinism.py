@@ -78,7 +78,7 @@ def _cases(run_configs: Iterable[RunConfig]) -> Iterator[dict[str, Any]]:
                 knobs = dict(stage.knobs)
                 if split == "train" and config["shaping"] != "none":
                     knobs["shaping"] = config["shaping"]
-                case = {key: config[key] for key in ("benchmark", "view")}
+                case: dict[str, Any] = {"benchmark": config["benchmark"], "view": config["view"]}
                 case |= {"task": stage.made, "knobs": knobs, "split": split, "seed": config["seeds"][0]}
                 if repr(case) not in seen:
                     seen.add(repr(case))

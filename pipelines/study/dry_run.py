@@ -19,11 +19,11 @@ from rich.table import Table
 
 from lcd.config.schemas import DiagnoseConfig, TrainConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.kinds.kind import TRAIN, Job, trainings
+from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.kinds.train import evaluations
 from lcd.pipelines.launch.launchers import calls_at_once
 from lcd.pipelines.study import store
-from lcd.pipelines.study.configs import condition
+from lcd.pipelines.study.configs import RunConfig, condition, is_training
 from lcd.pipelines.study.cost import HOUR, hours_text
 from lcd.pipelines.study.evaluated import evaluated_by
 from lcd.pipelines.study.probe import PROBE_S, probe, quiet_tracker
@@ -53,7 +53,7 @@ def print_estimate(
     steps = sum(config["steps"] * len(config["seeds"]) for config in trained)
     seeds = sorted({len(config["seeds"]) for config in trained})
     done = f" ({len(jobs) - len(missing)} more are done)" if len(missing) < len(jobs) else ""
-    before = [job.label for job in missing if job.config["kind"] != TRAIN]
+    before = [job.label for job in missing if not is_training(job.config)]
     table.add_row("study", str(out))
     table.add_row("runs", f"{len(missing)}{done}")
     if before:
@@ -99,22 +99,22 @@ def _report_s(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig, finish: Fi
     with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as folder:
         study = store.Study(Path(folder) / "study", create=True)
         for run in study.ask({}, jobs):
-            if run.config["kind"] == TRAIN:
-                _write_made_up_curve(run)
+            if is_training(run.config):
+                _write_made_up_curve(run.path, run.config)
         # Invented curves may be ones that nothing can be said of.
         with contextlib.suppress(InputError):
             finish(replace(cfg, tracker=quiet_tracker(cfg)), study, Console(file=io.StringIO()))
     return time.perf_counter() - began
 
 
-def _write_made_up_curve(run: store.Run) -> None:
+def _write_made_up_curve(folder: Path, config: RunConfig) -> None:
     """Give a run a curve as long as its own will be."""
     from lcd.curves.table import COLUMNS
 
-    config, draws, times = run.config, random.Random(0), evaluations(run.config)
+    draws, times = random.Random(0), evaluations(config)
     shared = condition(config) | {"episodes": 1, "return_std": 0, "length_mean": 1, "wall_s": 0}
     shared |= {"trained_on": shared["task"], "r_min": 0, "r_max": 1, "split": "eval"}
-    with (run.path / "curve.csv").open("w", newline="") as file:
+    with (folder / "curve.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         for seed in config["seeds"]:
@@ -123,7 +123,7 @@ def _write_made_up_curve(run: store.Run) -> None:
                 for each in evaluated_by(config):
                     named = {"task": each.task, "context": each.context}
                     writer.writerow(shared | named | moment | {"return_mean": draws.random()})
-    store.finish(run.path)
+    store.finish(folder)
 
 
 def _notes(cfg: Any, missing: Sequence[Job]) -> list[str]:

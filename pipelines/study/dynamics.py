@@ -12,9 +12,8 @@ from rich.console import Console
 from lcd.config.schemas import DeadlinesConfig
 from lcd.envs.benchmarks import BENCHMARKS
 from lcd.files.atomic import write_atomic
-from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.launch.launchers import Call, launch
-from lcd.pipelines.study.configs import task_name
+from lcd.pipelines.study.configs import RunConfig, is_training, task_name
 from lcd.pipelines.study.store import Run, Study
 
 RECORD = "dynamics"
@@ -33,16 +32,15 @@ def compare(study: Study, runs: Iterable[Run], console: Console, deadlines: Dead
         console: where it is told.
         deadlines: how long a stranger's environments may take; None: as long as usual.
     """
-    wanted: dict[str, list[Run]] = {}
+    wanted: dict[str, list[tuple[RunConfig, Run]]] = {}
     for run in runs:
-        if run.config["kind"] != TRAIN:
-            continue
-        wanted.setdefault(task_name(run.config), []).append(run)
+        if is_training(run.config):
+            wanted.setdefault(task_name(run.config), []).append((run.config, run))
     known = recorded_differences(study)
     cases = {}
     for task, mine in wanted.items():
-        config, trained = mine[0].config, {run.config["view"] for run in mine}
-        if task in known or len(trained) < 2 or all(run.done for run in mine):
+        (config, _), trained = mine[0], {config["view"] for config, _ in mine}
+        if task in known or len(trained) < 2 or all(run.done for _, run in mine):
             continue
         cases[task] = (config["benchmark"], config["task"], sorted(trained), dict(config["knobs"]))
     found = _differences(cases, deadlines)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lcd.config.compose import compose
 from lcd.config.schemas import DiagnoseConfig, PretrainConfig
@@ -15,10 +15,9 @@ from lcd.envs.errors import InputError
 from lcd.envs.protocols import moving_tasks_of
 from lcd.files.reading import Unreadable, read_bytes
 from lcd.frontends.entry import USE, FrontendEntry, WeightsFile, entry_of
-from lcd.pipelines.kinds.kind import PRETRAIN
 from lcd.pipelines.kinds.pretrain import UNTRAINED, weights_of
 from lcd.pipelines.study import configs, needs
-from lcd.pipelines.study.configs import ID_LENGTH, RANDOM, VideosEntry, canonical, without_places
+from lcd.pipelines.study.configs import ID_LENGTH, PRETRAIN, RANDOM, VideosEntry, canonical, without_places
 from lcd.pipelines.study.parts import check_names
 from lcd.pipelines.study.sources import with_source
 
@@ -46,35 +45,46 @@ def entry_after(pretraining: configs.PretrainConfig, given: Mapping[str, Any]) -
     """What trainings write down of a front-end whose weights a pretraining of the same study makes."""
     knobs = {key: value for key, value in given.items() if key not in ("name", "weights")}
     sizes = {key: value for key, value in pretraining["frontend"].items() if key != "name"}
-    entry: dict[str, Any] = {**entry_of(FLOW, **{**knobs, **sizes, "weights": UNTRAINED["weights"]})}
+    entry = entry_of(FLOW, **{**knobs, **sizes, "weights": UNTRAINED["weights"]})
     del entry["label"]
     entry["weights"] = weights_of(pretraining)
-    return FrontendEntry(**entry)
+    return entry
 
 
 def pretraining_from(cfg: PretrainConfig) -> configs.PretrainConfig:
     """What `lcd pretrain` asks for."""
     from lcd.frontends.flow.loss import LossConfig
 
-    asked, filmed = cfg.pretraining, asdict(cfg.pretraining.videos)
+    asked, filmed = cfg.pretraining, cfg.pretraining.videos
     benchmark = get_benchmark(cfg.benchmark.name)
     tasks = tasks_of(cfg, benchmark)
     if asked.learning_rate <= 0:
         raise InputError(f"pretraining.learning_rate={asked.learning_rate} must be a number above 0.")
-    if filmed["length"] <= filmed["gap"]:
+    if filmed.length <= filmed.gap:
         raise InputError(
-            f"pretraining.videos.gap={filmed['gap']} must be less than pretraining.videos.length={filmed['length']}: "
+            f"pretraining.videos.gap={filmed.gap} must be less than pretraining.videos.length={filmed.length}: "
             "both frames of a pair are of one video."
         )
-    needs.check_videos(asked.videos, len(tasks), asked.batch, asked.iterations)
-    of = {"benchmark": cfg.benchmark.name, "tasks": tasks, "view": cfg.view, "knobs": cfg.knobs, "seed": cfg.seed}
-    videos = VideosEntry(**of, **filmed, policy=_players(cfg, tasks))
+    needs.check_videos(filmed, len(tasks), asked.batch, asked.iterations)
+    videos = VideosEntry(
+        benchmark=cfg.benchmark.name,
+        tasks=tasks,
+        view=cfg.view,
+        knobs=cfg.knobs,
+        seed=cfg.seed,
+        count=filmed.count,
+        held_out=filmed.held_out,
+        length=filmed.length,
+        gap=filmed.gap,
+        copies=filmed.copies,
+        policy=_players(cfg, tasks),
+    )
     videos["folder"] = hashlib.sha256(canonical(without_places(videos)).encode()).hexdigest()[:ID_LENGTH]
     return with_source(
         configs.PretrainConfig(
             kind=PRETRAIN,
             benchmark=cfg.benchmark.name,
-            frontend=FrontendEntry(name=FLOW, **sizes_of(cfg)),
+            frontend=cast("FrontendEntry", {"name": FLOW, **sizes_of(cfg)}),
             batch=asked.batch,
             learning_rate=asked.learning_rate,
             loss=asdict(LossConfig(**asdict(asked.loss))),

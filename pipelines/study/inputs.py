@@ -8,11 +8,11 @@ from typing import Any
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import sha256_of
-from lcd.pipelines.study.configs import JobConfig, OutputOf, WeightsFile, inputs_of
+from lcd.pipelines.study.configs import AnyConfig, OutputOf, WeightsFile, inputs_of
 from lcd.pipelines.study.store import DONE, read_status
 
 
-def take_inputs(config: JobConfig, runs: Path) -> tuple[JobConfig, dict[str, str]]:
+def take_inputs(config: AnyConfig, runs: Path) -> tuple[AnyConfig, dict[str, str]]:
     """A job's config with the places and hashes of the files that it takes of others.
 
     Args:

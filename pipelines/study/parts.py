@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 from lcd.config.compose import check_knob, check_probabilities, compose, show
 from lcd.config.schemas import DiagnoseConfig
@@ -56,11 +56,9 @@ class Part:
 
     def crossed(self) -> Iterator[dict[str, Any]]:
         """What tells its runs apart, one mapping a run; their knobs are those beside the point."""
-        names = ("agent", "frontend", "shaping", "task", "point", "condition")
-        axes = (self.agents, self.frontends, self.shapings, self.tasks, self.points, self.conditions)
-        for values in product(*axes):
-            found = dict(zip(names, values, strict=True))
-            each = found.pop("condition")
+        axes = product(self.agents, self.frontends, self.shapings, self.tasks, self.points, self.conditions)
+        for agent, frontend, shaping, task, point, each in axes:
+            found = {"agent": agent, "frontend": frontend, "shaping": shaping, "task": task, "point": point}
             yield found | {"knobs": {**self.knobs, **each.knobs}, "view": each.view, "reward_p": each.reward_p}
 
 
@@ -83,19 +81,18 @@ KEYS = tuple(entry.name for entry in fields(_PartRequest))
 def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
     """The parts of the study that a config asks for, validated; those that are optional and impossible are left out."""
     study = cfg.study
-    own = {
-        "tasks": list(benchmark.tasks) if study.tasks is None else study.tasks,
-        "agents": [str(cfg.agent["name"])] if study.agents is None else study.agents,
-        "frontends": [str(cfg.frontend["name"])] if study.frontends is None else study.frontends,
-        "shapings": [study.shaping] if study.shapings is None else study.shapings,
-        "views": _usual_views(benchmark) if study.views is None else study.views,
-        "reward_p": [*REWARD.values] if study.reward_p is None else study.reward_p,
-    }
-    check_names("study.tasks", own["tasks"], benchmark.tasks, benchmark.name)
-    whole = study.parts is None
+    own = _PartRequest(
+        tasks=list(benchmark.tasks) if study.tasks is None else study.tasks,
+        agents=[str(cfg.agent["name"])] if study.agents is None else study.agents,
+        frontends=[str(cfg.frontend["name"])] if study.frontends is None else study.frontends,
+        shapings=[study.shaping] if study.shapings is None else study.shapings,
+        views=_usual_views(benchmark) if study.views is None else study.views,
+        reward_p=[*REWARD.values] if study.reward_p is None else study.reward_p,
+    )
+    check_names("study.tasks", own.tasks, benchmark.tasks, benchmark.name)
     made = []
-    for place, given in enumerate([{}] if whole else study.parts):
-        where = "study." if whole else f"study.parts[{place}]."
+    for place, given in enumerate([{}] if study.parts is None else study.parts):
+        where = "study." if study.parts is None else f"study.parts[{place}]."
         asked = _read_part(own, given, where)
         for tasks, changes in by_task(study, asked.tasks):
             views = changes.get("views", asked.views)
@@ -117,7 +114,7 @@ def _usual_views(benchmark: Benchmark) -> list[str]:
     return [view for view in PERCEPTION.values if view in benchmark.views] or [solved_view(benchmark)]
 
 
-def _read_part(own: Mapping[str, Any], given: Any, where: str) -> _PartRequest:
+def _read_part(own: _PartRequest, given: Any, where: str) -> _PartRequest:
     if not isinstance(given, Mapping):
         raise InputError(f"{where[:-1]}={show(given)} must be a set of keys: {', '.join(KEYS)}.")
     for key, value in given.items():
@@ -130,7 +127,7 @@ def _read_part(own: Mapping[str, Any], given: Any, where: str) -> _PartRequest:
             raise InputError(f"{where}{key}={show(value)} must be {'a list ([1,0.5])' if key == 'reward_p' else kind}.")
     if "reward_p" in given:
         check_probabilities(f"{where}reward_p", given["reward_p"])
-    return _PartRequest(**{**own, **given})
+    return replace(own, **given)
 
 
 def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _PartRequest, where: str) -> Part | None:
@@ -150,8 +147,8 @@ def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _PartRequest, where:
     check_points(benchmark, tasks, points, cfg.study.knobs)
     return Part(
         tasks=tasks,
-        agents=[_named(cfg, "agent", name) for name in asked.agents],
-        frontends=[_named(cfg, "frontend", name) for name in asked.frontends],
+        agents=[_agent(cfg, name) for name in asked.agents],
+        frontends=[_frontend(cfg, name) for name in asked.frontends],
         shapings=list(asked.shapings),
         conditions=_conditions(benchmark, asked, where),
         points=points,
@@ -192,14 +189,12 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
         for knob in each.knobs:
             check_knob(f"study.contrasts: {KNOB}{knob}", knob)
         _check_evaluated(contrast, each, cfg)
-        where, changed = dict(each.where), {}
-        for key in ("agent", "frontend"):
-            chosen = [_named(cfg, key, where[key])] if key in where else getattr(base, f"{key}s")[:1]
-            changed[f"{key}s"] = chosen
-        changed["shapings"] = [where["shaping"]] if "shaping" in where else base.shapings[:1]
-        offered = shapings_of(benchmark)
-        check_names("study.contrasts: shaping", changed["shapings"], offered, benchmark.name)
-        yield replace(base, conditions=[each], **changed)
+        where = dict(each.where)
+        agents = [_agent(cfg, where["agent"])] if "agent" in where else base.agents[:1]
+        frontends = [_frontend(cfg, where["frontend"])] if "frontend" in where else base.frontends[:1]
+        shapings = [where["shaping"]] if "shaping" in where else base.shapings[:1]
+        check_names("study.contrasts: shaping", shapings, shapings_of(benchmark), benchmark.name)
+        yield replace(base, conditions=[each], agents=agents, frontends=frontends, shapings=shapings)
 
 
 def _check_evaluated(contrast: Contrast, each: Condition, cfg: DiagnoseConfig) -> None:
@@ -230,6 +225,14 @@ def _tasks_shaped(benchmark: Benchmark, asked: _PartRequest, where: str) -> list
             f"{where}shapings={show(asked.shapings)}: none of the study's tasks has it; {nearest('', options)}"
         )
     return tasks
+
+
+def _agent(cfg: DiagnoseConfig, name: str) -> AgentEntry:
+    return cast("AgentEntry", _named(cfg, "agent", name))
+
+
+def _frontend(cfg: DiagnoseConfig, name: str) -> FrontendEntry:
+    return cast("FrontendEntry", _named(cfg, "frontend", name))
 
 
 def _named(cfg: DiagnoseConfig, group: str, name: str) -> dict[str, Any]:

@@ -9,20 +9,29 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from lcd.config.schemas import DiagnoseConfig, TrackerConfig, TrainConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.kinds.kind import TRAIN, Job, kind_of
+from lcd.pipelines.kinds.kind import Job, kind_of
 from lcd.pipelines.kinds.pretrain import before_pretraining
 from lcd.pipelines.launch.launchers import calls_at_once, launch
 from lcd.pipelines.launch.order import Call, Needs
-from lcd.pipelines.publish.track import to_try
-from lcd.pipelines.study.configs import Device, JobConfig, TrackerEntry, canonical, longest_first, run_id, task_name
+from lcd.pipelines.publish.track import asked_for, to_try
+from lcd.pipelines.study.configs import (
+    Device,
+    JobConfig,
+    TrackerEntry,
+    canonical,
+    is_training,
+    longest_first,
+    run_id,
+    task_name,
+)
 from lcd.pipelines.study.cost import units
 from lcd.process.children import resolve
 
@@ -57,6 +66,9 @@ class Pace:
         return self.run_bytes + kind_of(config).evaluations(config) * self.evaluation_bytes
 
 
+MEASURED = tuple(entry.name for entry in fields(Pace) if entry.name != "exact")
+
+
 @dataclass(frozen=True)
 class Paces:
     """What a probe found.
@@ -79,13 +91,14 @@ class Paces:
         mine = likeness(before_pretraining(run_config))
         for much in range(len(mine), 0, -1):
             if found := [pace for other, pace in self.timed if other[:much] == mine[:much]]:
-                mean = {key: fmean(getattr(pace, key) for pace in found) for key in Pace.__dataclass_fields__}
-                return Pace(**mean | {"exact": all(pace.exact for pace in found)})
+                mean = {key: fmean(getattr(pace, key) for pace in found) for key in MEASURED}
+                return Pace(**mean, exact=all(pace.exact for pace in found))
         raise KeyError(f"no run of this kind was timed: {mine[0]}")
 
     def seconds(self, jobs: Sequence[Job], workers: int) -> float:
         """What the jobs take from start to end with so many workers."""
-        free, ended = [self.start_s] * workers, {}
+        free = [self.start_s] * workers
+        ended: dict[str, float] = {}
         left = {job.id: job for job in sorted(jobs, key=lambda job: longest_first(job.config))}
         while left:
             # The launcher gives the jobs out in this order, each to whoever is free, once it waits for none.
@@ -100,14 +113,13 @@ class Paces:
 def protocol(config: JobConfig) -> str:
     """Runs of one protocol train the same networks in the same way."""
     chosen = ("kind", "agent", "frontend", "evaluation", "shaping", "videos", "batch")
-    return canonical({key: config[key] for key in chosen if key in config} | {"seeds": len(config["seeds"])})
+    given: Mapping[str, object] = config
+    return canonical({key: given[key] for key in chosen if key in given} | {"seeds": len(config["seeds"])})
 
 
 def likeness(config: JobConfig) -> tuple[str, ...]:
     """What makes runs equally fast, from what matters most on."""
-    if config["kind"] != TRAIN:
-        return (protocol(config),)
-    return protocol(config), config["view"], task_name(config)
+    return (protocol(config), config["view"], task_name(config)) if is_training(config) else (protocol(config),)
 
 
 def spread(run_configs: Sequence[JobConfig]) -> list[JobConfig]:
@@ -129,7 +141,7 @@ def probe(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig) -> Paces:
     workers = calls_at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(jobs))
     configs = [before_pretraining(job.config) for job in jobs]
     kinds, ordered = len({protocol(config) for config in configs}), spread(configs)
-    how = (vars(quiet_tracker(cfg)), Device(cfg.device, devices), PROBE_S)
+    how = (asked_for(quiet_tracker(cfg)), Device(cfg.device, devices), PROBE_S)
     with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as place:
         folders = [Path(place) / str(number) for number in range(workers)]
         calls = []
@@ -163,7 +175,7 @@ def probe(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig) -> Paces:
 
 def quiet_tracker(cfg: DiagnoseConfig | TrainConfig) -> TrackerConfig:
     """The config's tracker, whose work takes time too, but which tells nobody of what is only tried."""
-    return TrackerConfig(**to_try(asdict(cfg.tracker)))
+    return TrackerConfig(**to_try(asked_for(cfg.tracker)))
 
 
 def time_runs(
@@ -186,7 +198,9 @@ def time_runs(
         resolve(work)
     start_s = time.time() - launched
     clock = _Clock(Path(folder), tracker, device)
-    began, paces, known = time.perf_counter(), [], {}
+    paces: list[tuple[int, Pace]] = []
+    known: dict[str, Pace] = {}
+    began = time.perf_counter()
     for number, config in enumerate(run_configs):
         left = allowed - (time.perf_counter() - began)
         if number >= needed and left < allowed / 10:
@@ -224,7 +238,9 @@ def _roughly(config: JobConfig, clock: _Clock, allowed: float) -> tuple[float, P
 
 def _affordable(config: JobConfig, pace: Pace, seconds: float) -> int:
     """How many whole rollouts between two evaluations can be timed: at best as many as there will be; 0: none."""
-    count = min(max(2, config["evaluation"]["every"] // kind_of(config).unit_steps(config)), max(2, units(config) - 1))
+    given: Mapping[str, Any] = config
+    every = given["evaluation"]["every"] // kind_of(config).unit_steps(config)
+    count = min(max(2, every), max(2, units(config) - 1))
     left = seconds - 3 * pace.evaluation_s - pace.fixed_s
     affordable = int(left / max(pace.unit_s, 1e-9)) - 1
     if min(count, affordable) >= 2:

@@ -10,8 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from lcd.pipelines.kinds.kind import TRAIN
-from lcd.pipelines.study.configs import Status
+from lcd.pipelines.study.configs import TRAIN, Status
 from lcd.pipelines.study.store import DIVERGED, DONE, FAILED, QUEUED, RUNNING, Run
 
 READ_EVERY_S = 0.5

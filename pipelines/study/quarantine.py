@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from lcd.envs.errors import InputError, Unfinished
-from lcd.pipelines.kinds.kind import TRAIN
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import condition
 from lcd.scores.left_out import LeftOut
@@ -60,10 +59,10 @@ def read_finished(source: Path, study: store.Study | None) -> Finished:
 
     if study is None:
         return Finished(read_curves(source))
-    return sort_out(study.runs(TRAIN), str(study.path))
+    return sort_out(study.trainings(), str(study.path))
 
 
-def sort_out(runs: Iterable[store.Run], name: str) -> Finished:
+def sort_out(runs: Iterable[store.Training], name: str) -> Finished:
     """The curves of the runs that are finished, and why others are left out.
 
     Args:
@@ -114,7 +113,7 @@ def _judged(run: store.Run) -> pd.DataFrame | tuple[str, str] | None:
         return "invalid", str(mistake)
 
 
-def _left_out(run: store.Run, benchmark: str, state: str, reason: str) -> LeftOut:
+def _left_out(run: store.Training, benchmark: str, state: str, reason: str) -> LeftOut:
     named = condition(run.config) | {"benchmark": benchmark}
     # A stranger's status.json may hold anything, and terminals obey what cannot be seen.
     plain = "".join(letter if letter.isprintable() else " " for letter in reason)[:LONGEST_REASON]

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lcd.config import budgets
 from lcd.config.compose import check_knob, seed_list, show
@@ -13,9 +13,10 @@ from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import Unreadable, read_yaml
-from lcd.pipelines.kinds.kind import TRAIN, Job
+from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import adaptive, needs, sources
 from lcd.pipelines.study.configs import (
+    TRAIN,
     AgentEntry,
     EvaluationEntry,
     FrontendEntry,
@@ -101,9 +102,10 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     elif cfg.task.name != CURRICULUM:
         raise InputError(f"task={cfg.task.name} and a curriculum cannot both be trained: leave one of them out.")
     # A wrong view or knob is told here, where nothing has been written yet.
-    for stage in stages or [{"task": cfg.task.name, "knobs": cfg.task.knobs}]:
-        check_view(benchmark, stage["task"], cfg.view)
-        reward_range(benchmark, stage["task"], seeds[0], stage["knobs"])
+    trained = [(stage["task"], stage["knobs"]) for stage in stages or ()] or [(cfg.task.name, cfg.task.knobs)]
+    for task, knobs in trained:
+        check_view(benchmark, task, cfg.view)
+        reward_range(benchmark, task, seeds[0], knobs)
     run_config = _run_config(
         cfg.benchmark.name,
         agent=_agent(cfg.agent),
@@ -204,7 +206,7 @@ def _agent(given: Mapping[str, Any]) -> AgentEntry:
     params = dict(given)
     name = str(params.pop("name"))
     # Defaults are written down too: a run must not become another one when a default changes.
-    return {"name": name} | asdict(agents.validate(name, params))
+    return cast("AgentEntry", {"name": name} | asdict(agents.validate(name, params)))
 
 
 def _frontend(given: Mapping[str, Any]) -> FrontendEntry:

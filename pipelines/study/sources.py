@@ -13,17 +13,16 @@ import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, cast
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import sha256_of
-from lcd.pipelines.study.configs import JobConfig
+from lcd.pipelines.study.configs import AnyConfig, JobConfig
 
-SOURCE = "source"
+SOURCE: Final = "source"
 """The run config's key: part (benchmark, agent, front-end, kind) → module → hash. Only runs that name code have it."""
 PARTS = ("benchmark", "agent", "frontend", "kind")
 OURS = "lcd"
-AnyConfig = TypeVar("AnyConfig", bound=JobConfig)
 PYTHONS_OWN = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
 INSTALLED = ("site-packages", "dist-packages")
 """What folders of installed packages are called, those of other environments that are looked in too included."""
@@ -49,12 +48,13 @@ def named_parts(config: Mapping[str, Any]) -> dict[str, str]:
 def with_source(run_config: AnyConfig) -> AnyConfig:
     """The run config with the hashes of the code that it names; a run that names none stays as it is."""
     found = {part: hashes_of(name) for part, name in named_code(run_config).items()}
-    return {**run_config, SOURCE: found} if found else run_config
+    return cast("AnyConfig", {**run_config, SOURCE: found}) if found else run_config
 
 
 def refuse_changed(run_config: JobConfig) -> None:
     """Refuse to train with other source than the run was asked for with."""
-    if told := difference(run_config, with_source({**run_config, SOURCE: {}})):
+    anew: JobConfig = {**run_config, "source": {}}
+    if told := difference(run_config, with_source(anew)):
         raise InputError(f"{told} since the run was asked for: give the same command again, or put the source back.")
 
 
@@ -130,7 +130,7 @@ def _belongs(spec: ModuleSpec, start: ModuleSpec) -> bool:
     if spec.name.partition(".")[0] == start.name:
         return True
     folder = _folder(start)
-    if folder is None or not spec.has_location:
+    if folder is None or not spec.has_location or spec.origin is None:
         return False
     return Path(spec.origin).resolve().is_relative_to(folder)
 

@@ -15,6 +15,7 @@ import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,9 +25,18 @@ from lcd.envs.errors import InputError
 from lcd.files.atomic import UNFINISHED, locked, make_folder, remove_unfinished, sha256_of, write_atomic
 from lcd.files.reading import Unreadable, read_json, read_yaml
 from lcd.files.slugs import slug
-from lcd.pipelines.kinds.kind import CURVE_FILE, Job, Kind, is_job_config, kind_of
+from lcd.pipelines.kinds.kind import CURVE_FILE, Job, is_job_config, kind_of
 from lcd.pipelines.study import sources
-from lcd.pipelines.study.configs import JobConfig, Status, difference, run_id
+from lcd.pipelines.study.configs import (
+    JobConfig,
+    PretrainConfig,
+    RunConfig,
+    Status,
+    difference,
+    is_pretraining,
+    is_training,
+    run_id,
+)
 
 QUEUED, RUNNING, DONE, FAILED, DIVERGED = STATES = ("queued", "running", "done", "failed", "diverged")
 """What a run can be; of one that diverged (its numbers are not finite any more) `error` says which, where and when."""
@@ -109,21 +119,15 @@ _judged: dict[tuple[Any, ...], str] = {}
 """What is wrong with which curve: a study asks this of all its runs again and again, and long ones take a while."""
 
 
-class Run:
-    """A job's folder: what it was asked for, and what it has left."""
+@dataclass(frozen=True, eq=False)
+class Run(Job):
+    """A job with its folder: what it was asked for, and what it has left.
 
-    def __init__(self, path: str | Path, config: JobConfig) -> None:
-        self.path = Path(path)
-        self.config = config
+    Attributes:
+        path: the folder.
+    """
 
-    @property
-    def kind(self) -> Kind:
-        return kind_of(self.config)
-
-    @property
-    def label(self) -> str:
-        """What a reader calls it."""
-        return self.kind.label(self.config)
+    path: Path
 
     @property
     def status(self) -> Status:
@@ -154,6 +158,20 @@ class Run:
         for trained in (self.path / "curve.csv", *(self.path / "checkpoints").glob("*.ckpt")):
             trained.unlink(missing_ok=True)
         self.update(state=QUEUED, step=0, wall_s=0.0, error=None, wandb_id=None, mirrored_step=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Training(Run):
+    """A training with its folder."""
+
+    config: RunConfig
+
+
+@dataclass(frozen=True, eq=False)
+class Pretraining(Run):
+    """A pretraining with its folder."""
+
+    config: PretrainConfig
 
 
 def _look(path: Path) -> tuple[int, int, int] | None:
@@ -193,7 +211,7 @@ def fault_of(run: Run) -> str | None:
 def missing(study: str | Path, jobs: Iterable[Job], retry: bool = False) -> list[Job]:
     """The jobs that are still to be done in a study's folder, which need not be there."""
     runs = Path(study) / "runs"
-    return [job for job in jobs if Run(runs / job.id, job.config).needs_training(retry)]
+    return [job for job in jobs if Run(job.config, runs / job.id).needs_training(retry)]
 
 
 def default_folder(name: str, asked: Mapping[str, Any]) -> Path:
@@ -277,15 +295,24 @@ class Study:
         self.record |= fields
         self._write()
 
-    def runs(self, kind: str | None = None) -> list[Run]:
-        """The runs that the study holds, of a kind or of all; folders without a readable config are none."""
-        found = []
+    def runs(self) -> list[Run]:
+        """The runs that the study holds; folders without a readable config are none."""
+        return [Run(config, path) for path, config in self._configs()]
+
+    def trainings(self) -> list[Training]:
+        """Those of them that are trainings."""
+        return [Training(config, path) for path, config in self._configs() if is_training(config)]
+
+    def pretrainings(self) -> list[Pretraining]:
+        """Those of them that are pretrainings."""
+        return [Pretraining(config, path) for path, config in self._configs() if is_pretraining(config)]
+
+    def _configs(self) -> Iterator[tuple[Path, JobConfig]]:
         for path in sorted((self.path / "runs").glob("*/config.yaml")):
             with contextlib.suppress(Unreadable):
                 config = read_yaml(path)
-                if is_job_config(config) and kind in (None, config["kind"]):
-                    found.append(Run(path.parent, config))
-        return found
+                if is_job_config(config):
+                    yield path.parent, config
 
     def ask(self, request: Mapping[str, Any], jobs: Iterable[Job]) -> list[Run]:
         """Take a request in: remember it, and make the runs of those of its jobs that are new.
@@ -293,7 +320,7 @@ class Study:
         The caller holds the lock. Nothing is changed when one of the jobs is refused.
         """
         known = {run.path: run for run in self.runs()}
-        wanted = [Run(self.path / "runs" / job.id, job.config) for job in jobs]
+        wanted = [Run(job.config, self.path / "runs" / job.id) for job in jobs]
         for run in wanted:
             if run.path not in known:
                 self._refuse_overlap(run, [*known.values(), *wanted])
@@ -310,14 +337,16 @@ class Study:
 
     def _refuse_overlap(self, run: Run, others: Iterable[Run]) -> None:
         """The same (condition, seed) twice would be counted as two seeds, or mix two protocols in one curve."""
-        condition = run.kind.condition
-        for other in others if condition is not None else ():
+        condition, asked = run.kind.condition, cast("Mapping[str, Any]", run.config)
+        if condition is None:
+            return
+        for other in others:
             if other.config["kind"] != run.config["kind"]:
                 continue
             shared = sorted(set(other.config["seeds"]) & set(run.config["seeds"]))
             if condition(other.config) == condition(run.config) and _curriculum(other) != _curriculum(run):
                 raise InputError(
-                    f"The study {self.path} already has another curriculum called '{run.config['task']}' (run "
+                    f"The study {self.path} already has another curriculum called '{asked['task']}' (run "
                     f"{other.path.name}): give this one a name of its own, or train it into another folder with out=."
                 )
             if other.path != run.path and shared and condition(other.config) == condition(run.config):

@@ -7,7 +7,6 @@ it, and the rest goes on.
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
 
 from rich.console import Console
 
@@ -18,9 +17,9 @@ from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.kinds.pretrain import before_pretraining
 from lcd.pipelines.launch.launchers import calls_at_once, launch, launchers
 from lcd.pipelines.launch.order import Call, Needs, waits_for
-from lcd.pipelines.publish.track import usable
+from lcd.pipelines.publish.track import asked_for, usable
 from lcd.pipelines.study import devices, sources, store
-from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, longest_first
+from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, is_training, longest_first
 from lcd.pipelines.study.evaluated import stages_of
 from lcd.pipelines.study.evaluation import check_spaces
 from lcd.pipelines.study.progress import Progress
@@ -69,7 +68,7 @@ def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], conso
         console: is told.
     """
     missing = [each for each in wanted if each.needs_training(cfg.retry)]
-    tracker, of_tracker = usable(asdict(cfg.tracker))
+    tracker, of_tracker = usable(asked_for(cfg.tracker))
     if missing and of_tracker is not None:
         console.print(of_tracker, highlight=False, soft_wrap=True, markup=False)
     name = cfg.launcher.name
@@ -117,7 +116,7 @@ def _call(run: store.Run, cfg: Asked, tracker: TrackerEntry, called: set[str]) -
         log=run.path / LOG_FILE,
         name=run.path.name,
         label=run.label,
-        after=tuple(name for name in Job(run.config).after if name in called),
+        after=tuple(name for name in run.after if name in called),
         needs=needs_of(run, cfg),
     )
 
@@ -139,9 +138,9 @@ def _without_hope(wanted: list[store.Run], missing: list[store.Run]) -> dict[sto
     for each in missing:
         lost.pop(each.path.name, None)
     failed: dict[store.Run, str] = {}
-    while fallen := [run for run in missing if run not in failed and set(Job(run.config).after) & set(lost)]:
+    while fallen := [run for run in missing if run not in failed and set(run.after) & set(lost)]:
         for run in fallen:
-            name = next(name for name in Job(run.config).after if name in lost)
+            name = next(name for name in run.after if name in lost)
             failed[run] = waits_for(name, *lost[name])
             lost[run.path.name] = (run.label, failed[run])
     return failed
@@ -149,7 +148,7 @@ def _without_hope(wanted: list[store.Run], missing: list[store.Run]) -> dict[sto
 
 def _first_awaited(missing: list[store.Run]) -> Callable[[store.Run], tuple[bool, int]]:
     """Runs sorted by this begin with those that others wait for; then come those that need most steps."""
-    awaited = {name for run in missing for name in Job(run.config).after}
+    awaited = {name for run in missing for name in run.after}
     return lambda run: (run.path.name not in awaited, longest_first(run.config))
 
 
@@ -164,7 +163,8 @@ def _queue(run: store.Run, launcher: dict[str, dict[str, str]]) -> None:
 def _memory_sentence(cfg: Asked, missing: list[store.Run]) -> str | None:
     """What is to be said before training: of PPG's rollouts, how much room they take."""
     # PPG's module takes seconds to import, where most agents have nothing to tell.
-    phased = [each.config for each in missing if "auxiliary_rollouts" in each.config.get("agent", {})]
+    trained = [each.config for each in missing if is_training(each.config)]
+    phased = [config for config in trained if "auxiliary_rollouts" in config["agent"]]
     if not phased:
         return None
     from lcd.pipelines.jobs import phases

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +157,8 @@ def _header(folder: Path) -> list[str]:
 
 def _sources(run: store.Run) -> Found:
     """Is the code that the run names what it was?"""
-    kept = run.config.get(sources.SOURCE, {})
+    config: Mapping[str, Any] = run.config
+    kept = config.get(sources.SOURCE, {})
     named = [("launcher", target, before) for target, before in run.status["launcher"].items()]
     for part, name in sources.named_parts(run.config).items() if isinstance(kept, dict) else ():
         named.append((part, name, kept.get(part)))
@@ -173,7 +174,8 @@ def _sources(run: store.Run) -> Found:
 
 def _weights(run: store.Run) -> Found:
     """Are the front-end's weights what they were?"""
-    weights = run.config.get("frontend", {}).get("weights")
+    config: Mapping[str, Any] = run.config
+    weights = config.get("frontend", {}).get("weights")
     if not isinstance(weights, dict) or not isinstance(weights.get("file"), str):
         return
     try:

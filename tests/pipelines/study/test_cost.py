@@ -20,7 +20,7 @@ SMALL = ["study.tasks=[toy/easy-sight-easy-reward]", "study.seeds=2", "tracker=n
 
 
 def made(folder, seeds, **status):
-    run = store.Run(folder, {"kind": "train", "seeds": seeds, "steps": 100})
+    run = store.Run({"kind": "train", "seeds": seeds, "steps": 100}, folder)
     folder.mkdir()
     run.update(**status)
     return run

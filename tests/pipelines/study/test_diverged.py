@@ -92,7 +92,7 @@ def test_a_librarys_reward_is_looked_at(tmp_path):
 def finished(folder, **changes):
     config = run_config(**changes)
     train_run(config, folder, NO_TRACKER, DEVICE)
-    return store.Run(folder, config)
+    return store.Run(config, folder)
 
 
 def test_a_curve_without_a_promised_evaluation_is_not_whole_and_comes_again(tmp_path):

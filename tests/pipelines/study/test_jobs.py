@@ -58,7 +58,7 @@ def done(study, jobs):
 def test_a_kind_from_outside_is_done_in_the_order_of_the_graph(tmp_path):
     study, jobs = store.Study(tmp_path / "study", create=True), chain()
     assert done(study, jobs)[0]
-    by_steps = {run.config["steps"]: run for run in study.runs("counting:COUNT")}
+    by_steps = {run.config["steps"]: run for run in study.runs() if run.config["kind"] == "counting:COUNT"}
     assert {steps: (run.path / "count.txt").read_text() for steps, run in by_steps.items()} == {
         1: "1", 2: "3", 3: "6", 4: "4"
     }  # fmt: skip
@@ -171,7 +171,7 @@ def test_a_kill_while_it_pretrains_changes_nothing(tmp_path, capsys):
     for one, other in zip(whole.runs(), again.runs(), strict=True):
         curves = [pd.read_csv(run.path / "curve.csv").drop(columns="wall_s") for run in (one, other)]
         pd.testing.assert_frame_equal(*curves)
-    first, second = (read(study.runs("pretrain")[0].path / WEIGHTS_FILE).model for study in (whole, again))
+    first, second = (read(study.pretrainings()[0].path / WEIGHTS_FILE).model for study in (whole, again))
     assert all(torch.equal(first[name], second[name]) for name in first)
     capsys.readouterr()
     assert cli.main(["verify", str(killed)]) == 0
@@ -181,7 +181,7 @@ def test_a_kill_while_it_pretrains_changes_nothing(tmp_path, capsys):
 
 
 def _weights_of_another_pretraining_are_found(study, capsys):
-    (user,) = [run for run in study.runs("train") if run.config["frontend"]["name"] == "flow"]
+    (user,) = [run for run in study.trainings() if run.config["frontend"]["name"] == "flow"]
     name, digest = next(iter(user.status["inputs"].items()))
     store.update_status(user.path, inputs={name: digest[::-1]})
     assert cli.main(["verify", str(study.path)]) == 1

@@ -44,10 +44,10 @@ def test_the_papers_study_runs_through_on_procgen(tmp_path, clip_weights, monkey
     words += [*SMALL, f"study.agent_params={{ppo:{AGENT},ppg:{AGENT[:-1]},auxiliary_rollouts:2}}}}"]
     words += [f"study.frontend_params={{clip:{{model:{MODEL},weights:'{clip_weights}'}}}}"]
     assert cli.main(["diagnose", *words, "tracker=none", f"out={out}"]) == 0
-    made = store.Study(out).runs("train")
+    made = store.Study(out).trainings()
     # Two agents under six conditions, two front-ends, and shaping.
     assert len(made) == 2 * 6 + 2 + 1
-    (pretrained,) = store.Study(out).runs("pretrain")
+    (pretrained,) = store.Study(out).pretrainings()
     assert all(run.done for run in [*made, pretrained])
     (flow,) = [run for run in made if run.config["frontend"]["name"] == "flow"]
     assert flow.config["frontend"]["weights"] == {"job": pretrained.path.name, "file": "flow.pt"}

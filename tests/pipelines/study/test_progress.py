@@ -28,7 +28,7 @@ def runs(tmp_path, monkeypatch):
         }
         config |= {"agent": {"name": "ppo"}, "frontend": {"name": "identity"}, "shaping": "none"}
         (tmp_path / name).mkdir()
-        made.append(store.Run(tmp_path / name, config))
+        made.append(store.Run(config, tmp_path / name))
         made[-1].update(steps=100, **status)
     return made
 
