@@ -1,6 +1,6 @@
 """Final returns (interquartile means), and how much better agents are on the levels they were trained on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -57,18 +57,18 @@ def final_performance(curves: pd.DataFrame) -> Analysis:
         "pixels with all rewards, on the same task. Intervals resample the seeds of each task."
     )
     title = "Final performance"
-    figures = [Drawing("final", title, partial(_draw, curves))] if curves["task"].nunique() > 1 else []
+    figures = [Drawing("final", title, partial(_draw, scores))] if curves["task"].nunique() > 1 else []
     return Analysis("final", title, table, (), note, figures)
 
 
-def _draw(curves: pd.DataFrame, narrow: bool) -> Any:
+def _draw(scores: Mapping[tuple, dict[str, np.ndarray]], narrow: bool) -> Any:
     from lcd.report.analysis_figures import profiles
 
-    scores = {
-        str(agent): [(dict(zip(SETTING, key, strict=True)), found) for key, found in final_scores(mine).items()]
-        for agent, mine in curves.groupby("agent", observed=True)
-    }
-    return profiles(scores, narrow)
+    by_agent: dict[str, list[tuple[dict[str, Any], dict[str, np.ndarray]]]] = {}
+    for key, found in scores.items():
+        setting = dict(zip(SETTING, key, strict=True))
+        by_agent.setdefault(str(setting["agent"]), []).append((setting, found))
+    return profiles(dict(sorted(by_agent.items())), narrow)
 
 
 def final_scores(curves: pd.DataFrame) -> dict[tuple, dict[str, np.ndarray]]:

@@ -11,7 +11,9 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from lcd.analyses.analysis import Analysis
 from lcd.curves.index import CurveIndex
-from lcd.report.figures import INK, MUTED, mean_curve, new_figure, short_name, styled_figure, styles
+from lcd.report.curve_figures import draw_line
+from lcd.report.curve_lines import mean_line
+from lcd.report.figures import INK, MUTED, new_figure, short_name, styled_figure, styles
 from lcd.scores.contrasts import PERCEPTION, Contrast
 from lcd.scores.diagnosis import KEYS, Diagnosis, solved_views
 from lcd.statistics.aggregates import Scores, performance_profile, with_interval
@@ -152,7 +154,8 @@ def curve_grid(curves: pd.DataFrame, contrast: Contrast, narrow: bool = False) -
     for axes, row in zip(panels, tasks, strict=False):
         conditions = contrast.conditions(solved[row["benchmark"]])
         for condition, value, style in zip(conditions, contrast.values, styles(contrast), strict=True):
-            mean_curve(axes, index.under(row, condition), contrast.label(value), style)
+            if (line := mean_line(index.under(row, condition), contrast.label(value), style)) is not None:
+                draw_line(axes, line)
         axes.set_title(short_name(row["task"].rpartition("/")[2], 20), loc="left", fontsize=8.5)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.tick_params(labelsize=7.5)

@@ -23,8 +23,12 @@ from lcd.curves.table import CURVE
 from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
 from lcd.report import sections
-from lcd.report.figures import all_figures, data_uri, draw_svg, one_below_the_other, save_figure, styles
+from lcd.report.curve_figures import one_below_the_other
+from lcd.report.curve_lines import curves_by_task
+from lcd.report.drawers import drawing_beside
+from lcd.report.figures import data_uri, draw_svg, save_figure, styles
 from lcd.report.html import duration_text, score_text
+from lcd.report.plane_figures import planes
 from lcd.report.sections import Page
 from lcd.report.transfer_figures import transfer_figures
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION
@@ -133,18 +137,16 @@ def _drawn(
     """The figures of scores and curricula, written as PNG and SVG; their addresses for a wide and for a narrow page."""
 
     def figures(narrow: bool) -> Iterator[tuple[str, Any]]:
-        return chain(
-            all_figures(diagnosis, narrow, threshold),
-            transfer_figures(transfers, narrow=narrow),
-        )
+        return chain(planes(diagnosis, narrow, threshold), transfer_figures(transfers, narrow=narrow))
 
-    drawn = {}
-    for name, figure in figures(False):
-        _, drawing = save_figure(figure, folder / "figures", name)
-        drawn[name] = drawing.read_bytes()
-    narrow = {name: draw_svg(figure) for name, figure in figures(True)}
-    narrow |= {name: one_below_the_other(svg) for name, svg in drawn.items() if name not in narrow}
-    for_wide, for_narrow = ({name: data_uri(svg) for name, svg in each.items()} for each in (drawn, narrow))
+    place = folder / "figures"
+    with drawing_beside(place, dict(curves_by_task(diagnosis))) as finish:
+        wide = {name: save_figure(figure, place, name)[1].read_bytes() for name, figure in figures(False)}
+        narrow = {name: draw_svg(figure) for name, figure in figures(True)}
+        curves = finish()
+    wide |= curves
+    narrow |= {name: one_below_the_other(drawing) for name, drawing in curves.items()}
+    for_wide, for_narrow = ({name: data_uri(svg) for name, svg in each.items()} for each in (wide, narrow))
     return for_wide, for_narrow
 
 

@@ -10,7 +10,8 @@ from lcd.analyses import Evidence, analyse
 from lcd.analyses.raw_returns import raw_returns
 from lcd.analyses.transfer import transfers
 from lcd.envs.errors import InputError
-from lcd.report.figures import learning_curves
+from lcd.report.curve_figures import draw_curves
+from lcd.report.curve_lines import task_curves
 from lcd.report.page import write_report
 from lcd.report.terminal import terminal_table, transfer_table
 from lcd.scores.contrasts import parse_contrasts
@@ -77,7 +78,7 @@ def test_a_page_without_any_range(curves, tmp_path):
     assert "Returns of tasks whose range is not known" in page
     assert "Ranks by return" in page
     row = diagnosis.table.iloc[0]
-    assert learning_curves(diagnosis, row).axes[0].get_ylabel() == "return"
+    assert draw_curves(task_curves(diagnosis, row)).axes[0].get_ylabel() == "return"
     with pytest.raises(InputError, match="No task has a range"):
         normalised_curves(curves.drop(columns=RANGE))
 

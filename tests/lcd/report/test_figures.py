@@ -10,17 +10,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
-from lcd.report.figures import (
-    POINTS,
-    all_figures,
-    challenge_plane,
-    data_uri,
-    draw_svg,
-    learning_curves,
-    one_below_the_other,
-    save_figure,
-    short_name,
-)
+from lcd.report.curve_figures import draw_curves, one_below_the_other
+from lcd.report.curve_lines import POINTS, curves_by_task, task_curves
+from lcd.report.figures import data_uri, draw_svg, save_figure, short_name
+from lcd.report.plane_figures import challenge_plane, planes
 from lcd.scores.diagnosis import diagnose_curves
 
 HOSTILE = r"a_b^$\frac{1}$ <script>alert(1)</script> & 100%"
@@ -29,6 +22,16 @@ HOSTILE = r"a_b^$\frac{1}$ <script>alert(1)</script> & 100%"
 @pytest.fixture
 def diagnosis(curves):
     return diagnose_curves(curves)
+
+
+def all_figures(diagnosis):
+    yield from planes(diagnosis)
+    for name, curves in curves_by_task(diagnosis):
+        yield name, draw_curves(curves)
+
+
+def learning_curves(diagnosis, row):
+    return draw_curves(task_curves(diagnosis, row))
 
 
 def words(figure):
@@ -42,7 +45,7 @@ def test_each_group_and_task_has_a_figure(diagnosis):
 
 def test_drawing_leaves_matplotlib_as_it_was(diagnosis):
     before = dict(mpl.rcParams)
-    for _, figure in all_figures(diagnosis, narrow=True):
+    for _, figure in (*planes(diagnosis, narrow=True), *all_figures(diagnosis)):
         draw_svg(figure)
     assert dict(mpl.rcParams) == before
     if "matplotlib.pyplot" in sys.modules:
