@@ -7,7 +7,8 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis, joined_names
 from lcd.envs.errors import InputError
-from lcd.scores.diagnosis import GROUP, Diagnosis
+from lcd.scores.challenge_table import GROUP
+from lcd.scores.diagnosis import Diagnosis
 
 MEASURES = {"phi_raw": "φ, raw", "psi_raw": "ψ, raw", "phi_gain": "gain over pixels"}
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence
-from lcd.scores.diagnosis import GROUP, Diagnosis
+from lcd.scores.challenge_table import GROUP
+from lcd.scores.diagnosis import Diagnosis
 from lcd.statistics.hypotheses import adjust, correlation
 from lcd.statistics.intervals import BOOTSTRAP_SEED
 

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Evidence
-from lcd.scores.diagnosis import GROUP, Diagnosis
+from lcd.scores.challenge_table import GROUP
+from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.validity import withheld
 from lcd.statistics.intervals import BOOTSTRAP_SEED
 

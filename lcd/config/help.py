@@ -3,18 +3,10 @@
 from dataclasses import Field
 from importlib import resources
 
-from lcd.config.compose import (
-    GROUPS,
-    NAMED_ELSEWHERE,
-    POSITIONAL,
-    choices,
-    defaults,
-    flatten,
-    groups,
-    registered,
-    schema_fields,
-    show,
-)
+from lcd.config.budgets import choices
+from lcd.config.chosen_files import defaults
+from lcd.config.keys import GROUPS, NAMED_ELSEWHERE, flatten, groups, registered, schema_fields, show
+from lcd.config.overrides import POSITIONAL
 from lcd.config.schemas import SCHEMAS
 
 

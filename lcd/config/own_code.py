@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from lcd.config.schemas import BenchmarkConfig, LauncherConfig, TrackerConfig
+from lcd.config.schema_parts import BenchmarkConfig, LauncherConfig, TrackerConfig
 
 PARTS = ("agent", "frontend", "agents", "frontends", "contrasts", "analyses", "analysis", "sections", "section", "mdp")
 OWN_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")

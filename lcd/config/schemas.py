@@ -1,9 +1,17 @@
 """The commands' configs as typed dataclasses; `lcd <command> --help` prints every key's meaning."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lcd.config.schema_parts import (
+    BenchmarkConfig,
+    DeadlinesConfig,
+    EvaluationConfig,
+    LauncherConfig,
+    TaskConfig,
+    TrackerConfig,
+    doc,
+)
 from lcd.scores.contrasts import DEFINITIONS, PERCEPTION
 from lcd.statistics.confidence import ALPHA
 
@@ -14,140 +22,67 @@ DEFINITION_NAMES = tuple(DEFINITIONS)
 SPENDINGS = ("pocock", "obrien_fleming")
 
 
-def _doc(meaning: str, choices: Sequence[Any] = (), least: float | None = None) -> dict[str, Any]:
-    """What `lcd.config.compose` shows and checks: a key's meaning, the values it may take, the least of them."""
-    return {"meaning": meaning, "choices": tuple(choices), "least": least}
-
-
-def _copy(values: Sequence[Any]) -> Callable[[], list[Any]]:
-    return lambda: list(values)
-
-
-@dataclass
-class BenchmarkConfig:
-    """A set of tasks."""
-
-    name: str = field(default="toy", metadata=_doc("a registered benchmark, or module:object"))
-
-
-@dataclass
-class TaskConfig:
-    """One task of the benchmark."""
-
-    name: str = field(default="???", metadata=_doc("the task's name in its benchmark"))
-    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("what is passed on to the environment"))
-
-
-SETTINGS = "settings"
-OWN_KEYS = "the chosen one's own keys, which are given as launcher.KEY, tracker.KEY"
-
-
-@dataclass
-class LauncherConfig:
-    """Where runs are trained."""
-
-    name: str = field(default="local", metadata=_doc("the launcher"))
-    workers: Any = field(default="auto", metadata=_doc("runs at the same time; auto: one a usable core", least=1))
-    threads: int = field(default=1, metadata=_doc("threads of each worker", least=1))
-    grace: int = field(default=60, metadata=_doc("seconds to keep what is trained after a signal to stop", least=0))
-    settings: dict[str, Any] = field(default_factory=dict, metadata=_doc(OWN_KEYS))
-
-
-@dataclass
-class DeadlinesConfig:
-    """Seconds after which a run that makes no progress fails; the other runs go on."""
-
-    start: int = field(
-        default=1800, metadata=_doc("from a run's start to its first step: imports, environments, networks", least=1)
-    )
-    heartbeat: int = field(
-        default=1800, metadata=_doc("from a step of all environments, or an update, to the next one", least=1)
-    )
-    episode: int = field(default=3600, metadata=_doc("of an evaluation in which no episode ends", least=1))
-
-
-@dataclass
-class TrackerConfig:
-    """What mirrors a study's curves."""
-
-    name: str = field(default="wandb", metadata=_doc("what mirrors the curves"))
-    settings: dict[str, Any] = field(default_factory=dict, metadata=_doc(OWN_KEYS))
-
-
-@dataclass
-class EvaluationConfig:
-    """Held-out evaluation; it is also made at both ends of training."""
-
-    every: int = field(default=1000, metadata=_doc("steps of a seed between two evaluations", least=1))
-    copies: int = field(default=8, metadata=_doc("held-out environment copies of a seed", least=1))
-    episodes: int = field(default=4, metadata=_doc("episodes on each copy", least=1))
-    tasks: list[str] = field(
-        default_factory=list, metadata=_doc("further tasks of the benchmark on which each agent is evaluated")
-    )
-    contexts: dict[str, Any] = field(
-        default_factory=dict,
-        metadata=_doc("settings of knobs under which each agent is evaluated, by name ({far: {delay: 4}})"),
-    )
-
-
 @dataclass
 class StudyConfig:
     """Which runs make a study."""
 
-    name: str = field(default="lcd", metadata=_doc("names the study's folder when out is not given"))
-    seeds: Any = field(default=5, metadata=_doc("a number of seeds, or a list of seeds"))
+    name: str = field(default="lcd", metadata=doc("names the study's folder when out is not given"))
+    seeds: Any = field(default=5, metadata=doc("a number of seeds, or a list of seeds"))
     steps: Any = field(
-        default=None, metadata=_doc("environment steps of each seed; or agent: steps, with default; null: the budget's")
+        default=None,
+        metadata=doc("environment steps of each seed; or agent: steps, with default; null: the budget's"),
     )
-    tasks: list[str] | None = field(default=None, metadata=_doc("tasks of the benchmark; null: all of them"))
-    views: list[str] | None = field(default=None, metadata=_doc("views compared at p = 1; null: those of φ"))
+    tasks: list[str] | None = field(default=None, metadata=doc("tasks of the benchmark; null: all of them"))
+    views: list[str] | None = field(default=None, metadata=doc("views compared at p = 1; null: those of φ"))
     reward_p: list[float] | None = field(
-        default=None, metadata=_doc("probabilities of keeping a reward, on the solved view; null: those of ψ")
+        default=None, metadata=doc("probabilities of keeping a reward, on the solved view; null: those of ψ")
     )
-    shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))
-    agents: list[str] | None = field(default=None, metadata=_doc("agents compared; null: agent= alone"))
-    frontends: list[str] | None = field(default=None, metadata=_doc("front-ends compared; null: frontend= alone"))
-    shapings: list[str] | None = field(default=None, metadata=_doc("shapings compared; null: study.shaping alone"))
+    shaping: str = field(default="none", metadata=doc("extra training reward, where the benchmark has it", SHAPINGS))
+    agents: list[str] | None = field(default=None, metadata=doc("agents compared; null: agent= alone"))
+    frontends: list[str] | None = field(default=None, metadata=doc("front-ends compared; null: frontend= alone"))
+    shapings: list[str] | None = field(default=None, metadata=doc("shapings compared; null: study.shaping alone"))
     agent_params: dict[str, Any] = field(
-        default_factory=dict, metadata=_doc("agent: its changed hyper-parameters ({ppg: {…}})")
+        default_factory=dict, metadata=doc("agent: its changed hyper-parameters ({ppg: {…}})")
     )
     frontend_params: dict[str, Any] = field(
-        default_factory=dict, metadata=_doc("front-end: its knobs ({flow: {weights: flow.pt}})")
+        default_factory=dict, metadata=doc("front-end: its knobs ({flow: {weights: flow.pt}})")
     )
     parts: list[Any] | None = field(
-        default=None, metadata=_doc("crosses of tasks, agents, frontends, shapings, views, reward_p; null: one of all")
+        default=None,
+        metadata=doc("crosses of tasks, agents, frontends, shapings, views, reward_p; null: one of all"),
     )
     contrasts: list[Any] | None = field(
         default=None,
-        metadata=_doc("asked beside φ and ψ: names, module:object, or {name, axis, baseline, variants, formula, …}"),
+        metadata=doc("asked beside φ and ψ: names, module:object, or {name, axis, baseline, variants, formula, …}"),
     )
     source: str | None = field(
-        default=None, metadata=_doc("the study whose diagnosis says what each task is trained with; null: none")
+        default=None, metadata=doc("the study whose diagnosis says what each task is trained with; null: none")
     )
-    threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
+    threshold: float = field(default=0.5, metadata=doc("from where on a scaled score counts as hard"))
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
-    noise_free: bool = field(default=False, metadata=_doc("evaluate without noise, too, where the task has some"))
+    noise_free: bool = field(default=False, metadata=doc("evaluate without noise, too, where the task has some"))
     grid: dict[str, Any] = field(
-        default_factory=dict, metadata=_doc("knobs.<knob>: its values; tasks are trained at every combination")
+        default_factory=dict, metadata=doc("knobs.<knob>: its values; tasks are trained at every combination")
     )
-    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("knobs of the tasks that are the same for all"))
+    knobs: dict[str, Any] = field(default_factory=dict, metadata=doc("knobs of the tasks that are the same for all"))
     of: dict[str, Any] = field(
         default_factory=dict,
-        metadata=_doc("task, or what its name begins with: its own grid, knobs, seeds, steps, views, agent_params"),
+        metadata=doc("task, or what its name begins with: its own grid, knobs, seeds, steps, views, agent_params"),
     )
     seeds_per_run: int | None = field(
-        default=None, metadata=_doc("most seeds of a run whose agent trains seed by seed; null: all of them", least=1)
+        default=None,
+        metadata=doc("most seeds of a run whose agent trains seed by seed; null: all of them", least=1),
     )
     normalise: bool = field(
-        default=False, metadata=_doc("a grid's returns under delays and sequence lengths on one scale")
+        default=False, metadata=doc("a grid's returns under delays and sequence lengths on one scale")
     )
-    tests: list[Any] = field(default_factory=list, metadata=_doc("one-sided tests of claims about the grid"))
-    figures: list[Any] = field(default_factory=list, metadata=_doc("a paper's figures and tables that it gives"))
-    first: str | None = field(default=None, metadata=_doc("the analysis that is told before all else"))
+    tests: list[Any] = field(default_factory=list, metadata=doc("one-sided tests of claims about the grid"))
+    figures: list[Any] = field(default_factory=list, metadata=doc("a paper's figures and tables that it gives"))
+    first: str | None = field(default=None, metadata=doc("the analysis that is told before all else"))
 
 
-RETRY = _doc("train runs that diverged anew, from the start; runs that failed are always tried again")
-BUDGET = _doc("how much is trained, and what an agent's name means there; else the benchmark's own")
+RETRY = doc("train runs that diverged anew, from the start; runs that failed are always tried again")
+BUDGET = doc("how much is trained, and what an agent's name means there; else the benchmark's own")
 
 
 @dataclass
@@ -156,21 +91,21 @@ class StoppingConfig:
 
     name: str = field(
         default="none",
-        metadata=_doc("auto runs seeds in rounds and stops a task once its scores are certain", ("none", "auto")),
+        metadata=doc("auto runs seeds in rounds and stops a task once its scores are certain", ("none", "auto")),
     )
-    first: int = field(default=4, metadata=_doc("seeds of the first round", least=2))
-    every: int = field(default=2, metadata=_doc("seeds of each further round, up to study.seeds", least=1))
-    phi: float = field(default=0.2, metadata=_doc("certain enough: half the width of the raw φ's interval"))
-    psi: float = field(default=0.1, metadata=_doc("certain enough: half the width of the raw ψ's interval"))
-    alpha: float = field(default=ALPHA, metadata=_doc("error of a task's intervals over all looks together"))
-    spending: str = field(default="pocock", metadata=_doc("how the looks share the error", SPENDINGS))
+    first: int = field(default=4, metadata=doc("seeds of the first round", least=2))
+    every: int = field(default=2, metadata=doc("seeds of each further round, up to study.seeds", least=1))
+    phi: float = field(default=0.2, metadata=doc("certain enough: half the width of the raw φ's interval"))
+    psi: float = field(default=0.1, metadata=doc("certain enough: half the width of the raw ψ's interval"))
+    alpha: float = field(default=ALPHA, metadata=doc("error of a task's intervals over all looks together"))
+    spending: str = field(default="pocock", metadata=doc("how the looks share the error", SPENDINGS))
 
 
-ANALYSES = _doc("what the report analyses, in order (lcd list analyses); null: all")
-SECTIONS = _doc("what the report's page tells, in order (lcd list sections); null: all")
-DEFINITION = _doc("of φ and ψ in the headline; both are always reported", DEFINITION_NAMES)
-AGENT = _doc("the learner and its hyper-parameters")
-FRONTEND = _doc("the frozen encoder between view and agent")
+ANALYSES = doc("what the report analyses, in order (lcd list analyses); null: all")
+SECTIONS = doc("what the report's page tells, in order (lcd list sections); null: all")
+DEFINITION = doc("of φ and ψ in the headline; both are always reported", DEFINITION_NAMES)
+AGENT = doc("the learner and its hyper-parameters")
+FRONTEND = doc("the frozen encoder between view and agent")
 
 
 @dataclass
@@ -185,17 +120,17 @@ class DiagnoseConfig:
     stopping: StoppingConfig = field(default_factory=StoppingConfig)
     definition: str = field(default="paper", metadata=DEFINITION)
     analyses: list[str] | None = field(default=None, metadata=ANALYSES)
-    analysis_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("analysis: its own settings"))
+    analysis_params: dict[str, Any] = field(default_factory=dict, metadata=doc("analysis: its own settings"))
     sections: list[str] | None = field(default=None, metadata=SECTIONS)
-    section_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("section: its own settings"))
+    section_params: dict[str, Any] = field(default_factory=dict, metadata=doc("section: its own settings"))
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
-    out: str | None = field(default=None, metadata=_doc("the study's folder; null: studies/<benchmark>-<study>"))
+    out: str | None = field(default=None, metadata=doc("the study's folder; null: studies/<benchmark>-<study>"))
     retry: bool = field(default=False, metadata=RETRY)
-    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
-    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
-    dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
+    device: str = field(default="auto", metadata=doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=doc(PROCESSES, least=1))
+    dry_run: bool = field(default=False, metadata=doc("only say what it will cost; --dry-run is the same"))
 
 
 @dataclass
@@ -222,65 +157,65 @@ class TrainConfig:
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     curriculum: Any = field(
         default=None,
-        metadata=_doc(
+        metadata=doc(
             "tasks learned one after the other, in place of task: [[task,steps],…], {name, stages}, or a file"
         ),
     )
-    view: str = field(default=PERCEPTION.baseline, metadata=_doc("what the environment shows"))
-    reward_p: float = field(default=1.0, metadata=_doc("probability of keeping a reward in training"))
-    shaping: str = field(default="none", metadata=_doc("extra training reward, where the benchmark has it", SHAPINGS))
-    seeds: Any = field(default=5, metadata=_doc("a number of seeds, or a list of seeds"))
-    steps: int = field(default=10000, metadata=_doc("environment steps each seed is trained for", least=1))
+    view: str = field(default=PERCEPTION.baseline, metadata=doc("what the environment shows"))
+    reward_p: float = field(default=1.0, metadata=doc("probability of keeping a reward in training"))
+    shaping: str = field(default="none", metadata=doc("extra training reward, where the benchmark has it", SHAPINGS))
+    seeds: Any = field(default=5, metadata=doc("a number of seeds, or a list of seeds"))
+    steps: int = field(default=10000, metadata=doc("environment steps each seed is trained for", least=1))
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
-    out: str | None = field(default=None, metadata=_doc("the folder of the run's study; null: below studies/"))
+    out: str | None = field(default=None, metadata=doc("the folder of the run's study; null: below studies/"))
     retry: bool = field(default=False, metadata=RETRY)
-    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
-    devices: int = field(default=1, metadata=_doc(PROCESSES, least=1))
-    num_nodes: int = field(default=1, metadata=_doc("machines that train the run, each with `devices`", least=1))
-    dry_run: bool = field(default=False, metadata=_doc("only say what it will cost; --dry-run is the same"))
+    device: str = field(default="auto", metadata=doc("where networks are trained", DEVICES))
+    devices: int = field(default=1, metadata=doc(PROCESSES, least=1))
+    num_nodes: int = field(default=1, metadata=doc("machines that train the run, each with `devices`", least=1))
+    dry_run: bool = field(default=False, metadata=doc("only say what it will cost; --dry-run is the same"))
 
 
 @dataclass
 class ReportConfig:
     """Diagnose a study's folder, or a CSV or Parquet file of curves, and report."""
 
-    path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    path: str | None = field(default=None, metadata=doc("study folder or file of curves; path= may be left out"))
     against: str | None = field(
-        default=None, metadata=_doc("a second study or file, to compare with; against= may be left out")
+        default=None, metadata=doc("a second study or file, to compare with; against= may be left out")
     )
-    tables: list[str] = field(default_factory=list, metadata=_doc("further formats of all tables: markdown, latex"))
+    tables: list[str] = field(default_factory=list, metadata=doc("further formats of all tables: markdown, latex"))
     ranges: Any = field(
-        default=None, metadata=_doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
+        default=None, metadata=doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
     )
-    threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
-    out: str | None = field(default=None, metadata=_doc("folder of the report; null: in the study, beside the file"))
+    threshold: float = field(default=0.5, metadata=doc("from where on a scaled score counts as hard"))
+    out: str | None = field(default=None, metadata=doc("folder of the report; null: in the study, beside the file"))
     definition: str = field(default="paper", metadata=DEFINITION)
     analyses: list[str] | None = field(default=None, metadata=ANALYSES)
-    analysis_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("analysis: its own settings"))
+    analysis_params: dict[str, Any] = field(default_factory=dict, metadata=doc("analysis: its own settings"))
     sections: list[str] | None = field(default=None, metadata=SECTIONS)
-    section_params: dict[str, Any] = field(default_factory=dict, metadata=_doc("section: its own settings"))
+    section_params: dict[str, Any] = field(default_factory=dict, metadata=doc("section: its own settings"))
 
 
 @dataclass
 class VerifyConfig:
     """Check that a study's files are what its runs left: configs, curves, checkpoints, sources, diagnosis."""
 
-    path: str | None = field(default=None, metadata=_doc("study folder; path= may be left out"))
+    path: str | None = field(default=None, metadata=doc("study folder; path= may be left out"))
 
 
 @dataclass
 class PowerConfig:
     """Say how many seeds and steps it takes to tell the scores of a study's tasks apart."""
 
-    path: str | None = field(default=None, metadata=_doc("study folder or file of curves; path= may be left out"))
+    path: str | None = field(default=None, metadata=doc("study folder or file of curves; path= may be left out"))
     ranges: Any = field(
-        default=None, metadata=_doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
+        default=None, metadata=doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
     )
-    definition: str = field(default="paper", metadata=_doc("of φ and ψ", DEFINITION_NAMES))
-    power: float = field(default=0.8, metadata=_doc("wanted probability of finding a difference"))
-    alpha: float = field(default=ALPHA, metadata=_doc("probability of finding one that is not there"))
-    most: int = field(default=20, metadata=_doc("pairs of tasks shown for each score, the hardest first", least=1))
-    out: str | None = field(default=None, metadata=_doc("a CSV file for all pairs; null: none"))
+    definition: str = field(default="paper", metadata=doc("of φ and ψ", DEFINITION_NAMES))
+    power: float = field(default=0.8, metadata=doc("wanted probability of finding a difference"))
+    alpha: float = field(default=ALPHA, metadata=doc("probability of finding one that is not there"))
+    most: int = field(default=20, metadata=doc("pairs of tasks shown for each score, the hardest first", least=1))
+    out: str | None = field(default=None, metadata=doc("a CSV file for all pairs; null: none"))
 
 
 @dataclass
@@ -289,13 +224,13 @@ class ViewConfig:
 
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
     task: TaskConfig = field(default_factory=TaskConfig)
-    view: str | None = field(default=None, metadata=_doc("one view; null: all of the benchmark's"))
-    seed: int = field(default=0, metadata=_doc("seed of the environment and of the random actions", least=0))
-    steps: int = field(default=8, metadata=_doc("number of successive steps of a sheet without labels", least=1))
-    levels: int = field(default=4, metadata=_doc("levels of a sheet with labels", least=1))
-    frames: int = field(default=60, metadata=_doc("frames of the animation that goes with it", least=1))
-    split: str = field(default="train", metadata=_doc("training or held-out copies", ("train", "eval")))
-    out: str | None = field(default=None, metadata=_doc("the PNG, or the folder of several; null: <task>.png"))
+    view: str | None = field(default=None, metadata=doc("one view; null: all of the benchmark's"))
+    seed: int = field(default=0, metadata=doc("seed of the environment and of the random actions", least=0))
+    steps: int = field(default=8, metadata=doc("number of successive steps of a sheet without labels", least=1))
+    levels: int = field(default=4, metadata=doc("levels of a sheet with labels", least=1))
+    frames: int = field(default=60, metadata=doc("frames of the animation that goes with it", least=1))
+    split: str = field(default="train", metadata=doc("training or held-out copies", ("train", "eval")))
+    out: str | None = field(default=None, metadata=doc("the PNG, or the folder of several; null: <task>.png"))
 
 
 @dataclass
@@ -304,18 +239,18 @@ class MeasureConfig:
 
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
     frontend: dict[str, Any] = field(
-        default_factory=dict, metadata=_doc("identity: returns; another: its objectness, on paired views")
+        default_factory=dict, metadata=doc("identity: returns; another: its objectness, on paired views")
     )
-    tasks: list[str] | None = field(default=None, metadata=_doc("tasks of the benchmark; null: all of them"))
-    episodes: int = field(default=256, metadata=_doc("episodes of each task", least=1))
-    copies: int = field(default=64, metadata=_doc("environment copies, each of which plays as many", least=1))
-    seed: int = field(default=0, metadata=_doc("seed of the environment and of the random actions", least=0))
-    split: str = field(default="train", metadata=_doc("training or held-out copies", ("train", "eval")))
+    tasks: list[str] | None = field(default=None, metadata=doc("tasks of the benchmark; null: all of them"))
+    episodes: int = field(default=256, metadata=doc("episodes of each task", least=1))
+    copies: int = field(default=64, metadata=doc("environment copies, each of which plays as many", least=1))
+    seed: int = field(default=0, metadata=doc("seed of the environment and of the random actions", least=0))
+    split: str = field(default="train", metadata=doc("training or held-out copies", ("train", "eval")))
     videos: int = field(
-        default=16, metadata=_doc("objectness: videos that choose maps, and as many that score", least=2)
+        default=16, metadata=doc("objectness: videos that choose maps, and as many that score", least=2)
     )
-    deadline: int = field(default=3600, metadata=_doc("seconds in which no episode ends until it fails", least=1))
-    out: str | None = field(default=None, metadata=_doc("objectness: folder of the table and the sheets; null: none"))
+    deadline: int = field(default=3600, metadata=doc("seconds in which no episode ends until it fails", least=1))
+    out: str | None = field(default=None, metadata=doc("objectness: folder of the table and the sheets; null: none"))
 
 
 @dataclass
@@ -324,88 +259,86 @@ class HorizonConfig:
 
     mdp: str | None = field(
         default=None,
-        metadata=_doc("an .npz file, module:object, or a task that can be tabulated; mdp= may be left out"),
+        metadata=doc("an .npz file, module:object, or a task that can be tabulated; mdp= may be left out"),
     )
     knobs: dict[str, Any] = field(
         default_factory=dict,
-        metadata=_doc("of a task: its knobs, and start=… where it begins in one of several states"),
+        metadata=doc("of a task: its knobs, and start=… where it begins in one of several states"),
     )
-    horizon: int | None = field(default=None, metadata=_doc("steps of an episode; null: what the MDP says"))
+    horizon: int | None = field(default=None, metadata=doc("steps of an episode; null: what the MDP says"))
     sticky: float | None = field(
-        default=None, metadata=_doc("probability that a step repeats the last action; null: what the MDP says")
+        default=None, metadata=doc("probability that a step repeats the last action; null: what the MDP says")
     )
-    discount: float = field(default=0.99, metadata=_doc("γ while planning; policies are judged without discount"))
+    discount: float = field(default=0.99, metadata=doc("γ while planning; policies are judged without discount"))
     tolerance: float | None = field(
-        default=None, metadata=_doc("relative difference up to which Q-values are tied; null: that of rounding")
+        default=None, metadata=doc("relative difference up to which Q-values are tied; null: that of rounding")
     )
     timesteps: float = field(
-        default=1e7, metadata=_doc("most timesteps of a run of GORP, T² · A^k · m; 0: what is exact alone")
+        default=1e7, metadata=doc("most timesteps of a run of GORP, T² · A^k · m; 0: what is exact alone")
     )
-    runs: int = field(default=400, metadata=_doc("most runs of GORP for each k and m", least=1))
+    runs: int = field(default=400, metadata=doc("most runs of GORP for each k and m", least=1))
     simulated: int = field(
-        default=2_000_000, metadata=_doc("of a task without tables: steps of its environment in all", least=1)
+        default=2_000_000, metadata=doc("of a task without tables: steps of its environment in all", least=1)
     )
-    copies: int = field(
-        default=64, metadata=_doc("of a task without tables: copies that are stepped together", least=1)
-    )
-    confidence: float = field(default=0.95, metadata=_doc("of the bounds on m"))
-    most_k: int | None = field(default=None, metadata=_doc("greatest k that is tried; null: the horizon"))
-    seed: int = field(default=0, metadata=_doc("of a task's tables, and of GORP's random actions", least=0))
-    out: str | None = field(default=None, metadata=_doc("a JSON file for all of it; null: none"))
+    copies: int = field(default=64, metadata=doc("of a task without tables: copies that are stepped together", least=1))
+    confidence: float = field(default=0.95, metadata=doc("of the bounds on m"))
+    most_k: int | None = field(default=None, metadata=doc("greatest k that is tried; null: the horizon"))
+    seed: int = field(default=0, metadata=doc("of a task's tables, and of GORP's random actions", least=0))
+    out: str | None = field(default=None, metadata=doc("a JSON file for all of it; null: none"))
 
 
 @dataclass
 class VideosConfig:
     """The videos that a front-end is pretrained on."""
 
-    count: int = field(default=64, metadata=_doc("videos of each task", least=1))
+    count: int = field(default=64, metadata=doc("videos of each task", least=1))
     held_out: int = field(
-        default=16, metadata=_doc("further videos of each task, on which losses are measured", least=1)
+        default=16, metadata=doc("further videos of each task, on which losses are measured", least=1)
     )
-    length: int = field(default=20, metadata=_doc("most frames of a video; an episode's end ends it earlier", least=2))
-    gap: int = field(default=1, metadata=_doc("steps between the two frames of a pair", least=1))
-    copies: int = field(default=64, metadata=_doc("environment copies that are filmed at once", least=1))
+    length: int = field(default=20, metadata=doc("most frames of a video; an episode's end ends it earlier", least=2))
+    gap: int = field(default=1, metadata=doc("steps between the two frames of a pair", least=1))
+    copies: int = field(default=64, metadata=doc("environment copies that are filmed at once", least=1))
 
 
 @dataclass
 class FlowLossConfig:
     """What a good warp is; the defaults are the paper's."""
 
-    mse: float = field(default=1.0, metadata=_doc("weight of the mean squared error"))
-    l1: float = field(default=0.0, metadata=_doc("weight of the mean absolute error"))
-    ssim: float = field(default=0.0, metadata=_doc("weight of the structural dissimilarity"))
-    smoothness: float = field(default=0.0, metadata=_doc("weight of the flow's roughness off the image's edges"))
-    occlusion: bool = field(default=False, metadata=_doc("leave out what frame t cannot show"))
+    mse: float = field(default=1.0, metadata=doc("weight of the mean squared error"))
+    l1: float = field(default=0.0, metadata=doc("weight of the mean absolute error"))
+    ssim: float = field(default=0.0, metadata=doc("weight of the structural dissimilarity"))
+    smoothness: float = field(default=0.0, metadata=doc("weight of the flow's roughness off the image's edges"))
+    occlusion: bool = field(default=False, metadata=doc("leave out what frame t cannot show"))
 
 
 @dataclass
 class FlowSizesConfig:
     """The networks' sizes where frontend.… leaves them open; null: the paper's."""
 
-    width: int | None = field(default=None, metadata=_doc("as frontend.width"))
-    stem: int | None = field(default=None, metadata=_doc("as frontend.stem"))
-    pyramid: int | None = field(default=None, metadata=_doc("as frontend.pyramid"))
-    maps: int | None = field(default=None, metadata=_doc("as frontend.maps"))
-    hgru_kernel: int | None = field(default=None, metadata=_doc("as frontend.hgru_kernel"))
-    hgru_steps: int | None = field(default=None, metadata=_doc("as frontend.hgru_steps"))
-    motion: int | None = field(default=None, metadata=_doc("as frontend.motion"))
-    motion_stride: int | None = field(default=None, metadata=_doc("as frontend.motion_stride"))
-    decoder: int | None = field(default=None, metadata=_doc("as frontend.decoder"))
-    bound: float | None = field(default=None, metadata=_doc("as frontend.bound"))
+    width: int | None = field(default=None, metadata=doc("as frontend.width"))
+    stem: int | None = field(default=None, metadata=doc("as frontend.stem"))
+    pyramid: int | None = field(default=None, metadata=doc("as frontend.pyramid"))
+    maps: int | None = field(default=None, metadata=doc("as frontend.maps"))
+    hgru_kernel: int | None = field(default=None, metadata=doc("as frontend.hgru_kernel"))
+    hgru_steps: int | None = field(default=None, metadata=doc("as frontend.hgru_steps"))
+    motion: int | None = field(default=None, metadata=doc("as frontend.motion"))
+    motion_stride: int | None = field(default=None, metadata=doc("as frontend.motion_stride"))
+    decoder: int | None = field(default=None, metadata=doc("as frontend.decoder"))
+    bound: float | None = field(default=None, metadata=doc("as frontend.bound"))
 
 
 @dataclass
 class PretrainingConfig:
     """How much is filmed and learned."""
 
-    name: str = field(default="cpu", metadata=_doc("the budget that these settings are of"))
+    name: str = field(default="cpu", metadata=doc("the budget that these settings are of"))
     videos: VideosConfig = field(default_factory=VideosConfig)
-    batch: int = field(default=16, metadata=_doc("pairs of frames in a batch", least=1))
-    iterations: int = field(default=1500, metadata=_doc("batches that are learned from", least=1))
-    learning_rate: float = field(default=0.001, metadata=_doc("Adam's"))
+    batch: int = field(default=16, metadata=doc("pairs of frames in a batch", least=1))
+    iterations: int = field(default=1500, metadata=doc("batches that are learned from", least=1))
+    learning_rate: float = field(default=0.001, metadata=doc("Adam's"))
     loss: FlowLossConfig = field(default_factory=FlowLossConfig)
     sizes: FlowSizesConfig = field(default_factory=FlowSizesConfig)
-    every: int = field(default=250, metadata=_doc("batches between two measurements on held-out videos", least=1))
+    every: int = field(default=250, metadata=doc("batches between two measurements on held-out videos", least=1))
 
 
 @dataclass
@@ -414,28 +347,28 @@ class PretrainConfig:
 
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
-    budget: str = field(default="cpu", metadata=_doc("how much is filmed and learned; else the benchmark's own"))
+    budget: str = field(default="cpu", metadata=doc("how much is filmed and learned; else the benchmark's own"))
     pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
     launcher: LauncherConfig = field(default_factory=LauncherConfig)
     deadlines: DeadlinesConfig = field(default_factory=DeadlinesConfig)
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     tasks: list[str] | None = field(
-        default=None, metadata=_doc("tasks that are filmed; null: those that the benchmark calls moving, or all")
+        default=None, metadata=doc("tasks that are filmed; null: those that the benchmark calls moving, or all")
     )
-    knobs: dict[str, Any] = field(default_factory=dict, metadata=_doc("what is passed on to the environments"))
-    view: str = field(default=PERCEPTION.baseline, metadata=_doc("what is filmed"))
-    policy: str = field(default="random", metadata=_doc("who plays: random, or the folder of a run or of a study"))
-    seed: int = field(default=0, metadata=_doc("of the videos, the networks and the order of learning", least=0))
-    out: str | None = field(default=None, metadata=_doc("the study's folder; null: below studies/"))
+    knobs: dict[str, Any] = field(default_factory=dict, metadata=doc("what is passed on to the environments"))
+    view: str = field(default=PERCEPTION.baseline, metadata=doc("what is filmed"))
+    policy: str = field(default="random", metadata=doc("who plays: random, or the folder of a run or of a study"))
+    seed: int = field(default=0, metadata=doc("of the videos, the networks and the order of learning", least=0))
+    out: str | None = field(default=None, metadata=doc("the study's folder; null: below studies/"))
     retry: bool = field(default=False, metadata=RETRY)
-    device: str = field(default="auto", metadata=_doc("where networks are trained", DEVICES))
+    device: str = field(default="auto", metadata=doc("where networks are trained", DEVICES))
 
 
 @dataclass
 class ListConfig:
     """List what can be chosen."""
 
-    what: str | None = field(default=None, metadata=_doc("benchmarks, agents, contrasts, …; what= may be left out"))
+    what: str | None = field(default=None, metadata=doc("benchmarks, agents, contrasts, …; what= may be left out"))
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """When work that does not end is given up, and the signs of progress by which that is told.
 
-The deadlines are keys of the commands that train (`lcd.config.schemas.DeadlinesConfig`); they are no part of what a
-run is.
+The deadlines are keys of the commands that train (`lcd.config.schema_parts.DeadlinesConfig`); they are no part of what
+a run is.
 
 `beat` is called where something was done: after a step of the environments, an update, a batch. The process that
 launched a worker hears of it, and ends a worker from which it hears nothing: so it also catches what no process notices
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 
-from lcd.config.schemas import DeadlinesConfig
+from lcd.config.schema_parts import DeadlinesConfig
 
 _beats = 0
 _in_force = DeadlinesConfig()

@@ -14,8 +14,9 @@ from lcd.curves.index import CurveIndex
 from lcd.report.curve_figures import draw_line
 from lcd.report.curve_lines import mean_line
 from lcd.report.figures import INK, MUTED, new_figure, short_name, styled_figure, styles
+from lcd.scores.challenge_table import KEYS
 from lcd.scores.contrasts import PERCEPTION, Contrast
-from lcd.scores.diagnosis import KEYS, Diagnosis, solved_views
+from lcd.scores.diagnosis import Diagnosis, solved_views
 from lcd.statistics.aggregates import Scores, performance_profile, with_interval
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")

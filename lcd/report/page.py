@@ -31,8 +31,9 @@ from lcd.report.html import duration_text, score_text
 from lcd.report.plane_figures import planes
 from lcd.report.sections import Page
 from lcd.report.transfer_figures import transfer_figures
+from lcd.scores.challenge_table import GROUP
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION
-from lcd.scores.diagnosis import GROUP, Diagnosis, status_sentences
+from lcd.scores.diagnosis import Diagnosis, status_sentences
 from lcd.scores.judging import STATUSES
 from lcd.scores.left_out import STATES, LeftOut
 from lcd.scores.validity import distrusted, withheld

@@ -13,7 +13,8 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from lcd.report.figures import MUTED, new_figure, short_name, styled_figure
-from lcd.scores.diagnosis import GROUP, Diagnosis
+from lcd.scores.challenge_table import GROUP
+from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.validity import withheld
 
 POINT = "#0072b2"

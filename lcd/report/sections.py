@@ -18,8 +18,9 @@ from lcd.envs.errors import InputError
 from lcd.files.slugs import slug
 from lcd.report import html
 from lcd.report.analysis_figures import curve_grid
+from lcd.scores.challenge_table import GROUP
 from lcd.scores.contrasts import HEADLINE, PERCEPTION
-from lcd.scores.diagnosis import GROUP, Diagnosis
+from lcd.scores.diagnosis import Diagnosis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

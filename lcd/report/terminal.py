@@ -13,8 +13,9 @@ from rich.text import Text
 
 from lcd.analyses.analysis import Analysis, cell_text
 from lcd.analyses.transfer import Transfer
+from lcd.scores.challenge_table import GROUP
 from lcd.scores.contrasts import HEADLINE, PERCEPTION, REWARD, Contrast
-from lcd.scores.diagnosis import GROUP, Diagnosis, status_sentences
+from lcd.scores.diagnosis import Diagnosis, status_sentences
 from lcd.scores.validity import ERROR, withheld
 
 NARROW_NAME = 22

@@ -2,8 +2,7 @@
 
 import json
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -11,38 +10,33 @@ from typing import Any
 import pandas as pd
 
 from lcd.curves.index import Curve, CurveIndex
-from lcd.curves.names import varied_task
 from lcd.curves.table import as_trained, attach_ranges, check_curves, evaluated_names, normalised
 from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, parse_json
 from lcd.files.spreadsheets import csv_text
 from lcd.scores.calibration import calibrate, ground_truth
+from lcd.scores.challenge_table import GROUP, KEYS, conditions_at, numeric, table_columns, tasks_of
 from lcd.scores.contrasts import (
     DEFINITIONS,
     FORMULAS,
     HEADLINE,
-    KNOB,
     PERCEPTION,
-    TRAINED_ON,
     Condition,
     Contrast,
     Formula,
-    all_conditions,
     check_definition,
     most_solved,
     solved_view,
 )
-from lcd.scores.judging import ENDS, ROUNDING, TaskNumbers, Thresholds, judge
+from lcd.scores.judging import ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.scores.left_out import LeftOut
 from lcd.scores.ranking import add_ranks
-from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
+from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between
 from lcd.scores.validity import SIGNS, Finding, check_validity, sentences_of, validity_column
 from lcd.statistics.confidence import LEVEL
 from lcd.statistics.intervals import METHOD, RESAMPLES
 
-GROUP = ("benchmark", "agent", "frontend", "shaping")
-KEYS = (*GROUP, "task")
 MOST_NAMED = 4
 """Tasks that a note names before it counts the rest."""
 
@@ -208,7 +202,7 @@ def diagnose_curves(
     held_out = all_held_out[as_trained(all_held_out)]
     solved = solved_views(all_held_out) | solved_views(held_out)
     index = CurveIndex(all_held_out)
-    tasks = _tasks(index, contrasts)
+    tasks = tasks_of(index, contrasts)
     if not tasks:
         return Diagnosis.empty(others)
     rows: list[dict[str, Any]] = []
@@ -273,42 +267,6 @@ def _own_solved_view(benchmark: str) -> str | None:
         return None
 
 
-def _tasks(index: CurveIndex, contrasts: Sequence[Contrast]) -> list[tuple[str, ...]]:
-    """The rows of the table: tasks by group, but for those that were trained as a variant of another one alone."""
-    trained = Counter(
-        tuple(where[name] for name in KEYS)
-        for where in index
-        if where["trained_on"] == where["task"] and not where["stage"] and not where["context"]
-    )
-    bases, variants = set(), set()
-    for contrast in contrasts[len(HEADLINE) :]:
-        bases |= _tasks_after(index, contrast)
-        for key in trained:
-            base = _base(dict(zip(KEYS, key, strict=True)), contrast)
-            if base is not None and base != key:
-                bases.add(base)
-                variants.add(key)
-    return sorted({*(key for key in trained if key not in variants or trained[key] > 1), *bases})
-
-
-def _tasks_after(index: CurveIndex, contrast: Contrast) -> set[tuple[str, ...]]:
-    """The tasks that are evaluated where something else was trained, of a contrast that names what was trained."""
-    named = {contrast.at.get(TRAINED_ON), *(contrast.values if contrast.axis == TRAINED_ON else ())} - {None}
-    return {tuple(where[name] for name in KEYS) for where in index if where[TRAINED_ON] in named}
-
-
-def _base(row: dict[str, str], contrast: Contrast) -> tuple[str, ...] | None:
-    """The row of the table to which a task belongs as one of a contrast's variants."""
-    for value in contrast.values:
-        if contrast.axis in GROUP and row[contrast.axis] == value:
-            return tuple((row | {contrast.axis: contrast.baseline}).values())
-        if contrast.axis.startswith(KNOB) and value is not None:
-            suffix = varied_task("", {contrast.axis.removeprefix(KNOB): value})
-            if row["task"].endswith(suffix):
-                return tuple((row | {"task": row["task"].removesuffix(suffix)}).values())
-    return None
-
-
 def normalised_curves(
     dataframe: pd.DataFrame, ranges: Mapping[str, tuple[float, float]] | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
@@ -327,7 +285,7 @@ def samples_by_task(held_out: pd.DataFrame, overlap: float = Thresholds.overlap)
     """The values of `KEYS` → the per-seed areas of φ's and ψ's conditions."""
     index, solved = CurveIndex(held_out), solved_views(held_out)
     found = {}
-    for key in _tasks(index, HEADLINE):
+    for key in tasks_of(index, HEADLINE):
         row = dict(zip(KEYS, key, strict=True))
         view = solved[row["benchmark"]]
         curves = curves_by_condition(index, row, view)
@@ -349,39 +307,11 @@ def _held_out(
     return held_out, curves, notes
 
 
-def numeric(columns: Iterable[str]) -> list[str]:
-    """Those of a table's columns that hold numbers."""
-    return [name for name in columns if name not in (*KEYS, "validity") and not name.endswith("status")]
-
-
 def status_sentences(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What keeps a row's scores back: (φ, ψ or nothing for both, status), or the row's "ok" alone."""
     of_scores = [(sign, row[f"{score}_status"]) for score, sign in SIGNS.items()]
     further = [(sign, status) for sign, status in of_scores if status not in ("ok", row["status"])]
     return further if further and row["status"] == "ok" else [("", row["status"]), *further]
-
-
-def conditions_at(contrasts: Sequence[Contrast], views: Iterable[str]) -> dict[str, Condition]:
-    """The conditions of contrasts by name, for benchmarks with these solved views."""
-    found: dict[str, Condition] = {}
-    for view in dict.fromkeys(views) or [PERCEPTION.values[-1]]:
-        found = all_conditions(contrasts, view) | found
-    return found
-
-
-def table_columns(contrasts: Sequence[Contrast] = HEADLINE, solved: Iterable[str] = ()) -> tuple[str, ...]:
-    """Columns of a diagnosis' table, in order."""
-    names, conditions = [contrast.name for contrast in contrasts], conditions_at(contrasts, solved)
-    scores = (
-        *names,
-        *(f"{name}_raw" for name in names),
-        *score_columns(contrasts),
-        *(f"{name}_rank" for name in names),
-    )
-    measures = (*(f"auc_{name}" for name in conditions), *(f"final_{name}" for name in conditions))
-    bounded = (name + end for name in (*scores, *measures) for end in ENDS)
-    statuses = (f"{name}_status" for name in names)
-    return (*KEYS, *bounded, "perception_level", "reward_level", "seeds", "steps", "status", *statuses, "validity")
 
 
 def _scale(table: pd.DataFrame, score: str) -> None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pandas as pd
 
 from lcd.scores.calibration import ground_truth
+from lcd.scores.challenge_table import KEYS, numeric, table_columns
 from lcd.scores.contrasts import HEADLINE, PERCEPTION, most_solved
-from lcd.scores.diagnosis import KEYS, Diagnosis, numeric, table_columns
+from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.left_out import STATES, LeftOut
 from lcd.scores.validity import OK
 

@@ -10,8 +10,9 @@ from scipy.special import stdtrit
 from scipy.stats import nct
 
 from lcd.curves.index import CurveIndex
+from lcd.scores.challenge_table import GROUP
 from lcd.scores.contrasts import HEADLINE, check_definition
-from lcd.scores.diagnosis import GROUP, Thresholds, normalised_curves, solved_views
+from lcd.scores.diagnosis import Thresholds, normalised_curves, solved_views
 from lcd.scores.scoring import (
     TaskSamples,
     common_steps,

@@ -29,7 +29,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from queue import SimpleQueue
 
-from lcd.config.schemas import DeadlinesConfig
+from lcd.config.schema_parts import DeadlinesConfig
 from lcd.envs.registry import named, naming
 from lcd.pipelines.launch.launchers import RUNS_AT_ONCE, keep_freed_memory, usable_cores
 from lcd.pipelines.launch.order import Call, Needs, Order, Outcome

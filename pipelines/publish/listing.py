@@ -6,12 +6,13 @@ from rich.console import Console
 from rich.table import Table
 
 from lcd.config import budgets
-from lcd.config.compose import GROUPS, choices, registered
+from lcd.config.budgets import choices
+from lcd.config.keys import GROUPS, registered
 from lcd.config.registries import registry
 from lcd.config.schemas import ListConfig
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError, nearest
-from lcd.scores.contrasts import parse_contrast
+from lcd.scores.asked_contrasts import parse_contrast
 
 Rows = Iterator[tuple[str, ...]]
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from lcd.config.schemas import DiagnoseConfig, ReportConfig
 from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.files import outputs
-from lcd.pipelines.publish import track
+from lcd.pipelines.publish import track, track_diagnosis
 from lcd.pipelines.publish.view_pictures import read_pictures
 from lcd.pipelines.study import cost, dynamics, stopping, store
 from lcd.pipelines.study.adaptive import recommended
@@ -138,7 +138,7 @@ def publish(
     _print_diagnosis(console, diagnosis, curricula, analyses, how)
     if study is not None and tracker is not None:
         figures = sorted((folder / "figures").glob("*.png"))
-        track.log_diagnosis(tracker, study, diagnosis, figures, analyses, read_pictures(study))
+        track_diagnosis.log_diagnosis(tracker, study, diagnosis, figures, analyses, read_pictures(study))
     for name, file in names.items():
         _print_path(console, name, folder / file)
     if study is not None:
@@ -194,7 +194,8 @@ def contrasts_of(study: store.Study) -> "tuple[tuple[Contrast, ...], tuple[str, 
 
     Those are a package's that is not installed, or code that the study's file names and the command does not.
     """
-    from lcd.scores.contrasts import HEADLINE, contrasts, parse_contrasts
+    from lcd.scores.asked_contrasts import parse_contrasts
+    from lcd.scores.contrasts import HEADLINE, contrasts
 
     found = {each.name: each for each in HEADLINE}
     unknown: dict[str, None] = {}

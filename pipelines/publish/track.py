@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lcd.config.registries import trackers
-from lcd.config.schemas import TrackerConfig
+from lcd.config.schema_parts import TrackerConfig
 from lcd.config.settings import checked, settings_for
 from lcd.envs.errors import InputError, nearest
 from lcd.pipelines.kinds.kind import kind_of
@@ -95,7 +95,7 @@ def usable(tracker: TrackerEntry) -> tuple[TrackerEntry, str | None]:
         return tracker, None
     if find_spec("wandb") is None:
         return {"name": "none", "settings": {}}, "W&B is not installed (pip install wandb): the study is not mirrored."
-    if _wandb(tracker).mode == "online" and not logged_in():
+    if wandb_settings(tracker).mode == "online" and not logged_in():
         told = (
             "tracker.mode=online needs a login to W&B, and there is none (run 'wandb login', or set WANDB_API_KEY): "
             "the study is mirrored offline, and 'wandb sync' can upload it later."
@@ -108,11 +108,11 @@ def to_try(tracker: TrackerEntry) -> TrackerEntry:
     """A tracker whose work takes time like this one's, but which tells nobody of what is only tried."""
     if tracker["name"] != "wandb":
         return {"name": "none", "settings": {}}
-    mode = "disabled" if _wandb(tracker).mode == "disabled" else "offline"
+    mode = "disabled" if wandb_settings(tracker).mode == "disabled" else "offline"
     return {"name": "wandb", "settings": tracker["settings"] | {"mode": mode}}
 
 
-def _wandb(tracker: TrackerEntry) -> WandbSettings:
+def wandb_settings(tracker: TrackerEntry) -> WandbSettings:
     return checked(WandbSettings, tracker.get("settings", {}), "tracker", "tracker=wandb", "setting")
 
 
@@ -152,7 +152,7 @@ class Tracker:
         """End the run's mirror with its final numbers."""
 
 
-def _harmless(method: Callable[..., Any]) -> Callable[..., Any]:
+def harmless(method: Callable[..., Any]) -> Callable[..., Any]:
     """Turn whatever W&B raises into one warning, after which the mirror stays quiet."""
 
     @functools.wraps(method)
@@ -186,7 +186,7 @@ class WandbTracker(Tracker):
         self.run: Any = None
         self._open()
 
-    @_harmless
+    @harmless
     def _open(self) -> None:
         run_id = self.status.get("wandb_id") or new_id()
         store.update_status(self.run_dir, wandb_id=run_id)
@@ -216,7 +216,7 @@ class WandbTracker(Tracker):
             self.run.define_metric(f"{split}/*", step_metric=STEP)
         self.logger = _logger(self.run)
 
-    @_harmless
+    @harmless
     def log_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
         by_step: dict[int, list[Mapping[str, Any]]] = {}
         for row in rows:
@@ -229,20 +229,20 @@ class WandbTracker(Tracker):
             self.mirrored_step = max(by_step)
             store.update_status(self.run_dir, mirrored_step=self.mirrored_step)
 
-    @_harmless
+    @harmless
     def log_pictures(self, step: int, pictures: Mapping[str, Path]) -> None:
         import wandb
 
         images = {f"pictures/{name}": wandb.Image(str(path)) for name, path in pictures.items()}
         self.logger.experiment.log({STEP: step} | images)
 
-    @_harmless
+    @harmless
     def log_table(self, step: int, name: str, table: Any) -> None:
         import wandb
 
         self.logger.experiment.log({STEP: step, f"tables/{name}": wandb.Table(dataframe=table)})
 
-    @_harmless
+    @harmless
     def finish(self, summary: Mapping[str, Any]) -> None:
         self.run.summary.update(dict(summary))
         finish(self.run, self.run_dir)
@@ -327,122 +327,9 @@ def _logger(run: Any) -> Any:
 
     class HarmlessLogger(WandbLogger):
         broken = False
-        log_metrics = _harmless(WandbLogger.log_metrics)
-        log_hyperparams = _harmless(WandbLogger.log_hyperparams)
-        save = _harmless(WandbLogger.save)
-        finalize = _harmless(WandbLogger.finalize)
+        log_metrics = harmless(WandbLogger.log_metrics)
+        log_hyperparams = harmless(WandbLogger.log_hyperparams)
+        save = harmless(WandbLogger.save)
+        finalize = harmless(WandbLogger.finalize)
 
     return HarmlessLogger(experiment=run)
-
-
-class _Mirror:
-    """What logs a study's diagnosis; a class only for `_harmless`."""
-
-    broken = False
-
-    @_harmless
-    def log(
-        self,
-        settings: WandbSettings,
-        study: store.Study,
-        diagnosis: Any,
-        figures: Sequence[Path],
-        analyses: Sequence[Any],
-        pictures: Mapping[str, Mapping[str, bytes]],
-    ) -> None:
-        import wandb
-
-        run_id = study.record.get("wandb_id") or new_id()
-        study.note(wandb_id=run_id)
-        folder = study.diagnosis_dir
-        if settings.mode == "offline":
-            discard_unsynced(folder)
-        run = start(
-            settings,
-            folder,
-            run_id,
-            group=study.name,
-            name=f"{study.name} diagnosis",
-            job_type="diagnosis",
-            config={"requests": study.record["requests"]},
-        )
-        tables = {"challenge": wandb.Table(dataframe=_holding_none(diagnosis.table))}
-        tables |= {
-            f"tables/{analysis.key}": wandb.Table(dataframe=_holding_none(analysis.table)) for analysis in analyses
-        }
-        if not diagnosis.curves.empty:
-            tables["curves"] = wandb.Table(dataframe=_holding_none(mean_curves(diagnosis.curves)))
-        images = {f"figures/{path.stem}": wandb.Image(str(path)) for path in figures}
-        images |= _views(pictures)
-        run.log(tables | images | _charts(diagnosis.table))
-        run.summary.update(summary_of(diagnosis, analyses))
-        finish(run, folder)
-
-
-def _holding_none(table: Any) -> Any:
-    """A table whose missing numbers are None, which W&B shows as empty."""
-    return table.astype(object).where(table.notna(), None)
-
-
-def mean_curves(curves: Any) -> Any:
-    """Mean over seeds at every evaluation of a condition: what W&B's own line charts are drawn from."""
-    from lcd.curves.table import CONDITION
-
-    keys = [*CONDITION, "split", "step"]
-    found = curves.groupby(keys, sort=True)["normalised"].agg(["mean", "min", "max", "count"]).reset_index()
-    return found.rename(columns={"mean": "return_normalised", "min": "lowest_seed", "max": "highest_seed"})
-
-
-def _charts(table: Any) -> dict[str, Any]:
-    """Custom charts with their data: the plane of challenges, and both scores as bars."""
-    import wandb
-
-    placed = table[table["phi"].notna() & table["psi"].notna()]
-    if placed.empty:
-        return {}
-    data = wandb.Table(dataframe=_holding_none(placed[["task", "phi", "psi"]]))
-    return {
-        "charts/plane": wandb.plot.scatter(data, "phi", "psi", title="What makes each task hard"),
-        "charts/phi": wandb.plot.bar(data, "task", "phi", title="Perceptual challenge"),
-        "charts/psi": wandb.plot.bar(data, "task", "psi", title="Reinforcement-learning challenge"),
-    }
-
-
-def _views(pictures: Mapping[str, Mapping[str, bytes]]) -> dict[str, Any]:
-    import wandb
-    from PIL import Image
-
-    return {
-        f"views/{task}/{view}": wandb.Image(Image.open(io.BytesIO(content)), caption=f"{task}, {view}")
-        for task, by_view in pictures.items()
-        for view, content in by_view.items()
-    }
-
-
-def summary_of(diagnosis: Any, analyses: Sequence[Any]) -> dict[str, Any]:
-    """What a study's one summary run says: scores by task (and agent, where several), outcomes, cost."""
-    table = _holding_none(diagnosis.table)
-    several = "agent" in table and len(table[["task"]].drop_duplicates()) < len(table)
-    found: dict[str, Any] = {}
-    for row in table.to_dict("records"):
-        name = "/".join(row[key] for key in ("task", "agent", "frontend", "shaping")) if several else row["task"]
-        found |= {f"{name}/{score}": row[score] for score in ("phi", "psi", "status")}
-    found |= {f"says/{analysis.key}": " ".join(analysis.says) for analysis in analyses if analysis.says}
-    return found | {f"cost/{key}": value for key, value in diagnosis.cost.items()}
-
-
-def log_diagnosis(
-    tracker: TrackerEntry,
-    study: store.Study,
-    diagnosis: Any,
-    figures: Sequence[Path],
-    analyses: Sequence[Any] = (),
-    pictures: Mapping[str, Mapping[str, bytes]] | None = None,
-) -> None:
-    """Mirror a study's diagnosis as one summary run of the study's group.
-
-    It has every table, the PNG figures, the pictures of the views, and custom charts with their data: what a W&B report
-    is made of.
-    """
-    if tracker["name"] == "wandb" and (settings := _wandb(tracker)).mode != "disabled":
-        _Mirror().log(settings, study, diagnosis, figures, analyses, pictures or {})

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lcd.config.schemas import BenchmarkConfig, TaskConfig, ViewConfig
+from lcd.config.schema_parts import BenchmarkConfig, TaskConfig
+from lcd.config.schemas import ViewConfig
 from lcd.files.atomic import write_atomic
 from lcd.files.slugs import slug
 from lcd.pipelines.study.configs import RunConfig, task_name

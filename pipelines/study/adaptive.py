@@ -4,8 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lcd.config.compose import seed_list, show
+from lcd.config.keys import show
 from lcd.config.schemas import DiagnoseConfig, StudyConfig
+from lcd.config.values import seed_list
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.pipelines.study import store

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from lcd.config.schemas import DeadlinesConfig
+from lcd.config.schema_parts import DeadlinesConfig
 from lcd.envs.benchmarks import BENCHMARKS
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import Job, trainings

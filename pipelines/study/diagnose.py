@@ -11,7 +11,8 @@ from typing import Any
 from rich.console import Console
 
 from lcd.config import budgets
-from lcd.config.compose import choices, compose
+from lcd.config.budgets import choices
+from lcd.config.compose import compose
 from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs

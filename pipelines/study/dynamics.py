@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from lcd.config.schemas import DeadlinesConfig
+from lcd.config.schema_parts import DeadlinesConfig
 from lcd.envs.benchmarks import BENCHMARKS
 from lcd.files.atomic import write_atomic
 from lcd.pipelines.launch.launchers import Call, launch

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lcd.config.compose import check_knob, show
-from lcd.config.schemas import EvaluationConfig
+from lcd.config.keys import show
+from lcd.config.schema_parts import EvaluationConfig
+from lcd.config.values import check_knob
 from lcd.curves.names import evaluated_name
 from lcd.envs.benchmarks import Benchmark, check_view, get_benchmark
 from lcd.envs.errors import InputError, nearest

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
-from lcd.config.compose import check_knob, seed_list, show
+from lcd.config.keys import show
 from lcd.config.schemas import StudyConfig
+from lcd.config.values import check_knob, seed_list
 from lcd.envs.benchmarks import Benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import NamesKnobs, offers

@@ -5,13 +5,16 @@ from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any, cast
 
-from lcd.config.compose import check_knob, check_probabilities, compose, show
+from lcd.config.compose import compose
+from lcd.config.keys import show
 from lcd.config.schemas import DiagnoseConfig
+from lcd.config.values import check_knob, check_probabilities
 from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import has_shaping, shapings_of
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
 from lcd.pipelines.study.grid import Point, by_task, check_points, points_of
+from lcd.scores.asked_contrasts import parse_contrasts
 from lcd.scores.contrasts import (
     CONTEXT,
     HEADLINE,
@@ -25,7 +28,6 @@ from lcd.scores.contrasts import (
     Contrast,
     condition,
     most_solved,
-    parse_contrasts,
     solved_view,
 )
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from lcd.config.schemas import DiagnoseConfig, TrackerConfig, TrainConfig
+from lcd.config.schema_parts import TrackerConfig
+from lcd.config.schemas import DiagnoseConfig, TrainConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import Job, kind_of
 from lcd.pipelines.kinds.pretrain import before_pretraining

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from lcd.config import budgets
-from lcd.config.compose import check_knob, seed_list, show
+from lcd.config.keys import show
 from lcd.config.schemas import DiagnoseConfig, TrainConfig
+from lcd.config.values import check_knob, seed_list
 from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from lcd.config.compose import seed_list
 from lcd.config.schemas import DiagnoseConfig, StoppingConfig
+from lcd.config.values import seed_list
 from lcd.envs.errors import InputError
 from lcd.pipelines.study import store
 from lcd.scores.diagnosis import diagnose_curves

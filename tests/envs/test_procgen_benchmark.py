@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from procgen_support import lasting_actions, needs_procgen
 
-from lcd.config.compose import choices
+from lcd.config.budgets import choices
 from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_population

@@ -17,7 +17,10 @@ from fuzz_harness import FAULTS, Outcome, Sandbox, main, run_words, source
 from fuzz_studies import fill
 
 from lcd.cli import COMMANDS
-from lcd.config.compose import GROUPS, POSITIONAL, choices, defaults, flatten, registered, schema_fields
+from lcd.config.budgets import choices
+from lcd.config.chosen_files import defaults
+from lcd.config.keys import GROUPS, flatten, registered, schema_fields
+from lcd.config.overrides import POSITIONAL
 from lcd.config.schemas import SCHEMAS
 from lcd.config.study_files import SWEEPS
 

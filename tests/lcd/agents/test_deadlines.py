@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.ranks import ALONE
 from lcd.config.compose import compose
-from lcd.config.schemas import DeadlinesConfig
+from lcd.config.schema_parts import DeadlinesConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.jobs.record import CurveFile, Recorder
 from lcd.pipelines.study.configs import run_id

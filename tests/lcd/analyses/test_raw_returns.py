@@ -14,7 +14,7 @@ from lcd.report.curve_figures import draw_curves
 from lcd.report.curve_lines import task_curves
 from lcd.report.page import write_report
 from lcd.report.terminal import terminal_table, transfer_table
-from lcd.scores.contrasts import parse_contrasts
+from lcd.scores.asked_contrasts import parse_contrasts
 from lcd.scores.diagnosis import diagnose_curves, normalised_curves
 
 RANGE = ["r_min", "r_max"]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lcd import cli
-from lcd.config.compose import defaults, flatten, groups, schema_fields
+from lcd.config.chosen_files import defaults
+from lcd.config.keys import flatten, groups, schema_fields
 from lcd.config.schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[3]

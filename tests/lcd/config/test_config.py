@@ -3,10 +3,14 @@
 import pytest
 
 from lcd.config import budgets
-from lcd.config.compose import GROUPS, choices, compose, defaults, flatten, groups, registered, schema_fields, seed_list
+from lcd.config.budgets import choices
+from lcd.config.chosen_files import defaults
+from lcd.config.compose import compose
 from lcd.config.help import key_table
+from lcd.config.keys import GROUPS, flatten, groups, registered, schema_fields
 from lcd.config.schemas import SCHEMAS
 from lcd.config.settings import check_choices
+from lcd.config.values import seed_list
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 

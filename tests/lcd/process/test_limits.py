@@ -2,8 +2,9 @@
 
 import pytest
 
-from lcd.config.compose import compose, seed_list
+from lcd.config.compose import compose
 from lcd.config.schemas import VideosConfig, ViewConfig
+from lcd.config.values import seed_list
 from lcd.envs.errors import InputError
 from lcd.pipelines.study import needs
 from lcd.pipelines.study.runs import expand, run_config_from

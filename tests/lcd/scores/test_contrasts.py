@@ -7,8 +7,10 @@ import pytest
 from lcd.envs.errors import InputError
 from lcd.report.page import write_report
 from lcd.report.terminal import terminal_table
-from lcd.scores.contrasts import HEADLINE, PERCEPTION, REWARD, all_conditions, most_solved, parse_contrasts
-from lcd.scores.diagnosis import Diagnosis, diagnose_curves, table_columns
+from lcd.scores.asked_contrasts import parse_contrasts
+from lcd.scores.challenge_table import table_columns
+from lcd.scores.contrasts import HEADLINE, PERCEPTION, REWARD, all_conditions, most_solved
+from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
 DELAY = {"name": "delay", "axis": "knobs.delay", "baseline": 0, "variants": [2, 4], "formula": "loss"}
 

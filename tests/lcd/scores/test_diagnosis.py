@@ -8,7 +8,8 @@ import pytest
 
 import lcd
 from lcd.envs.errors import InputError
-from lcd.scores.diagnosis import Diagnosis, diagnose_curves, table_columns
+from lcd.scores.challenge_table import table_columns
+from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
 EASY = (0.80, 0.82, 0.84, 0.83, 0.82, 0.80)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lcd.config.schemas import DeadlinesConfig
+from lcd.config.schema_parts import DeadlinesConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.launch.launchers import Call, launch, usable_cores
 

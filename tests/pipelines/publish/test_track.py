@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from lcd.envs.errors import InputError
-from lcd.pipelines.publish import track
+from lcd.pipelines.publish import track, track_diagnosis
 from lcd.pipelines.study import store
 from lcd.scores.diagnosis import Diagnosis
 
@@ -189,7 +189,7 @@ def test_a_diagnosis_is_mirrored_with_table_and_images(tmp_path):
     Figure().savefig(figure)
     table = pd.DataFrame({"task": ["toy/a", "toy/b"], "phi": [0.5, None], "psi": [1.0, 0.0], "status": ["ok", "floor"]})
     for _ in range(2):
-        track.log_diagnosis(OFFLINE, study, Diagnosis(table, pd.DataFrame()), [figure])
+        track_diagnosis.log_diagnosis(OFFLINE, study, Diagnosis(table, pd.DataFrame()), [figure])
     history, _, summary, group = read_back(study.diagnosis_dir)
     assert len(track.offline_folders(study.diagnosis_dir)) == 1
     (row,) = history
@@ -227,7 +227,7 @@ def test_a_study_has_one_summary_run_that_a_report_can_be_made_of(tmp_path):
     Image.new("RGB", (8, 8)).save(image, format="PNG")
     study = store.Study(tmp_path / "mystudy", create=True)
     study.diagnosis_dir.mkdir(parents=True)
-    track.log_diagnosis(OFFLINE, study, diagnosis, [], [outcome], {"a/x": {"pixels": image.getvalue()}})
+    track_diagnosis.log_diagnosis(OFFLINE, study, diagnosis, [], [outcome], {"a/x": {"pixels": image.getvalue()}})
     history, _, summary, group = read_back(study.diagnosis_dir)
     assert group[1] == "diagnosis"
     assert len(track.offline_folders(study.diagnosis_dir)) == 1

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from lcd import cli
 from lcd.config.compose import compose
-from lcd.config.schemas import DeadlinesConfig
+from lcd.config.schema_parts import DeadlinesConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import determinism, dynamics, runs, store

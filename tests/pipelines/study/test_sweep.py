@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from lcd import cli
-from lcd.config.compose import choices, compose
+from lcd.config.budgets import choices
+from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.task_names import parse_task, task_name
 from lcd.pipelines.kinds.kind import trainings

@@ -1,0 +1,192 @@
+"""What a user writes behind a command, understood: keys and their values, chosen files, names of registries."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+import yaml
+
+from lcd.config.budgets import choices
+from lcd.config.chosen_files import Words, defaults, with_choice
+from lcd.config.keys import (
+    GROUPS,
+    NAMED_ELSEWHERE,
+    RANGES,
+    TEXT_KEYS,
+    flatten,
+    groups,
+    is_open,
+    schema_fields,
+)
+from lcd.config.own_code import OWN_CODE
+from lcd.config.schemas import SCHEMAS
+from lcd.envs.errors import InputError
+
+POSITIONAL = {
+    "report": ("path", "against"),
+    "power": ("path",),
+    "verify": ("path",),
+    "list": ("what",),
+    "view": ("task",),
+    "measure": ("benchmark",),
+    "horizon": ("mdp",),
+}
+FILE_KEYS = ("study",)
+PATH_OR_LIST = "curriculum"
+OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
+
+
+def with_any_names(command: str, overrides: Sequence[str]) -> tuple[list[str], dict[str, dict[str, Any]]]:
+    """The overrides that Hydra can read, and by their key those whose names hold signs that it takes for its own.
+
+    These names are tasks (ranges.TASK=[lo,hi]), and module:object (study.frontend_params={my:Encoder: {width: 8}}).
+    """
+    known = {name for name, _ in schema_fields(SCHEMAS[command])}
+    others: list[str] = []
+    found: dict[str, dict[str, Any]] = {}
+    for text in overrides:
+        key, _, value = text.partition("=")
+        if RANGES in known and key.startswith(f"{RANGES}."):
+            # A task's name may hold an equals sign, too.
+            key, _, value = text.rpartition("=")
+            found.setdefault(RANGES, {})[key.removeprefix(f"{RANGES}.")] = _read(text, value, list)
+        elif key in known and key.endswith("_params") and OWN_KEY.search(value):
+            found.setdefault(key, {}).update(_read(text, value, dict))
+        else:
+            others.append(text)
+    return others, found
+
+
+def _read(text: str, value: str, kind: type) -> Any:
+    try:
+        found = yaml.safe_load(value)
+    except yaml.YAMLError:
+        found = None
+    if not isinstance(found, kind):
+        right = "TASK=[lo,hi]" if kind is list else "{module:object: {key: value}}, with a space after each key's colon"
+        raise InputError(f"{text} cannot be read: write {text.partition('=')[0].partition('.')[0]}…{right}.")
+    return found
+
+
+def with_keys(command: str, overrides: Sequence[str]) -> Iterator[str]:
+    """The overrides, words without a key with the key that their place gives them."""
+    free = list(POSITIONAL.get(command, ()))
+    for text in overrides:
+        if free and not _has_key(text):
+            if free[0] == "task" and OWN_CODE.fullmatch(text):
+                yield f"benchmark={text}"
+            text = f"{free.pop(0)}={text}"
+        yield text
+
+
+def _has_key(text: str) -> bool:
+    head, equals, _ = text.partition("=")
+    return bool(equals) and head.lstrip("+~").replace(".", "_").replace("@", "_").isidentifier()
+
+
+def words_of(command: str, overrides: Iterable[str]) -> Words:
+    """The user's overrides, understood."""
+    from hydra.core.override_parser.types import OverrideType
+
+    words = Words()
+    for text in overrides:
+        text = _spelled_out(command, text)
+        override = _parsed(text)
+        key = override.key_or_group
+        if override.type == OverrideType.DEL or override.package is not None:
+            raise InputError(f"{text} is not understood: give key=value.")
+        if override.is_sweep_override():
+            value = text.split("=", 1)[1]
+            raise InputError(f"{text} gives several values: write a list as {key}=[{value}].")
+        group = key.removesuffix(".name")
+        if key in groups(command) or (group in groups(command) and group in NAMED_ELSEWHERE):
+            words = with_choice(words, group, override.value())
+        elif key in GROUPS:
+            raise InputError(f"{text}: 'lcd {command}' takes no {key}; {_nearest_key(command, key)}")
+        else:
+            _known(command, key)
+            words.keys.append((key, override.value()))
+    return words
+
+
+def benchmark_of_task(command: str, words: Words) -> Words:
+    """A task whose name begins with a benchmark's is one of that benchmark, unless another one is chosen."""
+    if not {"benchmark", "task"} <= set(groups(command)) or "benchmark" in words.choices:
+        return words
+    said = [words.names.get("task", words.choices.get("task")), *(str(v) for k, v in words.keys if k == "task.name")]
+    heads = [name.partition("/")[0] for name in said if name]
+    found = [head for head in heads if head in choices("benchmark")][-1:]
+    return replace(words, choices={**words.choices, "benchmark": found[0]}) if found else words
+
+
+def _spelled_out(command: str, text: str) -> str:
+    """The override, with quotes around a path."""
+    head, _, value = text.partition("=")
+    if not _has_key(text):
+        raise InputError(f"'{text}' is not understood: give key=value; 'lcd {command} --help' lists the keys.")
+    plain = value not in ("", "null") and value[0] not in "'\""
+    path = (
+        head in (*TEXT_KEYS, "what")
+        or (head in FILE_KEYS and value.endswith((".yaml", ".yml")))
+        or (head == PATH_OR_LIST and value[:1] not in "[{")
+    )
+    # A task's name may go on with what is varied, whose signs mean something to Hydra.
+    if plain and (path or (head == "task" and ":" in value)):
+        value = _quoted(value)
+    return f"{head}={value}"
+
+
+def _quoted(text: str) -> str:
+    """A text that Hydra reads back as it is; backslashes are special only before a quote and at the end."""
+    return "'" + re.sub(r"(\\*)('|$)", lambda found: found[1] * 2 + found[2].replace("'", "\\'"), text) + "'"
+
+
+@cache
+def _parser() -> Any:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create()
+
+
+def _parsed(text: str) -> Any:
+    from hydra.errors import HydraException
+
+    try:
+        return _parser().parse_override(text)
+    except (HydraException, ValueError, RecursionError) as error:
+        key, _, value = text.partition("=")
+        raise InputError(
+            f"{key}={value} cannot be read: close its brackets and quotes, or quote it as {key}=\"'…'\"."
+        ) from error
+
+
+@cache
+def _keys(command: str) -> list[str]:
+    named = [name for name, _ in schema_fields(SCHEMAS[command])]
+    return sorted({*named, *flatten(defaults(command)), *groups(command)})
+
+
+def _nearest_key(command: str, key: str) -> str:
+    """The end of an error's sentence: the key that was probably meant, in whatever part of the config."""
+    # Of keys that end alike the one that lies least deep is meant.
+    last = {name.rpartition(".")[2]: name for name in sorted(_keys(command), key=lambda name: -name.count("."))}
+    for wanted, options in ((key, {name: name for name in _keys(command)}), (key.rpartition(".")[2], last)):
+        if close := get_close_matches(wanted, options, n=1, cutoff=0.75):
+            return f"did you mean '{options[close[0]]}'?"
+    return f"'lcd {command} --help' lists the keys."
+
+
+def _known(command: str, key: str) -> None:
+    schema = SCHEMAS[command]
+    if "_target_" in key.split("."):
+        raise InputError(f"{key} is not allowed: give a registered name or module:object.")
+    if key in {name for name, _ in schema_fields(schema)} or is_open(key, schema):
+        return
+    sections = {name.rpartition(".")[0] for name in _keys(command)}
+    if key in sections:
+        inside = [name for name in _keys(command) if name.startswith(key + ".")]
+        raise InputError(f"{key} has no value of its own: give one of {', '.join(inside)}.")
+    raise InputError(f"{key} is not a key of 'lcd {command}': {_nearest_key(command, key)}")
