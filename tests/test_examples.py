@@ -20,6 +20,7 @@ ADDED = {
     "frontend": "edges",
     "agent": "habit",
     "contrast": "length",
+    "job": "chance",
     "launcher": "in_turn",
     "tracker": "lines",
     "analysis": "spread",
@@ -57,8 +58,7 @@ def installed(tmp_path, monkeypatch):
 
 
 def test_every_kind_has_an_example(installed):
-    # Kinds of jobs have no example yet: docs/design.md ("Seams") says what one is.
-    assert set(ADDED) == set(KINDS) - {"job"}
+    assert set(ADDED) == set(KINDS)
     for kind, name in ADDED.items():
         assert name in registry(kind).names()
 
@@ -110,6 +110,16 @@ def test_a_tracker_from_outside(study):
     for path in (study / "mirror").iterdir():
         curve = pd.read_csv(study / "study" / "runs" / path.stem / "curve.csv")
         assert len(path.read_text().splitlines()) == len(curve)
+
+
+def test_a_kind_of_job_from_outside(installed):
+    command = [sys.executable, "-m", "lcd_examples.chance", "benchmark=corridors", "study.steps=32", "tracker=none"]
+    for _ in range(2):
+        done = subprocess.run([*command, "out=chance"], capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+    found = {path.parent.name: path.read_text().splitlines() for path in Path("chance/runs").glob("*/rewards.txt")}
+    assert [len(lines) for lines in found.values()] == [32] * len(TASKS)
+    assert cli.main(["verify", "chance"]) == 0
 
 
 def test_an_analysis_and_a_section_from_outside(study):

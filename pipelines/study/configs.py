@@ -187,6 +187,25 @@ class Status(TypedDict):
     updated: float
 
 
+STATUS: Status = {
+    "state": "queued",
+    "step": 0,
+    "steps": 0,
+    "steps_per_s": 0.0,
+    "wall_s": 0.0,
+    "threads": 1,
+    "device": None,
+    "launcher": {},
+    "wandb_id": None,
+    "mirrored_step": -1,
+    "error": None,
+    "inputs": {},
+    "seal": {},
+    "updated": 0.0,
+}
+"""The status of a new run."""
+
+
 class Condition(TypedDict):
     """What tells two curves of one seed apart, as `curve.csv` names it."""
 

@@ -28,6 +28,7 @@ from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import CURVE_FILE, Job, is_job_config, kind_of
 from lcd.pipelines.study import sources
 from lcd.pipelines.study.configs import (
+    STATUS,
     JobConfig,
     PretrainConfig,
     RunConfig,
@@ -40,22 +41,6 @@ from lcd.pipelines.study.configs import (
 
 QUEUED, RUNNING, DONE, FAILED, DIVERGED = STATES = ("queued", "running", "done", "failed", "diverged")
 """What a run can be; of one that diverged (its numbers are not finite any more) `error` says which, where and when."""
-STATUS: Status = {
-    "state": QUEUED,
-    "step": 0,
-    "steps": 0,
-    "steps_per_s": 0.0,
-    "wall_s": 0.0,
-    "threads": 1,
-    "device": None,
-    "launcher": {},
-    "wandb_id": None,
-    "mirrored_step": -1,
-    "error": None,
-    "inputs": {},
-    "seal": {},
-    "updated": 0.0,
-}
 SEALED = (CURVE_FILE, "checkpoints/*.ckpt")
 """What a finished run has left, besides what its kind says."""
 
