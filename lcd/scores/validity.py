@@ -186,26 +186,20 @@ def views_identical(found: Evidence) -> Iterator[Concern]:
 
     Its first variant may rightly be the same: where there is nothing but plain figures, as in the easy toys.
     """
-    views = PERCEPTION.baseline, PERCEPTION.variants[-1]
-    alike = _alike(found.curves, *views)
-    if alike:
-        yield (
-            found.rows[found.rows["task"].isin(alike)],
-            f"the curves of {' and '.join(views)} are equal to the last digit, as if the environment ignored which "
-            "view is asked for: mend that, and train again.",
-        )
+    told = ", as if the environment ignored which view is asked for: mend that, and train again."
+    yield from _equal_curves(found, (PERCEPTION.baseline, PERCEPTION.variants[-1]), told)
 
 
 def solved_views_identical(found: Evidence) -> Iterator[Concern]:
     """φ's variants have the same curves: right where they show the same, and half a φ where not."""
-    views = PERCEPTION.variants
-    alike = _alike(found.curves, *views)
-    if alike:
-        yield (
-            found.rows[found.rows["task"].isin(alike)],
-            f"the curves of {' and '.join(views)} are equal to the last digit: if the two should show different "
-            "things, mend the views, and train again.",
-        )
+    told = ": if the two should show different things, mend the views, and train again."
+    yield from _equal_curves(found, PERCEPTION.variants, told)
+
+
+def _equal_curves(found: Evidence, views: Sequence[str], told: str) -> Iterator[Concern]:
+    if alike := _alike(found.curves, *views):
+        sentence = f"the curves of {' and '.join(views)} are equal to the last digit{told}"
+        yield found.rows[found.rows["task"].isin(alike)], sentence
 
 
 CHECKS: Mapping[str, tuple[str, Callable[[Evidence], Iterator[Concern]]]] = {

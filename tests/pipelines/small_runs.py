@@ -27,6 +27,16 @@ checkpoint.AtomicCheckpoints.save_checkpoint = killing(checkpoint.AtomicCheckpoi
 """The start of a script `CONFIG FOLDER MOMENT` that is killed when it has called `killing` methods MOMENT times."""
 
 
+def train_in_a_folder(tmp_path_factory, config):
+    """The folder of a run that is trained at once; for a fixture that many tests share."""
+    from lcd.pipelines.jobs.train import train_run
+    from lcd.pipelines.study.configs import Device
+
+    folder = tmp_path_factory.mktemp("run")
+    train_run(config, folder, {"name": "none"}, Device("cpu"))
+    return folder
+
+
 def toy_run(agent, **changes):
     """The config of a run on the toy, with two seeds."""
     return {

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 import torch
-from small_runs import toy_run
+from small_runs import toy_run, train_in_a_folder
 
 from lcd.agents.curriculum import CurriculumRollouts, TrainedStage
 from lcd.agents.ppo import PPO, PPOConfig
@@ -45,9 +45,7 @@ def run_config(stages=BACK, agent="recurrent_ppo", **changes):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("run")
-    train_run(run_config(), folder, {"name": "none"}, DEVICE)
-    return folder
+    return train_in_a_folder(tmp_path_factory, run_config())
 
 
 def test_every_task_is_evaluated_throughout(trained):

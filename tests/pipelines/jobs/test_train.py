@@ -10,7 +10,7 @@ import sys
 import pandas as pd
 import pytest
 import torch
-from small_runs import KILLING, toy_run
+from small_runs import KILLING, toy_run, train_in_a_folder
 
 from lcd.curves.table import COLUMNS, read_curves
 from lcd.envs.errors import InputError
@@ -39,9 +39,7 @@ def run_config(**changes):
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("run")
-    train_run(run_config(), folder, {"name": "none"}, DEVICE)
-    return folder
+    return train_in_a_folder(tmp_path_factory, run_config())
 
 
 def test_a_run_leaves_a_whole_curve(uninterrupted):

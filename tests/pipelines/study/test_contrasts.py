@@ -17,15 +17,8 @@ QUICK = ["study.seeds=2", "study.steps=400", "tracker=none", "launcher.workers=1
 MODULE = """
 from lcd.scores.contrasts import FORMULAS, Contrast
 
-NOISE = Contrast(
-    name="noise",
-    sign="ν",
-    asks="what chance costs",
-    axis="knobs.transition_noise",
-    baseline=0.0,
-    variants=(0.3, 0.6),
-    formulas={"loss": FORMULAS["loss"]},
-)
+LOSS = {"loss": FORMULAS["loss"]}
+NOISE = Contrast("noise", "ν", "what chance costs", "knobs.transition_noise", 0.0, (0.3, 0.6), LOSS)
 """
 OWN = "noise_of_ours:NOISE"
 

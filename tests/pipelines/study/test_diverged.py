@@ -7,6 +7,7 @@ import fake_training
 import numpy as np
 import pandas as pd
 import pytest
+from small_runs import toy_run
 
 from lcd import cli
 from lcd.envs.errors import Diverged
@@ -26,20 +27,8 @@ TASKS = "study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]"
 
 
 def run_config(task="fine", agent=PPO, **changes):
-    made = {
-        "kind": "train",
-        "benchmark": "broken_worlds:BROKEN",
-        "task": task,
-        "knobs": {},
-        "view": "semantic",
-        "frontend": {"name": "identity"},
-        "reward_p": 1.0,
-        "shaping": "none",
-        "agent": agent,
-        "seeds": [3, 8],
-        "steps": 200,
-        "evaluation": {"every": 50, "copies": 1, "episodes": 5},
-    }
+    evaluation = {"every": 50, "copies": 1, "episodes": 5}
+    made = toy_run(agent, benchmark="broken_worlds:BROKEN", task=task, reward_p=1.0, steps=200, evaluation=evaluation)
     return with_source(made | changes)
 
 

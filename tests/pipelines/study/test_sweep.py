@@ -51,30 +51,6 @@ PAPER = {
     "17": ("vanilla", "discrete", {"delay": (0,)}, ("sb3/dqn", "sb3/a2c"), 100),
     "18a": ("image-scale-range", "discrete", {"image_scale_range": SCALES}, DISCRETE[:1], 100),
     "18b": ("image-rotation-quantisation", "discrete", {"image_ro_quant": (2, 4, 9, 18, 36)}, DISCRETE[:1], 100),
-    "34a-c": (
-        "half-cheetah-action-range",
-        "mujoco/HalfCheetah-v5",
-        {"action_space_max": (0.1, 0.25, 0.5, 1, 2, 4, 8)},
-        CONTINUOUS,
-        5,
-    ),
-    "34d-f": ("half-cheetah-time-unit", "mujoco/HalfCheetah-v5", {"time_unit": (0.2, 0.4, 1, 2, 4)}, CONTINUOUS, 5),
-    "35a-c": (
-        "pusher-action-range",
-        "mujoco/Pusher-v5",
-        {"action_space_max": (0.05, 0.1, 0.25, 0.5, 1, 2, 4)},
-        CONTINUOUS,
-        5,
-    ),
-    "35d-f": ("pusher-time-unit", "mujoco/Pusher-v5", {"time_unit": (0.2, 0.4, 1, 2, 4)}, CONTINUOUS, 5),
-    "36a-c": (
-        "reacher-action-range",
-        "mujoco/Reacher-v5",
-        {"action_space_max": (0.025, 0.05, 0.1, 0.25, 0.5, 1, 2)},
-        CONTINUOUS,
-        5,
-    ),
-    "36d-f": ("reacher-time-unit", "mujoco/Reacher-v5", {"time_unit": (0.5, 1, 2.5, 5, 10)}, CONTINUOUS, 5),
     "37": ("tabular-transition-noise", "discrete", {"transition_noise": NOISE}, TABULAR, 100),
     "38": ("tabular-reward-noise", "discrete", {"reward_noise": REWARD_NOISE}, TABULAR, 100),
     "39": ("tabular-delay", "discrete", {"delay": DELAYS}, TABULAR, 100),
@@ -95,6 +71,13 @@ PAPER = {
         10,
     ),
 }
+for _first, _name, _task, _reaches, _units in (
+    (34, "half-cheetah", "mujoco/HalfCheetah-v5", (0.1, 0.25, 0.5, 1, 2, 4, 8), (0.2, 0.4, 1, 2, 4)),
+    (35, "pusher", "mujoco/Pusher-v5", (0.05, 0.1, 0.25, 0.5, 1, 2, 4), (0.2, 0.4, 1, 2, 4)),
+    (36, "reacher", "mujoco/Reacher-v5", (0.025, 0.05, 0.1, 0.25, 0.5, 1, 2), (0.5, 1, 2.5, 5, 10)),
+):
+    PAPER[f"{_first}a-c"] = (f"{_name}-action-range", _task, {"action_space_max": _reaches}, CONTINUOUS, 5)
+    PAPER[f"{_first}d-f"] = (f"{_name}-time-unit", _task, {"time_unit": _units}, CONTINUOUS, 5)
 for _dimension, _amounts, _complex, _figures in (
     ("delay", DELAYS, DELAYS, ("table 2", "9b", "11", "30a-c")),
     ("transition_noise", NOISE, NOISE, ("table 3", "7c", "12", "30d-f")),
