@@ -135,6 +135,7 @@ class HardnessBenchmark:
         for knob in knobs:
             if knob not in order:
                 raise InputError(f"'{knob}' is no dimension of {base}; {nearest(knob, order)}")
+        _knobs_of(base, {**varied, **knobs})
         return task_name(base, {**varied, **knobs}, order)
 
     def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:

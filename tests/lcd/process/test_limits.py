@@ -83,3 +83,11 @@ def test_a_wrong_knob_is_told_before_anything_is_written(task, knob):
     cfg = compose("train", [f"task=hardness/{task}", "view=state", f"task.knobs.{knob}"])
     with pytest.raises(InputError, match=knob.partition("=")[0]):
         run_config_from(cfg)
+
+
+def test_a_wrong_knob_in_a_tasks_name_is_told_before_anything_is_written():
+    cfg = compose(
+        "diagnose", ["benchmark=hardness", "study.tasks=['hardness/discrete:delay=-4']", "study.views=[state]"]
+    )
+    with pytest.raises(InputError, match="delay is -4"):
+        expand(cfg)
