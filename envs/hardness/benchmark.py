@@ -98,10 +98,12 @@ class HardnessBenchmark(NativeBenchmark):
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
         """The exact mean returns of a random and of an optimal agent on the discrete toy; NaN where unknown."""
         base, varied = parse_task(task)
+        check_base(base)
+        found = _knobs_of(base, {**knobs, **varied})
         if base != "discrete":
             return UNKNOWN
         try:
-            return exact_range(HardnessKnobs.from_dict({**knobs, **varied}), seed)
+            return exact_range(found, seed)
         except InputError:
             return UNKNOWN
 
@@ -110,7 +112,7 @@ class HardnessBenchmark(NativeBenchmark):
         base, varied = parse_task(task)
         if base != "discrete":
             raise InputError(f"task={task} has no tabular MDP: of this benchmark only {PREFIX}discrete has one.")
-        return as_tabular(build_mdp(HardnessKnobs.from_dict({**knobs, **varied}), seed), task, start)
+        return as_tabular(build_mdp(_knobs_of(base, {**knobs, **varied}), seed), task, start)
 
     def with_knobs(self, task: str, knobs: Mapping[str, Any]) -> str:
         """The task with some knobs set, which its name tells."""
@@ -120,6 +122,7 @@ class HardnessBenchmark(NativeBenchmark):
         for knob in knobs:
             if knob not in order:
                 raise InputError(f"'{knob}' is no dimension of {base}; {nearest(knob, order)}")
+        _knobs_of(base, {**varied, **knobs})
         return task_name(base, {**varied, **knobs}, order)
 
     def make_population(
@@ -142,6 +145,13 @@ class HardnessBenchmark(NativeBenchmark):
         still = {"transition_noise": 0, "reward_noise": 0}
         varied = {name: still.get(name, value) for name, value in varied.items()}
         return task_name(base, varied, knob_order(base)), {name: v for name, v in knobs.items() if name not in still}
+
+
+def _knobs_of(base: str, given: Mapping[str, Any]) -> Any:
+    """A base's knobs, checked."""
+    kind = {"discrete": HardnessKnobs, "continuous": PointKnobs}.get(base, InjectionKnobs)
+    own = MUJOCO_KNOBS if base.startswith("mujoco/") else ()
+    return kind.from_dict({name: value for name, value in given.items() if name not in own})
 
 
 def _complex(base: str, knobs: dict[str, Any], seeds: list[int], copies: int, split: str) -> VectorEnv:

@@ -9,6 +9,7 @@ from lcd.pipelines.study.configs import RunConfig
 from lcd.pipelines.study.evaluated import evaluated_by
 from lcd.process.limits import require_memory, require_time
 
+FLOAT_BYTES, NUMBER_BYTES = 4, 8
 EPISODE_BYTES = 32
 """A return in a list."""
 TILE_BYTES = 165 * 165 * 4
@@ -23,12 +24,26 @@ def check_run(run_config: RunConfig) -> None:
     rollouts = f"{many} of agent.copies={copies} and agent.rollout={rollout}"
     require_memory(rollouts if isinstance(rollout, int) else f"agent.copies={copies}", rollout_bytes(run_config))
     require_memory(f"{many} of evaluation.copies={evaluation['copies']}", held_out_bytes(run_config))
+    _check_learning(run_config, many)
     held_out = seeds * evaluation["copies"]
     require_time(f"{many} of steps={run_config['steps']}", seeds * run_config["steps"])
     every, episodes = evaluation["every"], evaluation["episodes"]
     what = f"{many} of evaluation.copies={evaluation['copies']} and evaluation.episodes={episodes}"
     each = len(evaluated_by(run_config))
     require_time(f"{what}, every evaluation.every={every} steps,", held_out * episodes * evaluations(run_config) * each)
+
+
+def _check_learning(run_config: RunConfig, many: str) -> None:
+    """What a layer puts out while all copies act, and the order in which an update takes its samples."""
+    seeds, agent = len(run_config["seeds"]), run_config["agent"]
+    copies, rollout = (agent.get(key) if isinstance(agent.get(key), int) else 1 for key in ("copies", "rollout"))
+    if isinstance(width := agent.get("width"), int):
+        require_memory(f"{many} of agent.copies={copies} and agent.width={width}", seeds * copies * width * FLOAT_BYTES)
+    # PPG's auxiliary phase takes whole rollouts, not samples.
+    for key, taken in (("epochs", rollout), ("value_epochs", rollout), ("auxiliary_epochs", 1)):
+        if isinstance(epochs := agent.get(key), int):
+            what = f"{many} of agent.{key}={epochs}, agent.copies={copies} and agent.rollout={rollout}"
+            require_memory(what, seeds * epochs * copies * taken * NUMBER_BYTES)
 
 
 def check_videos(asked: VideosConfig, tasks: int, batch: int, iterations: int) -> None:

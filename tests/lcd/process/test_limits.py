@@ -33,6 +33,11 @@ def test_more_seeds_than_memory(count):
     [
         ("agent.copies=4000000000", r"2 seeds of agent\.copies=4000000000 and agent\.rollout=16 would take .* GB"),
         ("agent.rollout=4000000000", r"agent\.rollout=4000000000 would take at least .* GB of memory"),
+        (
+            "agent.width=1000000000",
+            r"2 seeds of agent\.copies=16 and agent\.width=1000000000 would take at least 128\.0 GB",
+        ),
+        ("agent.epochs=1000000000000", r"agent\.epochs=1000000000000, .* would take at least .* GB of memory"),
         ("evaluation.copies=1000000000000", r"2 seeds of evaluation\.copies=1000000000000 would take .* GB of memory"),
         ("evaluation.episodes=1000000000000", r"evaluation\.episodes=1000000000000, .* would take at least .* days"),
         ("steps=1000000000000000000", r"2 seeds of steps=1000000000000000000 would take at least .* days"),
@@ -69,3 +74,21 @@ def test_the_papers_study_is_served():
     evaluation = {"every": 1_000_000, "copies": 64, "episodes": 8}
     task = {"task": "procgen/heist", "knobs": {}}
     needs.check_run({**task, "seeds": [0, 1, 2], "agent": agent, "steps": 200_000_000, "evaluation": evaluation})
+
+
+@pytest.mark.parametrize(
+    ("task", "knob"),
+    [("discrete", "delay=-4"), ("continuous", "delay=-4"), ("gym/CartPole-v1", "delay=-4"), ("discrete", "nosuch=1")],
+)
+def test_a_wrong_knob_is_told_before_anything_is_written(task, knob):
+    cfg = compose("train", [f"task=hardness/{task}", "view=state", f"task.knobs.{knob}"])
+    with pytest.raises(InputError, match=knob.partition("=")[0]):
+        run_config_from(cfg)
+
+
+def test_a_wrong_knob_in_a_tasks_name_is_told_before_anything_is_written():
+    cfg = compose(
+        "diagnose", ["benchmark=hardness", "study.tasks=['hardness/discrete:delay=-4']", "study.views=[state]"]
+    )
+    with pytest.raises(InputError, match="delay is -4"):
+        expand(cfg)
