@@ -149,7 +149,8 @@ class HardnessBenchmark(NativeBenchmark):
 
 def _knobs_of(base: str, given: Mapping[str, Any]) -> Any:
     """A base's knobs, checked."""
-    kind = {"discrete": HardnessKnobs, "continuous": PointKnobs}.get(base, InjectionKnobs)
+    kinds: dict[str, type[HardnessKnobs] | type[PointKnobs]] = {"discrete": HardnessKnobs, "continuous": PointKnobs}
+    kind = kinds.get(base, InjectionKnobs)
     own = MUJOCO_KNOBS if base.startswith("mujoco/") else ()
     return kind.from_dict({name: value for name, value in given.items() if name not in own})
 

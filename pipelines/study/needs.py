@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from lcd.config.schemas import VideosConfig, ViewConfig
 from lcd.pipelines.kinds.pretrain import PAIR_BYTES, VIDEO_BYTES
 from lcd.pipelines.kinds.train import COPY_BYTES, evaluations, held_out_bytes, rollout_bytes
@@ -35,7 +38,8 @@ def check_run(run_config: RunConfig) -> None:
 
 def _check_learning(run_config: RunConfig, many: str) -> None:
     """What a layer puts out while all copies act, and the order in which an update takes its samples."""
-    seeds, agent = len(run_config["seeds"]), run_config["agent"]
+    seeds = len(run_config["seeds"])
+    agent: Mapping[str, Any] = run_config["agent"]
     copies, rollout = (agent.get(key) if isinstance(agent.get(key), int) else 1 for key in ("copies", "rollout"))
     if isinstance(width := agent.get("width"), int):
         require_memory(f"{many} of agent.copies={copies} and agent.width={width}", seeds * copies * width * FLOAT_BYTES)
