@@ -33,8 +33,8 @@ FRONTEND_GAIN = {
 }  # fmt: skip
 # Section 4, "Perceptual challenge evaluations": Spearman's ρ between φ and the front-end's benefit, 7 games, p < .05.
 FRONTEND_RHO = 0.79
-# Section 4, "Reinforcement learning challenge evaluations": Spearman's ρ between ψ and the improvement by shaping, three
-# games, p < .001.
+# Section 4, "Reinforcement learning challenge evaluations": Spearman's ρ between ψ and the improvement by shaping,
+# three games, p < .001.
 SHAPING_RHO = 0.92
 SLIPS = (
     "Spearman's ρ = .92 (p < .001) between ψ and what shaping gains cannot be: over three games ρ is ±1 or ±0.5 "

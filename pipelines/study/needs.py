@@ -40,7 +40,7 @@ def _check_learning(run_config: RunConfig, many: str) -> None:
     """What a layer puts out while all copies act, and the order in which an update takes its samples."""
     seeds = len(run_config["seeds"])
     agent: Mapping[str, Any] = run_config["agent"]
-    copies, rollout = (agent.get(key) if isinstance(agent.get(key), int) else 1 for key in ("copies", "rollout"))
+    copies, rollout = (size if isinstance(size := agent.get(key), int) else 1 for key in ("copies", "rollout"))
     if isinstance(width := agent.get("width"), int):
         require_memory(f"{many} of agent.copies={copies} and agent.width={width}", seeds * copies * width * FLOAT_BYTES)
     # PPG's auxiliary phase takes whole rollouts, not samples.
