@@ -214,6 +214,7 @@ def verdict(classes: pd.DataFrame, tasks: int, untold: int = 0) -> str:
     return f"Of {tasks} tasks, {'; '.join([joined_names(told_of), *rest])}."
 
 
+ALONE = "Each task was trained under one condition alone: φ and ψ have nothing to compare."
 _IN_WORDS = {
     "both": "hard both to see and to learn from reward",
     "perception": "hard to see",
@@ -257,7 +258,7 @@ def _group(
     return {
         "figure": f"challenge-{place}",
         "name": dict(zip(GROUP, key, strict=True)),
-        "verdict": verdict(mine, len(rows), len(untold)),
+        "verdict": verdict(mine, len(rows), len(untold)) if _compared(rows) else ALONE,
         "certainty": _certainty(mine),
         "reading": group_sentences(rows),
         "tiles": [

@@ -23,8 +23,8 @@ POINT = "#0072b2"
 def planes(diagnosis: Diagnosis, narrow: bool = False, threshold: float = 0.5) -> Iterator[tuple[str, Figure]]:
     """The φ-ψ plane of every group of tasks, by a name fit for a file; `narrow` draws for a phone's width."""
     for place, (_, group) in enumerate(diagnosis.table.groupby(list(GROUP), sort=False)):
-        # Groups of one condition alone (a front-end on pixels) are parts of comparisons, and have no plane.
-        if group[["phi_raw", "psi_raw"]].notna().any(axis=None) or len(diagnosis.table) == len(group):
+        # What has neither score (a front-end on pixels, a sweep) has no place on the plane.
+        if group[["phi_raw", "psi_raw"]].notna().any(axis=None):
             yield f"challenge-{place}", challenge_plane(group, narrow, threshold)
 
 

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from rich.console import Console
 from rich.table import Table
 
 from lcd.config.schemas import DiagnoseConfig, TrainConfig
-from lcd.envs.errors import InputError
+from lcd.curves.names import evaluated_name
+from lcd.envs.errors import InputError, Unfinished
 from lcd.pipelines.kinds.kind import Job, trainings
-from lcd.pipelines.kinds.train import evaluations
+from lcd.pipelines.kinds.train import promise
 from lcd.pipelines.launch.launchers import calls_at_once
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import RunConfig, condition, is_training
@@ -102,7 +104,7 @@ def _report_s(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig, finish: Fi
             if is_training(run.config):
                 _write_made_up_curve(run.path, run.config)
         # Invented curves may be ones that nothing can be said of.
-        with contextlib.suppress(InputError):
+        with contextlib.suppress(InputError, Unfinished):
             finish(replace(cfg, tracker=quiet_tracker(cfg)), study, Console(file=io.StringIO()))
     return time.perf_counter() - began
 
@@ -111,18 +113,17 @@ def _write_made_up_curve(folder: Path, config: RunConfig) -> None:
     """Give a run a curve as long as its own will be."""
     from lcd.curves.table import COLUMNS
 
-    draws, times = random.Random(0), evaluations(config)
+    draws, promised = random.Random(0), promise(config)
     shared = condition(config) | {"episodes": 1, "return_std": 0, "length_mean": 1, "wall_s": 0}
-    shared |= {"trained_on": shared["task"], "r_min": 0, "r_max": 1, "split": "eval"}
+    shared |= {"trained_on": shared["task"], "r_min": 0, "r_max": 1}
     with (folder / "curve.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        for seed in config["seeds"]:
-            for number in range(times):
-                moment = {"seed": seed, "step": config["steps"] * number // (times - 1)}
-                for each in evaluated_by(config):
-                    named = {"task": each.task, "context": each.context}
-                    writer.writerow(shared | named | moment | {"return_mean": draws.random()})
+        for seed, step, each in product(config["seeds"], promised.steps, evaluated_by(config)):
+            name = evaluated_name(each.task, each.context)
+            for split in promised.splits[:1] if name in promised.elsewhere else promised.splits:
+                told = {"task": each.task, "context": each.context, "seed": seed, "step": step, "split": split}
+                writer.writerow(shared | told | {"return_mean": draws.random()})
     store.finish(folder)
 
 

@@ -38,7 +38,7 @@ from lcd.process.children import resolve
 
 PROBE_S = 20.0
 """About how long a probe may take, without what workers need to start."""
-PATIENCE = 3
+PATIENCE = 6
 """How many times as long it may take, where that is needed to time whole rollouts."""
 
 
@@ -221,9 +221,10 @@ def time_runs(
 def _roughly(config: JobConfig, clock: _Clock, allowed: float) -> tuple[float, Pace]:
     """Seconds that are lost only the first time, and the pace as a scaled-down run tells it."""
     small, scale = kind_of(config).scaled_down(config)
+    began = time.perf_counter()
     first = second = clock.time(small, 1)
     # What is so slow is not waited for again: beside it, what is lost the first time is nothing.
-    if 2 * first.unit_s + 3 * first.evaluation_s < allowed:
+    if time.perf_counter() - began < allowed:
         second = clock.time(small, 1)
     pace = Pace(
         second.fixed_s * scale.once,
