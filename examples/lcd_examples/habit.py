@@ -62,7 +62,7 @@ class Habit(Learner):
         """Each seed's habit, (seeds, copies)."""
         return np.repeat(self.earned.argmax(1)[:, None], copies, axis=1)
 
-    def act(self, features: np.ndarray, draws: torch.Tensor) -> tuple[np.ndarray, None, None]:
+    def act(self, features: np.ndarray, draws: torch.Tensor | None) -> tuple[np.ndarray, None, None]:
         """The habit, of all copies."""
         return self.usual(len(features) // len(self.seeds)).ravel(), None, None
 

@@ -26,9 +26,12 @@ class Categorical:
         self.outputs = actions
         self.deviations = 0
 
-    def sample(self, outputs: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
-        """Actions and their log-probabilities."""
+    def sample(self, outputs: Tensor, draws: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Actions and their log-probabilities; without draws the most probable ones."""
         log_probs = outputs.float().log_softmax(-1)
+        if draws is None:
+            best = log_probs.max(-1)
+            return best.indices, best.values
         # The last action takes what rounding left above the cumulative sum.
         actions = (log_probs.exp().cumsum(-1)[..., :-1] <= draws[..., None]).sum(-1)
         return actions, log_probs.gather(-1, actions[..., None]).squeeze(-1)
@@ -65,9 +68,11 @@ class Gaussian:
         self._middle = (box.high.astype(np.float64) + box.low) / 2
         self._reach = (box.high.astype(np.float64) - box.low) / 2
 
-    def sample(self, outputs: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
-        """Actions and their log-probabilities."""
+    def sample(self, outputs: Tensor, draws: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Actions and their log-probabilities; without draws the most probable ones."""
         mean, log_deviation = outputs.float().chunk(2, -1)
+        if draws is None:
+            return mean, self.evaluate(outputs, mean)[0]
         # Draws are 24-bit fractions, so that keeping off 0 and 1 by half a step changes no other value.
         normal = math.sqrt(2) * torch.erfinv((2 * draws - 1).clamp(-1 + 1e-7, 1 - 1e-7))
         actions = mean + log_deviation.exp() * normal

@@ -1,4 +1,4 @@
-"""Held-out evaluation: sampled actions, the original reward, a fixed number of episodes for each copy."""
+"""Held-out evaluation: the original reward, a number of episodes for each copy, sampled or greedy actions."""
 
 from typing import Any
 
@@ -29,12 +29,18 @@ class Evaluator:
         seeds: the run's seeds.
         episodes: episodes of each copy.
         branch: of each seed's random streams, those of the evaluations.
+        greedy: take the most probable actions.
     """
 
     def __init__(
-        self, env: VectorEnv, seeds: list[int], episodes: int, branch: tuple[str | int, ...] = ("evaluation",)
+        self,
+        env: VectorEnv,
+        seeds: list[int],
+        episodes: int,
+        branch: tuple[str | int, ...] = ("evaluation",),
+        greedy: bool = False,
     ):
-        self.branch = branch
+        self.branch, self.greedy = branch, greedy
         self.stepper, self.seeds, self.episodes = Stepper(env), list(seeds), episodes
         self.copies = env.num_envs // len(seeds)
 
@@ -61,7 +67,8 @@ class Evaluator:
                 each = (BLOCK, self.copies, *draws_of(agent))
                 draws = uniforms(self.seeds, *stream, shape=each).to(agent.device)
             require_finite("a held-out observation", observations, self.seeds, step)
-            actions, log_probs, _ = agent.act(agent.encode(observations), draws[:, elapsed % BLOCK])
+            drawn = None if self.greedy else draws[:, elapsed % BLOCK]
+            actions, log_probs, _ = agent.act(agent.encode(observations), drawn)
             if elapsed == 0 and log_probs is not None:
                 # Finite weights may be too large to say anything finite; one look is enough to know.
                 require_finite("the policy", log_probs.cpu().numpy(), self.seeds, step)

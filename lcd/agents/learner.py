@@ -60,8 +60,8 @@ class Learner:
         """Observations as `act` wants them."""
         return observations
 
-    def act(self, features: Any, draws: Tensor) -> tuple[Any, None, None]:
-        """Actions of all copies."""
+    def act(self, features: Any, draws: Tensor | None) -> tuple[Any, None, None]:
+        """Actions of all copies, sampled by these draws; without any, the most probable ones."""
         raise NotImplementedError
 
     def commands(self, actions: Any) -> np.ndarray:

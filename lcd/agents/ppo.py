@@ -81,8 +81,8 @@ class PPO(LightningModule):
         return self.see(observations)[0]
 
     @torch.no_grad()
-    def act(self, features: Tensor, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Sampled actions by inverting the policy's distribution at `draws`, their log-probabilities, values."""
+    def act(self, features: Tensor, draws: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Actions by inverting the policy's distribution at `draws` (None: modes), log-probabilities, values."""
         with self._precision():
             outputs, values = self.networks(features)[:2]
         return *self.policy.sample(outputs, draws), values.float()

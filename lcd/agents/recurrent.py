@@ -106,7 +106,7 @@ class RecurrentPPO(PPO):
     # Acting
 
     @torch.no_grad()
-    def act(self, features: Tensor, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def act(self, features: Tensor, draws: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Sampled actions, their log-probabilities, values; what was seen is remembered."""
         logits, values, memory = self._look(features)
         self._memory = memory.float()

@@ -89,11 +89,12 @@ class Sb3(Learner):
         with keeping_global_generators():
             evaluate(self.model.num_timesteps)
 
-    def act(self, features: np.ndarray, draws: Tensor) -> tuple[np.ndarray, None, None]:
+    def act(self, features: np.ndarray, draws: Tensor | None) -> tuple[np.ndarray, None, None]:
         """Actions of all copies, from the library's own policy."""
-        if self.sampled:
-            torch.manual_seed(int(draws.flatten()[0].item() * 2**31))
-        return self.model.predict(features, deterministic=not self.sampled)[0], None, None
+        if not self.sampled or draws is None:
+            return self.model.predict(features, deterministic=True)[0], None, None
+        torch.manual_seed(int(draws.flatten()[0].item() * 2**31))
+        return self.model.predict(features, deterministic=False)[0], None, None
 
     def state_dict(self) -> dict[str, Any]:
         """The policy's parameters."""

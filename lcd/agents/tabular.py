@@ -108,7 +108,7 @@ class Tabular(Learner):
         """Rows of the tables."""
         return observations + self._first_rows(len(observations) // len(self.seeds))
 
-    def act(self, features: np.ndarray, draws: Tensor) -> tuple[np.ndarray, None, None]:
+    def act(self, features: np.ndarray, draws: Tensor | None) -> tuple[np.ndarray, None, None]:
         """The greedy actions."""
         return self._greedy(features), None, None
 

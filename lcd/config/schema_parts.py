@@ -69,6 +69,7 @@ class EvaluationConfig:
     every: int = field(default=1000, metadata=doc("steps of a seed between two evaluations", least=1))
     copies: int = field(default=8, metadata=doc("held-out environment copies of a seed", least=1))
     episodes: int = field(default=4, metadata=doc("episodes on each copy", least=1))
+    greedy: bool = field(default=False, metadata=doc("play the most probable actions instead of sampled ones"))
     tasks: list[str] = field(
         default_factory=list, metadata=doc("further tasks of the benchmark on which each agent is evaluated")
     )

@@ -38,7 +38,9 @@ class StudyConfig:
         default=None, metadata=doc("probabilities of keeping a reward, on the solved view; null: those of ψ")
     )
     shaping: str = field(default="none", metadata=doc("extra training reward, where the benchmark has it", SHAPINGS))
-    agents: list[str] | None = field(default=None, metadata=doc("agents compared; null: agent= alone"))
+    agents: list[str] | None = field(
+        default=None, metadata=doc("agents compared, as they are or varied (ppo[rollout=128]); null: agent= alone")
+    )
     frontends: list[str] | None = field(default=None, metadata=doc("front-ends compared; null: frontend= alone"))
     shapings: list[str] | None = field(default=None, metadata=doc("shapings compared; null: study.shaping alone"))
     agent_params: dict[str, Any] = field(

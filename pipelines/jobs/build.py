@@ -21,7 +21,7 @@ from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
 from lcd.envs.protocols import WithoutNoise, offers
 from lcd.frontends import entry
-from lcd.pipelines.study.configs import RunConfig, agent_of, frontend_name, task_name
+from lcd.pipelines.study.configs import RunConfig, agent_name, agent_of, frontend_name, task_name
 from lcd.pipelines.study.evaluated import Evaluated, Stage, evaluated_by, stages_of
 
 
@@ -89,11 +89,12 @@ def build_evaluators(
     run_config: RunConfig, held_out: Mapping[str, Sequence[VectorEnv]], seeds: list[int]
 ) -> dict[str, EveryTask]:
     """What plays the held-out environments of `build_environments`, by their split, for some of the run's seeds."""
-    evaluated, episodes = evaluated_by(run_config), run_config["evaluation"]["episodes"]
+    evaluated, evaluation = evaluated_by(run_config), run_config["evaluation"]
+    how: dict[str, Any] = {"episodes": evaluation["episodes"], "greedy": evaluation.get("greedy", False)}
     return {
         split: EveryTask(
             # Without noise the trained tasks alone are played, which come first.
-            [Evaluator(env, seeds, episodes, each.branch) for env, each in zip(envs, evaluated, strict=False)]
+            [Evaluator(env, seeds, branch=each.branch, **how) for env, each in zip(envs, evaluated, strict=False)]
         )
         for split, envs in held_out.items()
     }
@@ -135,7 +136,7 @@ def shared_columns(run_config: RunConfig) -> dict[str, list[dict[str, Any]]]:
         "frontend": frontend_name(run_config),
         "reward_p": run_config["reward_p"],
         "shaping": run_config["shaping"],
-        "agent": run_config["agent"]["name"],
+        "agent": agent_name(run_config["agent"]),
     }
     rows: dict[str, list[dict[str, Any]]] = {"eval": [], "noise_free": [], "train": []}
     for each in evaluated_by(run_config):

@@ -8,7 +8,7 @@ from typing import Any
 
 from lcd.curves.names import evaluated_name
 from lcd.pipelines.kinds.kind import Kind, Scale
-from lcd.pipelines.study.configs import AgentEntry, RunConfig, condition, task_name
+from lcd.pipelines.study.configs import AgentEntry, RunConfig, agent_name, condition, task_name
 from lcd.pipelines.study.evaluated import evaluated_by, stages_of
 from lcd.pipelines.study.promise import Promise, evaluation_steps
 
@@ -23,7 +23,7 @@ SHORT_ROLLOUT = 16
 
 def label(config: RunConfig) -> str:
     """A run's condition as a reader names it."""
-    parts = [task_name(config), config["view"], f"p={config['reward_p']:g}", config["agent"]["name"]]
+    parts = [task_name(config), config["view"], f"p={config['reward_p']:g}", agent_name(config["agent"])]
     usual = {"identity", "none"}
     parts += [name for name in (config["frontend"]["name"], config["shaping"]) if name not in usual]
     return "  ".join(parts)

@@ -40,6 +40,7 @@ class AgentEntry(TypedDict, total=False):
     """An agent by its name, with all of its hyper-parameters; it has further ones of its own."""
 
     name: Required[str]
+    label: str
     copies: int
     rollout: int
     minibatches: int
@@ -54,6 +55,7 @@ class EvaluationEntry(TypedDict, total=False):
     copies: int
     episodes: int
     noise_free: bool
+    greedy: bool
     tasks: list[str]
     contexts: dict[str, dict[str, Any]]
 
@@ -276,8 +278,13 @@ def condition(config: RunConfig) -> Condition:
         "reward_p": config["reward_p"],
         "shaping": config["shaping"],
         "frontend": frontend_name(config),
-        "agent": config["agent"]["name"],
+        "agent": agent_name(config["agent"]),
     }
+
+
+def agent_name(entry: AgentEntry) -> str:
+    """What curves call an agent: its name, or the label of one whose hyper-parameters a study varies."""
+    return entry.get("label") or entry["name"]
 
 
 def frontend_name(config: RunConfig) -> str:
@@ -293,6 +300,7 @@ def task_name(config: RunConfig) -> str:
 def agent_of(config: RunConfig) -> tuple[str, dict[str, Any]]:
     """The agent's name and its hyper-parameters."""
     params: dict[str, Any] = {**config["agent"]}
+    params.pop("label", None)
     return params.pop("name"), params
 
 

@@ -29,6 +29,8 @@ def evaluation_entry(given: EvaluationConfig, benchmark: Benchmark, where: str) 
     """
     entry: EvaluationEntry = {"every": given.every, "copies": given.copies, "episodes": given.episodes}
     # What is not asked for is not written down, so that runs without it stay what they are.
+    if given.greedy:
+        entry["greedy"] = True
     if given.tasks:
         entry["tasks"] = list(given.tasks)
         for task in given.tasks:

@@ -1,9 +1,13 @@
 """The parts of a study: each a cross of tasks, agents, front-ends and shapings with views and reward probabilities."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any, cast
+
+import yaml
+from omegaconf import OmegaConf
 
 from lcd.config.compose import compose
 from lcd.config.keys import show
@@ -32,6 +36,8 @@ from lcd.scores.contrasts import (
 )
 
 NONE = "none"
+VARIED = re.compile(r"(?P<name>[^\[\]]+)\[(?P<settings>[^\[\]]+)\]")
+"""An agent's name with settings of its own."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +236,20 @@ def _tasks_shaped(benchmark: Benchmark, asked: _PartRequest, where: str) -> list
 
 
 def _agent(cfg: DiagnoseConfig, name: str) -> AgentEntry:
-    return cast("AgentEntry", _named(cfg, "agent", name))
+    """The config of an agent: by its name, or with settings that the name tells, `ppo[rollout=128,gamma=0.9]`."""
+    varied = VARIED.fullmatch(name)
+    if varied is None:
+        return cast("AgentEntry", _named(cfg, "agent", name))
+    found = OmegaConf.create(_named(cfg, "agent", varied["name"]))
+    for setting in varied["settings"].split(","):
+        key, equals, value = setting.partition("=")
+        if not equals or not key.strip() or key.strip() in ("name", "label"):
+            raise InputError(
+                f"study.agents: '{name}' must be an agent's name with its settings: {varied['name']}[key=value,…]."
+            )
+        OmegaConf.update(found, key.strip(), yaml.safe_load(value))
+    plain = cast("dict[str, Any]", OmegaConf.to_container(found))
+    return cast("AgentEntry", {**plain, **_changed(cfg, "agent", name), "label": name})
 
 
 def _frontend(cfg: DiagnoseConfig, name: str) -> FrontendEntry:
@@ -245,10 +264,15 @@ def _named(cfg: DiagnoseConfig, group: str, name: str) -> dict[str, Any]:
     else:
         setting = [f"benchmark={cfg.benchmark.name}", f"budget={cfg.budget}"]
         found = getattr(compose("diagnose", [*setting, f"{group}={name}"]), group)
+    return {**found, **_changed(cfg, group, name)}
+
+
+def _changed(cfg: DiagnoseConfig, group: str, name: str) -> Mapping[str, Any]:
+    """The settings of an agent or front-end that the study changes."""
     changed = getattr(cfg.study, f"{group}_params").get(name, {})
     if not isinstance(changed, Mapping):
         raise InputError(f"study.{group}_params.{name}={show(changed)} must be a set of keys.")
-    return {**found, **changed}
+    return changed
 
 
 def _refuse_twice(key: str, names: list[str]) -> None:

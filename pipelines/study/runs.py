@@ -23,6 +23,7 @@ from lcd.pipelines.study.configs import (
     FrontendEntry,
     RunConfig,
     StageEntry,
+    agent_name,
     canonical,
     run_id,
 )
@@ -59,7 +60,7 @@ def expand(cfg: DiagnoseConfig, chosen: adaptive.Recommended | None = None) -> l
             found |= {} if pretraining is None else {run_id(pretraining): Job(pretraining)}
         for condition in replace(part, agents=agents, frontends=frontends).crossed():
             name = condition["agent"]["name"]
-            steps = budgets.steps_of(part.steps, name, cfg.budget, benchmark.name)
+            steps = budgets.steps_of(_steps_asked(part.steps, condition["agent"]), name, cfg.budget, benchmark.name)
             task, knobs = placed(benchmark, condition["task"], condition.pop("point"), condition["knobs"])
             condition |= {"task": task, "knobs": knobs, "steps": steps, "evaluation": evaluation}
             for seeds in seeds_of_runs(part.seeds, name, study.seeds_per_run):
@@ -83,7 +84,7 @@ def grid_of(cfg: DiagnoseConfig, run_configs: Sequence[Mapping[str, Any]]) -> di
     return {
         "dimensions": list(axes_of(cfg.study.grid)),
         "tasks": tasks,
-        "agents": list(dict.fromkeys(config["agent"]["name"] for config in run_configs)),
+        "agents": list(dict.fromkeys(agent_name(config["agent"]) for config in run_configs)),
         **{key: getattr(cfg.study, key) for key in ("name", "knobs", "normalise", "tests")},
     }
 
@@ -205,9 +206,15 @@ def _agent(given: Mapping[str, Any]) -> AgentEntry:
     from lcd import agents
 
     params = dict(given)
-    name = str(params.pop("name"))
+    name, label = str(params.pop("name")), params.pop("label", None)
     # Defaults are written down too: a run must not become another one when a default changes.
-    return cast("AgentEntry", {"name": name} | asdict(agents.validate(name, params)))
+    labelled = {} if label is None else {"label": str(label)}
+    return cast("AgentEntry", {"name": name} | asdict(agents.validate(name, params)) | labelled)
+
+
+def _steps_asked(steps: Any, agent: AgentEntry) -> Any:
+    """What a study says of an agent's steps: of its label, else of its name."""
+    return steps[agent["label"]] if isinstance(steps, Mapping) and agent.get("label") in steps else steps
 
 
 def _frontend(given: Mapping[str, Any]) -> FrontendEntry:

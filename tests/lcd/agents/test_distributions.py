@@ -29,6 +29,16 @@ def test_log_probabilities_and_entropies():
     assert torch.allclose(entropies, oracle.entropy().sum(-1), atol=1e-5)
 
 
+def test_without_draws_the_most_probable_actions_are_taken():
+    mean, log_deviation = outputs((3, 50))
+    assert torch.equal(Gaussian(BOX).sample(torch.cat([mean, log_deviation], -1), None)[0], mean)
+    logits = torch.randn(3, 50, 5)
+    actions, log_probs = Categorical(5).sample(logits, None)
+    oracle = torch.distributions.Categorical(logits=logits)
+    assert torch.equal(actions, oracle.probs.argmax(-1))
+    assert torch.allclose(log_probs, oracle.log_prob(actions))
+
+
 def test_samples_have_the_distribution():
     draws = uniforms([3], "exploration", 0, shape=(50_000, 2))
     mean, log_deviation = torch.tensor([0.5, -1.0]), torch.tensor([-0.7, 0.2])

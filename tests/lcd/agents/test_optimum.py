@@ -48,6 +48,21 @@ def test_the_optimum_is_reached(kind, task, steps):
             assert (agent.networks(torch.eye(task.size).expand(len(seeds), -1, -1))[0][:, :5].argmax(-1) == 1).all()
 
 
+def test_greedy_evaluation_is_exact_where_the_task_is_deterministic():
+    agent = make_agent(PPO, Chain, [0, 1], copies=16, rollout=16)
+    sampled, greedy = (Evaluator(Chain(8, seed=2), [0, 1], episodes=4, greedy=each) for each in (False, True))
+    seen, act = [], agent.act
+    agent.act = lambda features, draws: (seen.append(draws is None), act(features, draws))[1]
+    for evaluator, expected in ((sampled, {False}), (greedy, {True})):
+        evaluator(agent, 0)
+        assert set(seen) == expected
+        seen.clear()
+    config = agent.config
+    env = Chain(config.copies * 2, seed=1)
+    fit(agent, Rollouts(env, [0, 1], agent, config.rollout, 8192 // (16 * 16), config.gamma, True))
+    assert [row["return_mean"] for row in greedy(agent, 1)] == pytest.approx([Chain.best] * 2)
+
+
 @pytest.mark.parametrize("variant", VARIANTS[1:])
 def test_every_variant_reaches_the_optimum(variant):
     returns = train(make_agent(PPG, Chain, [0, 1], copies=16, rollout=16, variant=variant), Chain, [0, 1], 8192)

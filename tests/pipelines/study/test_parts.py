@@ -1,6 +1,7 @@
 """Studies of several parts: which runs they make, what is left out, what is refused."""
 
 import itertools
+import json
 
 import pytest
 
@@ -10,7 +11,7 @@ from lcd.frontends import frontends
 from lcd.frontends.identity import Identity
 from lcd.pipelines.kinds.kind import trainings
 from lcd.pipelines.study import diagnose, runs
-from lcd.pipelines.study.configs import run_id
+from lcd.pipelines.study.configs import condition, run_id
 
 TOY = "study.tasks=[toy/easy-sight-easy-reward]"
 DIM = "dim"
@@ -79,6 +80,30 @@ def test_agents_and_frontends_of_parts_take_their_own_knobs():
     assert gammas == {"ppo": 0.7, "recurrent_ppo": 0.5}
     assert {config["frontend"]["name"] for config in trainings(runs.expand(cfg))} == {DIM}
     assert {config["frontend"]["turned"] for config in trainings(runs.expand(cfg))} == {"left"}
+
+
+def test_an_agents_settings_are_an_axis():
+    names = ["ppo", "ppo[rollout=32]", "ppo[rollout=32,gamma=0.5]", "sb3/dqn[params.exploration_fraction=1.0]"]
+    words = ["study.views=[semantic]", "study.reward_p=[1]", "study.evaluation.greedy=true", "agent.width=32"]
+    cfg = compose("diagnose", [TOY, f"study.agents={json.dumps(names)}", *words])
+    cfg.study.steps = {"ppo[rollout=32]": 7, "default": 5}
+    found = {condition(config)["agent"]: config for config in trainings(runs.expand(cfg))}
+    assert list(found) == names
+    agents = [config["agent"] for config in found.values()]
+    assert [(each["rollout"], each["gamma"], each["width"]) for each in agents[:3]] == [
+        (16, 0.8, 32), (32, 0.8, 32), (32, 0.5, 32),
+    ]  # fmt: skip
+    assert agents[3]["params"]["exploration_fraction"] == 1.0
+    assert [config["steps"] for config in found.values()] == [5, 7, 5, 5]
+    assert "label" not in agents[0], "an agent as it is keeps its run's id"
+    assert all(config["evaluation"]["greedy"] is True for config in found.values())
+
+
+@pytest.mark.parametrize("name", ["ppo[rollout]", "ppo[name=x]", "ppo[nosuch=1]", "ppo[rollout=x]", "nosuch[a=1]"])
+def test_wrong_settings_of_an_agent_are_refused(name):
+    cfg = compose("diagnose", [TOY, f"study.agents={json.dumps([name])}"])
+    with pytest.raises(InputError):
+        runs.expand(cfg)
 
 
 @pytest.mark.parametrize(
