@@ -231,7 +231,7 @@ class Study:
         with self._made(), locked(self.path / ".lock", sentence):
             self._remove_unfinished()
             self.record = self._read()
-            before, runs = dict(self.record), {run.path for run in self.runs()}
+            before, runs = self._file_content(), {run.path for run in self.runs()}
             try:
                 yield
             except InputError:
@@ -258,7 +258,11 @@ class Study:
                     for path in (self.path / "runs", *missing):
                         path.rmdir()
 
-    def _take_back(self, before: dict[str, Any], runs: set[Path]) -> None:
+    def _file_content(self) -> bytes | None:
+        file = self.path / "study.yaml"
+        return file.read_bytes() if file.exists() else None
+
+    def _take_back(self, before: bytes | None, runs: set[Path]) -> None:
         """Remove the runs that a refused request added, as far as nothing was done for them, and the request."""
         new = [run.path for run in self.runs() if run.path not in runs]
         with contextlib.suppress(OSError):
@@ -268,12 +272,12 @@ class Study:
                     (path / "config.yaml").unlink()
                     (path / "status.json").unlink(missing_ok=True)
                     path.rmdir()
-            if all(run.path in runs for run in self.runs()):
-                self.record = before
-                if before["requests"]:
-                    self._write()
+            if all(run.path in runs for run in self.runs()) and self._file_content() != before:
+                if before is None:
+                    (self.path / "study.yaml").unlink()
                 else:
-                    (self.path / "study.yaml").unlink(missing_ok=True)
+                    write_atomic(self.path / "study.yaml", before)
+                self.record = self._read()
 
     def note(self, **fields: Any) -> None:
         """Remember something about the study as a whole in study.yaml."""

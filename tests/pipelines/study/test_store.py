@@ -232,6 +232,16 @@ def refuse(study, *configs, trained=False):
         work()
 
 
+@pytest.mark.parametrize("text", ["12:30:45", "[]", "created: once\nmine: 1\n", "requests: 7 # what?\n"])
+def test_a_refused_request_leaves_a_strange_record_as_it_was(tmp_path, text):
+    (tmp_path / "study.yaml").write_text(text)
+    study = store.Study(tmp_path, create=True)
+    with pytest.raises(InputError, match="refused"), study.lock():
+        study.note(requests=[{"new": True}])
+        raise InputError("refused")
+    assert (tmp_path / "study.yaml").read_text() == text
+
+
 def test_a_refused_request_leaves_nothing_behind(tmp_path):
     """Neither a new study's folder, nor a run or a request in an old one."""
     study = store.Study(tmp_path / "deep" / "s", create=True)
