@@ -235,10 +235,7 @@ def refuse(study, *configs, trained=False):
 @pytest.mark.parametrize("text", ["12:30:45", "[]", "created: once\nmine: 1\n", "requests: 7 # what?\n"])
 def test_a_refused_request_leaves_a_strange_record_as_it_was(tmp_path, text):
     (tmp_path / "study.yaml").write_text(text)
-    study = store.Study(tmp_path, create=True)
-    with pytest.raises(InputError, match="refused"), study.lock():
-        study.note(requests=[{"new": True}])
-        raise InputError("refused")
+    refuse(store.Study(tmp_path, create=True), run_config())
     assert (tmp_path / "study.yaml").read_text() == text
 
 
