@@ -324,7 +324,9 @@ class HorizonConfig:
 
     mdp: str | None = field(
         default=None,
-        metadata=_doc("an .npz file, module:object, or a task that can be tabulated; mdp= may be left out"),
+        metadata=_doc(
+            "an .npz file, module:object, a task that can be tabulated, or a benchmark of such; mdp= may be left out"
+        ),
     )
     knobs: dict[str, Any] = field(
         default_factory=dict,
@@ -341,6 +343,14 @@ class HorizonConfig:
     timesteps: float = field(
         default=1e7, metadata=_doc("most timesteps of a run of GORP, T² · A^k · m; 0: what is exact alone")
     )
+    up_to: float | None = field(
+        default=None,
+        metadata=_doc("where nothing succeeds within them, an H up to which is looked on; null: none"),
+    )
+    budget: float = field(
+        default=1e10,
+        metadata=_doc("simulated steps of all runs after which up_to is given up, and H a lower bound"),
+    )
     runs: int = field(default=400, metadata=_doc("most runs of GORP for each k and m", least=1))
     simulated: int = field(
         default=2_000_000, metadata=_doc("of a task without tables: steps of its environment in all", least=1)
@@ -351,7 +361,14 @@ class HorizonConfig:
     confidence: float = field(default=0.95, metadata=_doc("of the bounds on m"))
     most_k: int | None = field(default=None, metadata=_doc("greatest k that is tried; null: the horizon"))
     seed: int = field(default=0, metadata=_doc("of a task's tables, and of GORP's random actions", least=0))
-    out: str | None = field(default=None, metadata=_doc("a JSON file for all of it; null: none"))
+    save: bool = field(default=False, metadata=_doc("of a benchmark: write its MDPs as .npz files, too"))
+    bridge: str | None = field(
+        default=None, metadata=_doc("of a benchmark: BRIDGE's summary.csv, whose MDPs are drawn beside its own")
+    )
+    out: str | None = field(
+        default=None,
+        metadata=_doc("a JSON file for all of it; of a benchmark a folder, which is gone on with"),
+    )
 
 
 @dataclass

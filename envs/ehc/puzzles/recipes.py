@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from lcd.envs.ehc.puzzles.cube import cube, scrambled
@@ -48,18 +49,23 @@ def horizon_of(fewest: int) -> int:
 
 
 def _candidates() -> tuple[Recipe, ...]:
-    found = []
-    for family, make in (("slide", _slide), ("cube", _cube)):
-        for seed, letter in enumerate(STARTS[family]):
-            name = f"{family}-{letter}"
-            found.append(Recipe(name, family, "puzzle", partial(make, seed, name), f"start: seed {seed}"))
+    found = _started("slide", _slide)
     for discs in DISCS:
         name = f"hanoi-{discs}"
         found.append(Recipe(name, "hanoi", "puzzle", partial(hanoi, discs, name), f"{discs} discs"))
     for level in LEVELS:
         name = f"sokoban-{level}"
         found.append(Recipe(name, "sokoban", "puzzle", partial(_sokoban, level, name), f"{level[0]} boxes"))
-    return tuple(found)
+    return (*found, *_started("cube", _cube))
+
+
+def _started(family: str, make: Callable[[int, str], TabularMDP]) -> list[Recipe]:
+    """A family's recipes that differ in their start."""
+    found = []
+    for seed, letter in enumerate(STARTS[family]):
+        name = f"{family}-{letter}"
+        found.append(Recipe(name, family, "puzzle", partial(make, seed, name), f"start: seed {seed}"))
+    return found
 
 
 CANDIDATES = _candidates()
