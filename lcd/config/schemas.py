@@ -347,7 +347,7 @@ class HorizonConfig:
         default=None,
         metadata=_doc("where nothing succeeds within them, an H up to which is looked on; null: none"),
     )
-    budget: float = field(
+    most_steps: float = field(
         default=1e10,
         metadata=_doc("simulated steps of all runs after which up_to is given up, and H a lower bound"),
     )

@@ -41,7 +41,7 @@ class Settings:
         most_k: the greatest k that is tried; None: the horizon.
         seed: of GORP's random actions.
         up_to: where no (k, m) succeeds within the timesteps, an H up to which is looked on; None: no further.
-        budget: simulated steps of all runs of GORP after which that looking ends.
+        most_steps: simulated steps of all runs of GORP after which that looking ends.
     """
 
     discount: float = 0.99
@@ -52,7 +52,7 @@ class Settings:
     most_k: int | None = None
     seed: int = 0
     up_to: float | None = None
-    budget: float = 1e10
+    most_steps: float = 1e10
 
     def __post_init__(self) -> None:
         for key, low, high in (("discount", 0, 1), ("confidence", 0.5, 1), ("tolerance", 0, 1)):
@@ -69,8 +69,8 @@ class Settings:
             raise InputError(
                 f"up_to is {self.up_to}, but must be an effective horizon above 0 and at most 100, or null."
             )
-        if not 0 < self.budget <= 1e15:
-            raise InputError(f"budget is {self.budget}, but must be a number of steps above 0 and at most 1e15.")
+        if not 0 < self.most_steps <= 1e15:
+            raise InputError(f"most_steps is {self.most_steps}, but must be a number of steps above 0 and at most 1e15.")
         if not 0 <= self.timesteps <= 1e12:
             raise InputError(f"timesteps is {self.timesteps}, but must be a number of timesteps from 0 to 1e12.")
 
@@ -163,7 +163,7 @@ def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progres
         tell("running GORP")
         rng = np.random.default_rng(seed_sequence(settings.seed, "gorp"))
         gorp = Gorp(layers, exact, ties, rng)
-        how = (settings.timesteps, settings.runs, settings.confidence, settings.most_k, settings.up_to, settings.budget)
+        how = (settings.timesteps, settings.runs, settings.confidence, settings.most_k, settings.up_to, settings.most_steps)
         horizon = Search(gorp, *how).horizon()
     return Result(
         *_about(mdp), exact.optimal_return, exact.random_return, solvable, exact.discount_agrees, exact.p_opt, horizon,

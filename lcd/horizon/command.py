@@ -36,7 +36,7 @@ def run(cfg: HorizonConfig) -> int:
         cfg.most_k,
         cfg.seed,
         cfg.up_to,
-        cfg.budget,
+        cfg.most_steps,
     )
     if cfg.mdp in BENCHMARKS.names():
         from lcd.horizon import whole

@@ -29,10 +29,10 @@ class LeastM:
 
     Attributes:
         k: the number of actions that are tried in all sequences.
-        m: the least m found to succeed, or None where none did within the budget.
+        m: the least m found to succeed, or None where none did within the most_steps.
         low: no smaller m succeeds half the time, at the stated confidence.
         high: this m succeeds half the time, at the stated confidence; None where that is not known.
-        most: the greatest m that the budget or a better k allowed.
+        most: the greatest m that the most_steps or a better k allowed.
     """
 
     k: int
@@ -47,7 +47,7 @@ class Horizon:
     """The effective horizon.
 
     Attributes:
-        h: min over k of k + log_A m, or None where no k has an m within the budget.
+        h: min over k of k + log_A m, or None where no k has an m within the most_steps.
         k: the k that attains it.
         m: its m.
         low: the effective horizon is at least this.
@@ -78,7 +78,7 @@ class Search:
         confidence: of the bounds on each m.
         most_k: the greatest k to try; None: the horizon.
         up_to: where nothing succeeds within the timesteps, an H up to which is looked whatever a run takes.
-        budget: simulated steps of all runs after which that looking ends.
+        most_steps: simulated steps of all runs after which that looking ends.
     """
 
     gorp: Gorp
@@ -87,7 +87,7 @@ class Search:
     confidence: float = 0.95
     most_k: int | None = None
     up_to: float | None = None
-    budget: float = math.inf
+    most_steps: float = math.inf
 
     def horizon(self) -> Horizon:
         """The effective horizon: all k, the smallest first, each with no more rollouts than still improve on it."""
@@ -102,7 +102,7 @@ class Search:
         return self._summed_up(list(tried.values()))
 
     def _may_go_on(self, tried: dict[int, LeastM]) -> bool:
-        return all(each.m is None for each in tried.values()) and self.gorp.simulated < self.budget
+        return all(each.m is None for each in tried.values()) and self.gorp.simulated < self.most_steps
 
     def _look(self, tried: dict[int, LeastM], limit: float | None) -> None:
         """Go on from what was tried to an H of `limit`; None: as far as the timesteps of a run allow."""
@@ -116,7 +116,7 @@ class Search:
             if math.isfinite(best):
                 # Equal horizons go to the smaller k.
                 most = min(most, math.ceil(self._power(best - k)) - 1)
-            if most < 1 or (limit is not None and self.gorp.simulated >= self.budget):
+            if most < 1 or (limit is not None and self.gorp.simulated >= self.most_steps):
                 break
             before = tried.get(k)
             if before is not None and before.most >= most:
