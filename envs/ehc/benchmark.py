@@ -10,6 +10,7 @@ from typing import Any
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.benchmarks import NativeBenchmark
+from lcd.envs.checks import require_whole_number
 from lcd.envs.ehc import kept, returns
 from lcd.envs.ehc.published import HorizonRow, rows
 from lcd.envs.ehc.puzzles.recipes import RECIPES as PUZZLES
@@ -22,8 +23,8 @@ from lcd.envs.tabular.vector import TabularVectorEnv
 NAME = "ehc"
 RECIPES: dict[str, Recipe] = {f"{NAME}/{recipe.name}": recipe for recipe in PUZZLES}
 """Task to its recipe."""
-CHANGES = ("horizon", "sticky")
-"""Knobs that change the MDP."""
+CHANGES = ("horizon", "sticky", "left")
+"""Knobs that change the MDP: fewer steps, repeated actions, and how many steps of the best play are left at first."""
 SHOWN = ("observation",)
 
 
@@ -45,6 +46,10 @@ class EHCBenchmark(NativeBenchmark):
             if key not in CHANGES:
                 raise InputError(f"knobs.{key} is no knob of {task}'s tables: {nearest(key, CHANGES)}")
         mdp = _made(task)
+        left = knobs.pop("left", None)
+        if left is not None:
+            require_whole_number("knobs.left", left, 1, mdp.horizon)
+            mdp = _begun_late(task, left)
         if knobs.get("horizon") is not None and knobs["horizon"] > mdp.horizon:
             raise InputError(
                 f"knobs.horizon is {knobs['horizon']}, but {task} is made for {mdp.horizon} steps: give at most that."
@@ -57,9 +62,9 @@ class EHCBenchmark(NativeBenchmark):
         if changes.get("sticky"):
             return math.nan, math.nan
         known = rows().get(task)
-        if known is not None and "horizon" not in changes:
+        if known is not None and not changes:
             return known.random_return, known.optimal_return
-        return _range(task, changes.get("horizon"))
+        return _range(task, tuple(sorted(changes.items())))
 
     def make_population(
         self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any
@@ -78,10 +83,14 @@ def _made(task: str) -> TabularMDP:
     return kept.made(RECIPES[task]).changed(name=task)
 
 
+@lru_cache(maxsize=4)
+def _begun_late(task: str, left: int) -> TabularMDP:
+    return returns.near_the_end(_made(task), left)
+
+
 @lru_cache(maxsize=64)
-def _range(task: str, horizon: int | None) -> tuple[float, float]:
-    mdp = _made(task)
-    return returns.reward_range(mdp if horizon is None else mdp.changed(horizon=horizon))
+def _range(task: str, changes: tuple[tuple[str, Any], ...]) -> tuple[float, float]:
+    return returns.reward_range(EHC.tabular(task, **dict(changes)))
 
 
 EHC = EHCBenchmark()

@@ -47,7 +47,7 @@ POSITIONAL = {
 }
 NAMED_ELSEWHERE = ("benchmark", "agent", "frontend", "launcher", "tracker")
 """Groups of which a registry, or a module:object, has more than there are files."""
-TEXT_KEYS = ("out", "path", "against", "policy", "mdp", "bridge", RANGES)
+TEXT_KEYS = ("out", "path", "against", "policy", "mdp", "bridge", "horizons", RANGES)
 FILE_KEYS = ("study",)
 WITH_SETTINGS = {"launcher": LauncherConfig, "tracker": TrackerConfig}
 """Groups whose choices have keys of their own beside those that all have."""

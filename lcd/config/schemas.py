@@ -252,6 +252,9 @@ class ReportConfig:
     ranges: Any = field(
         default=None, metadata=_doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
     )
+    horizons: str | None = field(
+        default=None, metadata=_doc("CSV file of tasks' effective horizons, as lcd horizon writes it; null: none")
+    )
     threshold: float = field(default=0.5, metadata=_doc("from where on a scaled score counts as hard"))
     out: str | None = field(default=None, metadata=_doc("folder of the report; null: in the study, beside the file"))
     definition: str = field(default="paper", metadata=DEFINITION)

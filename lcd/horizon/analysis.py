@@ -70,7 +70,7 @@ class Settings:
                 f"up_to is {self.up_to}, but must be an effective horizon above 0 and at most 100, or null."
             )
         if not 0 < self.most_steps <= 1e15:
-            raise InputError(f"most_steps is {self.most_steps}, but must be a number of steps above 0 and at most 1e15.")
+            raise InputError(f"most_steps is {self.most_steps}, but must be a number above 0 and at most 1e15.")
         if not 0 <= self.timesteps <= 1e12:
             raise InputError(f"timesteps is {self.timesteps}, but must be a number of timesteps from 0 to 1e12.")
 
@@ -163,8 +163,8 @@ def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progres
         tell("running GORP")
         rng = np.random.default_rng(seed_sequence(settings.seed, "gorp"))
         gorp = Gorp(layers, exact, ties, rng)
-        how = (settings.timesteps, settings.runs, settings.confidence, settings.most_k, settings.up_to, settings.most_steps)
-        horizon = Search(gorp, *how).horizon()
+        how = {key: getattr(settings, key) for key in ("runs", "confidence", "most_k", "up_to", "most_steps")}
+        horizon = Search(gorp, settings.timesteps, **how).horizon()
     return Result(
         *_about(mdp), exact.optimal_return, exact.random_return, solvable, exact.discount_agrees, exact.p_opt, horizon,
         bound, time.perf_counter() - began, _most_memory(),

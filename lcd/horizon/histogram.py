@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lcd.envs.errors import InputError
-from lcd.horizon.listed import LONG, SURVIVES, Row, least_h
+from lcd.horizon.listed import SURVIVES, Row, least_h
 from lcd.report.figures import INK, MUTED, SET_STYLES, styled_figure
+from lcd.scores.horizons import LONG
 
 ORIGINS = {"atari": "Atari (BRIDGE)", "procgen": "Procgen (BRIDGE)"}
 NEEDED = ("mdp_name", "origin", "effective_horizon")

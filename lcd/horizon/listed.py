@@ -15,10 +15,9 @@ from lcd.files.spreadsheets import csv_text
 from lcd.horizon.analysis import Result, Settings
 from lcd.horizon.tables import NONE, number
 from lcd.process.limits import readable_size
+from lcd.scores.horizons import LONG
 
 Row = Mapping[str, Any]
-LONG = 8.0
-"""H from which on the 2025 paper calls an effective horizon long."""
 SURVIVES, UNKNOWN = "survives", "GORP not run"
 COLUMNS = (
     "task", "states", "actions", "steps", "optimal_return", "random_return", "k", "gorp_k", "gorp_m", "h", "h_low",

@@ -29,10 +29,10 @@ class LeastM:
 
     Attributes:
         k: the number of actions that are tried in all sequences.
-        m: the least m found to succeed, or None where none did within the most_steps.
+        m: the least m found to succeed, or None where none did within the budget.
         low: no smaller m succeeds half the time, at the stated confidence.
         high: this m succeeds half the time, at the stated confidence; None where that is not known.
-        most: the greatest m that the most_steps or a better k allowed.
+        most: the greatest m that the budget or a better k allowed.
     """
 
     k: int
@@ -47,7 +47,7 @@ class Horizon:
     """The effective horizon.
 
     Attributes:
-        h: min over k of k + log_A m, or None where no k has an m within the most_steps.
+        h: min over k of k + log_A m, or None where no k has an m within the budget.
         k: the k that attains it.
         m: its m.
         low: the effective horizon is at least this.

@@ -293,9 +293,19 @@ DELAY_LOSS = Contrast(
     variants=(2, 4),
     formulas={"loss": FORMULAS["loss"]},
 )
+HORIZON_LOSS = Contrast(
+    name="horizon_loss",
+    sign="η",
+    asks="what a long effective horizon costs",
+    axis="knobs.left",
+    baseline=None,
+    # A task of which n steps are left has an effective horizon of at most n.
+    variants=(4, 8),
+    formulas={"gain": FORMULAS["gain"]},
+)
 
 contrasts = Registry("contrast", "lcd.contrasts")
-for _each in (*HEADLINE, FRONTEND_GAIN, SHAPING_GAIN, MEMORY_GAIN, DELAY_LOSS):
+for _each in (*HEADLINE, FRONTEND_GAIN, SHAPING_GAIN, MEMORY_GAIN, DELAY_LOSS, HORIZON_LOSS):
     contrasts.add(_each.name, _each)
 
 
@@ -307,6 +317,9 @@ OTHER_COLUMNS = (
     "shaping",
     "perception_level",
     "reward_level",
+    "H",
+    "H_low",
+    "H_high",
     "seeds",
     "steps",
     "status",

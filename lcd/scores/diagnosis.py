@@ -17,7 +17,7 @@ from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, parse_json
 from lcd.files.spreadsheets import csv_text
-from lcd.scores.calibration import calibrate, ground_truth
+from lcd.scores.calibration import LEVELS, calibrate, ground_truth
 from lcd.scores.contrasts import (
     DEFINITIONS,
     FORMULAS,
@@ -33,6 +33,8 @@ from lcd.scores.contrasts import (
     most_solved,
     solved_view,
 )
+from lcd.scores.horizons import COLUMNS as H_COLUMNS
+from lcd.scores.horizons import Span, effective_horizon
 from lcd.scores.judging import ENDS, ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.scores.left_out import LeftOut
 from lcd.scores.ranking import add_ranks
@@ -43,6 +45,8 @@ from lcd.statistics.intervals import METHOD, RESAMPLES
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
 KEYS = (*GROUP, "task")
+KNOWN = (*LEVELS.values(), *H_COLUMNS)
+"""What is known of tasks before anything is trained."""
 MOST_NAMED = 4
 """Tasks that a note names before it counts the rest."""
 
@@ -171,6 +175,7 @@ def diagnose_curves(
     levels: Mapping[str, float] | None = None,
     dynamics: Mapping[str, Sequence[str]] | None = None,
     contrasts: Sequence[Contrast] = HEADLINE,
+    horizons: Mapping[str, Span] | None = None,
 ) -> Diagnosis:
     """Tell what makes each task hard from held-out learning curves.
 
@@ -185,6 +190,7 @@ def diagnose_curves(
         dynamics: task to sentences on how its views differ as environments, where that was looked at; see
             `lcd.envs.lockstep`.
         contrasts: what is asked of each task; φ and ψ always are.
+        horizons: task to its effective horizon and the bounds on it; for tasks not in it what their benchmark knows.
 
     Returns:
         Its table has, for each task: phi and psi (scaled to 0-1 over the diagnosable tasks of the group), the unscaled
@@ -192,7 +198,8 @@ def diagnose_curves(
         headline's), phi_gain (φ's gain as a difference of AUCs), auc_<condition> (mean over seeds) and
         final_<condition> (interquartile mean over seeds of the last return), phi_rank and psi_rank (1 is the hardest
         task of the group), each with _low and _high; perception_level and reward_level (how hard the task was made,
-        where that is known); seeds, steps, status, phi_status and psi_status (why a score is missing, or "ok");
+        where that is known); H, the effective horizon, where that is known, with H_low and H_high; seeds, steps,
+        status, phi_status and psi_status (why a score is missing, or "ok");
         validity (the keys of the findings that concern the task, or "ok").
 
     Note:
@@ -220,7 +227,8 @@ def diagnose_curves(
             found = numbers.add(asked)
             for contrast in asked:
                 samples[contrast.name][key] = found
-        rows.append(row | ground_truth(key[0], key[-1]) | judge(numbers, contrasts, definition))
+        known = ground_truth(key[0], key[-1]) | effective_horizon(key[0], key[-1], horizons or {})
+        rows.append(row | known | judge(numbers, contrasts, definition))
     table = pd.DataFrame(rows).reindex(columns=table_columns(contrasts, solved.values()))
     for contrast in contrasts:
         _scale(table, contrast.name)
@@ -381,7 +389,7 @@ def table_columns(contrasts: Sequence[Contrast] = HEADLINE, solved: Iterable[str
     measures = (*(f"auc_{name}" for name in conditions), *(f"final_{name}" for name in conditions))
     bounded = (name + end for name in (*scores, *measures) for end in ENDS)
     statuses = (f"{name}_status" for name in names)
-    return (*KEYS, *bounded, "perception_level", "reward_level", "seeds", "steps", "status", *statuses, "validity")
+    return (*KEYS, *bounded, *KNOWN, "seeds", "steps", "status", *statuses, "validity")
 
 
 def _scale(table: pd.DataFrame, score: str) -> None:
