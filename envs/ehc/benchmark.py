@@ -12,7 +12,7 @@ from gymnasium.vector import VectorEnv
 from lcd.envs.benchmarks import NativeBenchmark
 from lcd.envs.checks import require_whole_number
 from lcd.envs.ehc import kept, returns
-from lcd.envs.ehc.published import HorizonRow, rows
+from lcd.envs.ehc.known import HorizonRow, rows
 from lcd.envs.ehc.puzzles.recipes import RECIPES as PUZZLES
 from lcd.envs.ehc.recipe import Recipe
 from lcd.envs.errors import InputError, nearest

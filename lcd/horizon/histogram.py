@@ -48,8 +48,8 @@ def draw(rows: Sequence[Row], name: str, others: Mapping[str, np.ndarray] | None
     open_ones = np.array([least_h(row) for row in kept if row["h"] is None])
     panels = [(shown, values, np.zeros(0)) for shown, values in (others or {}).items()]
     panels.append((name, known, open_ones[np.isfinite(open_ones)]))
-    top = max((values.max() for _, *both in panels for values in both if values.size), default=0.0)
-    edges = np.arange(0, max(_FEWEST_BINS, np.ceil(top + 1e-9)) + 1)
+    finite = np.concatenate([values[np.isfinite(values)] for _, *both in panels for values in both])
+    edges = np.arange(0, max(_FEWEST_BINS, np.floor(finite.max(initial=0.0)) + 1) + 1)
     figure = Figure(figsize=(_PANEL[0], _PANEL[1] * len(panels) + 0.5), layout="constrained")
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     for axis, (shown, exact, least) in zip(axes, panels, strict=True):
@@ -59,6 +59,7 @@ def draw(rows: Sequence[Row], name: str, others: Mapping[str, np.ndarray] | None
 
 
 def _panel(axis: Axes, shown: str, exact: np.ndarray, least: np.ndarray, edges: np.ndarray) -> None:
+    # What no look-ahead solves is counted with the longest.
     counts, bounds = (np.histogram(np.clip(values, 0, edges[-1]), edges)[0] for values in (exact, least))
     total = max(len(exact) + len(least), 1)
     colour = SET_STYLES[2][0]
