@@ -12,6 +12,7 @@ from gymnasium.vector import VectorEnv
 from lcd.envs.benchmarks import NativeBenchmark
 from lcd.envs.checks import require_whole_number
 from lcd.envs.ehc import kept, returns
+from lcd.envs.ehc.games.recipes import RECIPES as GAMES
 from lcd.envs.ehc.known import HorizonRow, rows
 from lcd.envs.ehc.puzzles.recipes import RECIPES as PUZZLES
 from lcd.envs.ehc.recipe import Recipe
@@ -21,7 +22,7 @@ from lcd.envs.tabular.mdp import TabularMDP
 from lcd.envs.tabular.vector import TabularVectorEnv
 
 NAME = "ehc"
-RECIPES: dict[str, Recipe] = {f"{NAME}/{recipe.name}": recipe for recipe in PUZZLES}
+RECIPES: dict[str, Recipe] = {f"{NAME}/{recipe.name}": recipe for recipe in (*PUZZLES, *GAMES)}
 """Task to its recipe."""
 CHANGES = ("horizon", "sticky", "left")
 """Knobs that change the MDP: fewer steps, repeated actions, and how many steps of the best play are left at first."""

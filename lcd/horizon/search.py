@@ -132,7 +132,8 @@ class Search:
         # An m that nothing certain was said of may be the one, whatever is certain of greater ones.
         doubt = False
         if before is not None:
-            low, fails, m, doubt = before.low, before.most, min(2 * before.most, most), before.low <= before.most
+            # Hardly more than double: one look at the most is cheaper than two.
+            low, fails, m, doubt = before.low, before.most, most, before.low <= before.most
         while True:
             outcome, certain = self.succeeds(k, m)
             if outcome:

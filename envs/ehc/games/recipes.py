@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
+import numpy as np
+
+from lcd.envs.ehc.games.boards import GameBoard
 from lcd.envs.ehc.games.connect_four import ConnectFour
 from lcd.envs.ehc.games.game import Game
 from lcd.envs.ehc.games.opponents import NOISE_PARTS, Opponent
@@ -50,9 +53,13 @@ class Case:
         solution = _solution(self.board, self.noise, self.shaped)
         return against(solution, Opponent(self.temperature, self.noise, self.seed), self.name)
 
+    def draw(self, codes: np.ndarray) -> GameBoard:
+        """What draws the states of these codes."""
+        return GameBoard(BOARDS[self.board][1](), codes)
+
     def recipe(self) -> Recipe:
         """How it is made, for the benchmark."""
-        return Recipe(self.name, BOARDS[self.board][0], "game", self.make, self.about)
+        return Recipe(self.name, BOARDS[self.board][0], "game", self.make, self.about, self.draw)
 
 
 @lru_cache(maxsize=1)

@@ -33,7 +33,9 @@ def test_names_are_unique_and_fifteen_are_puzzles():
     assert set(LEFT_OUT) < set(names)
     assert offers(EHC, Tabular)
     assert offers(EHC, KnownHorizons)
-    assert list(EHC.tasks) == [f"ehc/{name.rpartition('/')[2]}" for name in RECIPES]
+    assert list(EHC.tasks) == list(RECIPES)
+    assert all(task == f"ehc/{recipe.name}" for task, recipe in RECIPES.items())
+    assert {recipe.kind for recipe in RECIPES.values()} == {"puzzle", "game"}
 
 
 def test_tables_are_those_whose_hashes_are_shipped():
