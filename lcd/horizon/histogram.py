@@ -18,7 +18,7 @@ from lcd.scores.horizons import LONG
 ORIGINS = {"atari": "Atari (BRIDGE)", "procgen": "Procgen (BRIDGE)"}
 NEEDED = ("mdp_name", "origin", "effective_horizon")
 _PANEL = (6.4, 1.5)
-_FEWEST_BINS = 12
+_FEWEST_BINS, _MOST_BINS = 12, 20
 
 
 def read_bridge(path: Path) -> dict[str, np.ndarray]:
@@ -49,17 +49,17 @@ def draw(rows: Sequence[Row], name: str, others: Mapping[str, np.ndarray] | None
     panels = [(shown, values, np.zeros(0)) for shown, values in (others or {}).items()]
     panels.append((name, known, open_ones[np.isfinite(open_ones)]))
     finite = np.concatenate([values[np.isfinite(values)] for _, *both in panels for values in both])
-    edges = np.arange(0, max(_FEWEST_BINS, np.floor(finite.max(initial=0.0)) + 1) + 1)
+    bins = int(np.clip(np.floor(finite.max(initial=0.0)) + 1, _FEWEST_BINS, _MOST_BINS))
+    edges = np.arange(bins + 1.0)
     figure = Figure(figsize=(_PANEL[0], _PANEL[1] * len(panels) + 0.5), layout="constrained")
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     for axis, (shown, exact, least) in zip(axes, panels, strict=True):
         _panel(axis, shown, exact, least, edges)
-    axes[-1].set_xlabel("effective horizon H")
+    axes[-1].set_xlabel(f"effective horizon H; {bins - 1} and more stand at the right end")
     return figure
 
 
 def _panel(axis: Axes, shown: str, exact: np.ndarray, least: np.ndarray, edges: np.ndarray) -> None:
-    # What no look-ahead solves is counted with the longest.
     counts, bounds = (np.histogram(np.clip(values, 0, edges[-1]), edges)[0] for values in (exact, least))
     total = max(len(exact) + len(least), 1)
     colour = SET_STYLES[2][0]
@@ -68,7 +68,7 @@ def _panel(axis: Axes, shown: str, exact: np.ndarray, least: np.ndarray, edges: 
         axis.bar(
             edges[:-1] + 0.5, bounds, 0.9, counts, color="white", edgecolor=colour, hatch="////", label="H is more"
         )
-        axis.legend(loc="upper left")
+        axis.legend(loc="upper right")
     axis.axvline(LONG, color=MUTED, linewidth=1, linestyle="--")
     long = (np.concatenate([exact, least]) >= LONG).sum()
     axis.set_ylabel("MDPs")
