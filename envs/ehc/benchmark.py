@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +13,8 @@ from gymnasium.vector import VectorEnv
 from lcd.envs.benchmarks import NativeBenchmark
 from lcd.envs.checks import require_whole_number
 from lcd.envs.ehc import kept, returns
+from lcd.envs.ehc.games.boards import GameBoard
+from lcd.envs.ehc.games.recipes import BOARDS
 from lcd.envs.ehc.games.recipes import RECIPES as GAMES
 from lcd.envs.ehc.known import HorizonRow, rows
 from lcd.envs.ehc.puzzles.recipes import RECIPES as PUZZLES
@@ -22,7 +25,15 @@ from lcd.envs.tabular.mdp import TabularMDP
 from lcd.envs.tabular.vector import TabularVectorEnv
 
 NAME = "ehc"
-RECIPES: dict[str, Recipe] = {f"{NAME}/{recipe.name}": recipe for recipe in (*PUZZLES, *GAMES)}
+
+
+def _drawn(recipe: Recipe) -> Recipe:
+    """A game's recipe that can be kept: its tables, and what draws them."""
+    game = BOARDS[recipe.name.rpartition("-")[0]][1]
+    return replace(recipe, draw=lambda codes: GameBoard(game(), codes))
+
+
+RECIPES: dict[str, Recipe] = {f"{NAME}/{recipe.name}": recipe for recipe in (*PUZZLES, *map(_drawn, GAMES))}
 """Task to its recipe."""
 CHANGES = ("horizon", "sticky", "left")
 """Knobs that change the MDP: fewer steps, repeated actions, and how many steps of the best play are left at first."""

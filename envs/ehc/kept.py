@@ -19,6 +19,7 @@ from pathlib import Path
 from lcd.envs import ehc, tabular
 from lcd.envs.ehc.recipe import Recipe
 from lcd.envs.errors import InputError
+from lcd.envs.tabular.closure import codes_of
 from lcd.envs.tabular.files import digest, load, save
 from lcd.envs.tabular.mdp import TabularMDP
 
@@ -40,7 +41,7 @@ def made(recipe: Recipe) -> TabularMDP:
         if time.perf_counter() - began >= SLOW_S:
             _write(recipe, found, place)
         return found
-    return found.changed(name=recipe.name, renderer=recipe.draw(found.codes))
+    return found.changed(name=recipe.name, renderer=recipe.draw(codes_of(found)))
 
 
 def folder() -> Path | None:

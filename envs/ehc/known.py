@@ -39,10 +39,11 @@ def rows() -> Mapping[str, HorizonRow]:
     text = resources.files(__package__).joinpath(FILE)
     if not text.is_file():
         return {}
-    with text.open(encoding="utf-8", newline="") as file:
-        return {row["task"]: _row(row) for row in csv.DictReader(file)}
+    lines = text.read_text(encoding="utf-8").splitlines()
+    return {row["task"]: _row(row) for row in csv.DictReader(lines)}
 
 
 def _row(row: Mapping[str, str]) -> HorizonRow:
-    values = ("random_return", "optimal_return", "h", "h_low", "h_high")
-    return HorizonRow(*(float(row[key]) if row[key] else math.nan for key in values), row["digest"])
+    keys = ("random_return", "optimal_return", "h", "h_low", "h_high")
+    random, best, h, low, high = (float(row[key]) if row[key] else math.nan for key in keys)
+    return HorizonRow(random, best, h, low, high, row["digest"])

@@ -44,10 +44,11 @@ def run(cfg: HorizonConfig, settings: Settings) -> int:
     if out is not None:
         outputs.check(out, PRODUCT, (CSV, MARKDOWN, FIGURE), inputs)
         outputs.check(out / MDPS, "")
+    tasks = list(get_benchmark(name).tasks)
     rows, console = [], Console()
     with Console(stderr=True).status(f"making {name}") as status:
-        for number, task in enumerate(benchmark.tasks, 1):
-            where = f"{number} of {len(benchmark.tasks)}"
+        for number, task in enumerate(tasks, 1):
+            where = f"{number} of {len(tasks)}"
             rows.append(
                 _one(benchmark, task, cfg, settings, out, lambda doing, at=where: status.update(f"{at}, {doing}"))
             )
@@ -79,7 +80,7 @@ def _one(benchmark: Tabular, task: str, cfg: HorizonConfig, settings: Settings, 
         began = time.perf_counter()
         mdp = benchmark.tabular(task, cfg.seed, **cfg.knobs)
         build_s = time.perf_counter() - began
-        made = {"task": task, "settings": asdict(settings), "digest": digest(mdp)}
+        made: dict[str, Any] = {"task": task, "settings": asdict(settings), "digest": digest(mdp)}
         kept = None if out is None else _kept(out / MDPS / file, made)
         if kept is None:
             found = analyse(mdp, settings, tell)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lcd.report.figures import MUTED, PANEL, SET_STYLES, styled_figure
@@ -36,7 +37,7 @@ def scores_against_horizon(table: pd.DataFrame, long: float, narrow: bool = Fals
     return figure
 
 
-def _marks(axes: object, contrast: Contrast, group: pd.DataFrame, place: int, label: str) -> None:
+def _marks(axes: Axes, contrast: Contrast, group: pd.DataFrame, place: int, label: str) -> None:
     score = group[f"{contrast.name}_raw"].to_numpy(float)
     colour, marker = SET_STYLES[place % len(SET_STYLES)][0], _MARKERS[place % len(_MARKERS)]
     h = group["H"].to_numpy(float)

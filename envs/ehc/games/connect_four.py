@@ -21,6 +21,7 @@ class ConnectFour:
     """
 
     layered = True
+    merged = False
     pieces = ("first", "second")
 
     def __init__(self, rows: int, columns: int) -> None:

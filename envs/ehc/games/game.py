@@ -32,6 +32,7 @@ class Game(Protocol):
         start: the code of the first position.
         turns: most moves of the first player; after them a game that is not over is a draw.
         layered: does every move lead into a layer of its own (`layer`), so that no position ever comes again?
+        merged: are positions that are images of each other one state of the MDP?
         board: rows and columns of its picture.
         pieces: the names of what stands on cells: number 1, 2, …
     """
@@ -41,6 +42,7 @@ class Game(Protocol):
     start: int
     turns: int
     layered: bool
+    merged: bool
     board: tuple[int, int]
     pieces: tuple[str, ...]
 
@@ -61,7 +63,7 @@ class Game(Protocol):
         ...
 
     def potential(self, codes: np.ndarray) -> np.ndarray:
-        """How far the first player is ahead, as a whole number of 1/64; at most 31 either way."""
+        """How far the first player is ahead, in 128ths of a win; a whole number below 64 either way."""
         ...
 
     def played(self, legal: np.ndarray, actions: int) -> np.ndarray:
@@ -84,3 +86,24 @@ def next_legal(legal: np.ndarray) -> np.ndarray:
 def ranked(legal: np.ndarray, actions: int) -> np.ndarray:
     """Where legal moves come first: action a makes the move of rank a modulo their number."""
     return np.arange(actions) % np.maximum(legal.sum(axis=1), 1)[:, None]
+
+
+def packed(positions: int, rows: np.ndarray, after: np.ndarray, ended: np.ndarray, result: np.ndarray) -> Moves:
+    """Legal moves, told one by one and in the order of their positions, as arrays in which they come first.
+
+    Args:
+        positions: how many there are; each has a move.
+        rows: the position of each move.
+        after: the code after each move.
+        ended: does each end the game?
+        result: of those that do.
+    """
+    number = np.bincount(rows, minlength=positions)
+    columns = np.arange(len(rows)) - np.repeat(np.cumsum(number) - number, number)
+    legal = np.arange(max(int(number.max(initial=0)), 1)) < number[:, None]
+    moves = Moves(
+        np.zeros(legal.shape, np.int64), legal, np.zeros(legal.shape, np.bool_), np.zeros(legal.shape, np.int8)
+    )
+    for whole, part in ((moves.after, after), (moves.ended, ended), (moves.result, result)):
+        whole[rows, columns] = part
+    return moves

@@ -18,12 +18,14 @@ _KO, _PASSED, _TURN = np.int64(32), np.int64(37), np.int64(38)
 class Go:
     """Stones on points, captured when without a liberty; the larger area wins when both players pass.
 
+    Positions that are turned or mirrored images of each other are one state of the MDP: 4 × 4 points have too many.
     The ko rule is the simple one: a lone stone that has just captured a single stone, and whose only liberty is that
     stone's point, may not be recaptured at once. Suicide is not allowed. Longer cycles are ended by the move limit, a
     draw. The last action passes, and so does one that is not allowed.
     """
 
     layered = False
+    merged = True
 
     def __init__(self, rows: int, columns: int, turns: int = 40) -> None:
         """Make the game.
@@ -137,8 +139,8 @@ class Go:
         return _count(first) - _count(second)
 
     def potential(self, codes: np.ndarray) -> np.ndarray:
-        """The score."""
-        return self.score(codes)
+        """The score, a point counting 1/64."""
+        return 2 * self.score(codes)
 
     def played(self, legal: np.ndarray, actions: int) -> np.ndarray:
         """The point, or, where that is not allowed, the pass."""

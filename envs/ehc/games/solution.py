@@ -21,8 +21,8 @@ from lcd.envs.errors import InputError
 
 ROWS_AT_ONCE = 1 << 14
 MOST_POSITIONS = 120_000_000
-POTENTIAL_PARTS = 64
-"""Potentials are whole numbers of 64ths."""
+POTENTIAL_PARTS = 128
+"""Potentials are whole numbers of 128ths, below 64 either way."""
 _POTENTIALS = 64
 _FAR = np.int64(1 << 40)
 

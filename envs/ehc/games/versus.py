@@ -1,8 +1,9 @@
 """A game against a fixed opponent as an MDP: the first player acts, and the reply is part of the step.
 
-States are the positions in which the agent, who is the first player, has to move. A win pays 1, a loss -1, a draw 0,
+States are the positions in which the agent, who is the first player, has to move; where the game says so, all images of
+a position are one state, shown as one of them, and the opponent treats them alike. A win pays 1, a loss -1, a draw 0,
 always at the end of the game; an episode that is cut off at the horizon has paid nothing for a result. With shaping a
-step also pays how much the potential grew, in 64ths, and never as much as half a win in a whole episode.
+step also pays how much the potential grew, in 128ths, and never as much as half a win in a whole episode.
 """
 
 from __future__ import annotations
@@ -27,16 +28,24 @@ class _Rules:
     def __call__(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         moves = self.game.moves(codes)
         after, ended, result = _taken(moves, self.game.played(moves.legal, self.actions))
-        live = ~ended
-        reached, back = np.unique(after[live], return_inverse=True)
-        replied = self.reply(reached)
-        after[live], ended[live], result[live] = (part[back] for part in replied)
+        after = self._state(after)
+        while True:
+            theirs = ~ended & self.game.second_moves(after.ravel()).reshape(after.shape)
+            if not theirs.any():
+                break
+            reached, back = np.unique(after[theirs], return_inverse=True)
+            after[theirs], ended[theirs], result[theirs] = (part[back] for part in self.reply(reached))
+            after = self._state(after)
         paid = result.astype(np.float64)
         if self.solution.shaped:
             final, back = np.unique(after.ravel(), return_inverse=True)
             ahead = self.game.potential(final)[back].reshape(after.shape)
             paid += (ahead - self.game.potential(codes)[:, None]) / POTENTIAL_PARTS
         return after, paid, ended
+
+    def _state(self, codes: np.ndarray) -> np.ndarray:
+        """The codes by which positions are told apart: their own, or one for all images of each other."""
+        return self.game.canonical(codes.ravel()).reshape(codes.shape) if self.game.merged else codes
 
     def reply(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the opponent's move leads to in each of these positions: code, does it end the game, result."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from lcd.envs.ehc.puzzles.planning import digits, distances, packed, planning_rules
-from lcd.envs.tabular.closure import build
+from lcd.envs.tabular.closure import build, codes_of
 from lcd.envs.tabular.mdp import TabularMDP
 from lcd.envs.tabular.pictures import BoardRenderer
 
@@ -122,7 +122,7 @@ def scrambled(seed: int) -> int:
 def cube(start: int, name: str) -> TabularMDP:
     """The cube from a start, for as many steps as the hardest start takes."""
     mdp = build(planning_rules(moves, goal), start, HARDEST, actions=ACTIONS, name=name)
-    return mdp.changed(renderer=renderer(mdp.codes))
+    return mdp.changed(renderer=renderer(codes_of(mdp)))
 
 
 def _net() -> np.ndarray:

@@ -10,7 +10,7 @@ from itertools import permutations
 import numpy as np
 
 from lcd.envs.ehc.puzzles.planning import digits, packed, planning_rules
-from lcd.envs.tabular.closure import build
+from lcd.envs.tabular.closure import build, codes_of
 from lcd.envs.tabular.mdp import TabularMDP
 from lcd.envs.tabular.pictures import LabelRenderer
 
@@ -57,7 +57,7 @@ def hanoi(discs: int, name: str) -> TabularMDP:
         return goal_of(digits(codes, discs, BITS))
 
     mdp = build(planning_rules(moves, goal), 0, 2**discs - 1, actions=ACTIONS, name=name)
-    return mdp.changed(renderer=HanoiRenderer(mdp.codes, discs))
+    return mdp.changed(renderer=HanoiRenderer(codes_of(mdp), discs))
 
 
 class HanoiRenderer(LabelRenderer):

@@ -25,7 +25,7 @@ def planning_rules(moves: Moves, goal: Goal) -> Rules:
         after = moves(codes)
         holds = goal(after.ravel()).reshape(*after.shape, -1)
         gained = holds.sum(axis=-1) - goal(codes).sum(axis=-1)[:, None]
-        return after, gained.astype(np.float32), holds.all(axis=-1)
+        return after, gained.astype(np.float32), np.asarray(holds.all(axis=-1))
 
     return rules
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lcd.envs.ehc.puzzles.planning import digits, distances, packed, planning_rules
 from lcd.envs.ehc.puzzles.sprites import numerals
-from lcd.envs.tabular.closure import build
+from lcd.envs.tabular.closure import build, codes_of
 from lcd.envs.tabular.mdp import TabularMDP
 from lcd.envs.tabular.pictures import BoardRenderer
 
@@ -61,7 +61,7 @@ def shuffled(seed: int) -> int:
 def slide(start: int, name: str) -> TabularMDP:
     """The puzzle from a start, for as many steps as the hardest start takes."""
     mdp = build(planning_rules(moves, goal), start, HARDEST, actions=ACTIONS, name=name)
-    return mdp.changed(renderer=renderer(mdp.codes))
+    return mdp.changed(renderer=renderer(codes_of(mdp)))
 
 
 def renderer(codes: np.ndarray) -> BoardRenderer:

@@ -14,7 +14,7 @@ import numpy as np
 from lcd.envs.ehc.puzzles.planning import Goal, Moves, planning_rules
 from lcd.envs.ehc.puzzles.sprites import block, diamond, disc
 from lcd.envs.errors import InputError
-from lcd.envs.tabular.closure import build
+from lcd.envs.tabular.closure import build, codes_of
 from lcd.envs.tabular.mdp import TabularMDP
 from lcd.envs.tabular.pictures import BoardRenderer
 
@@ -111,7 +111,7 @@ def sokoban(level: Level, horizon: int, name: str) -> TabularMDP:
     """A level, for so many steps."""
     rules = planning_rules(moves_of(level), goal_of(level))
     mdp = build(rules, level.start, horizon, actions=ACTIONS, name=name)
-    return mdp.changed(renderer=renderer(level, mdp.codes))
+    return mdp.changed(renderer=renderer(level, codes_of(mdp)))
 
 
 def renderer(level: Level, codes: np.ndarray) -> BoardRenderer:
