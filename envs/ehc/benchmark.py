@@ -90,12 +90,12 @@ class EHCBenchmark(NativeBenchmark):
         return TabularVectorEnv(len(seeds) * copies, mdp, view, split, seeds, observation=observation)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _made(task: str) -> TabularMDP:
     return kept.made(RECIPES[task]).changed(name=task)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _begun_late(task: str, left: int) -> TabularMDP:
     return returns.near_the_end(_made(task), left)
 
