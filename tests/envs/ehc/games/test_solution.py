@@ -45,20 +45,23 @@ def test_go_2x2_is_a_draw_by_the_move_limit():
 
 
 def superko_score() -> int:
-    """The score of Go 2 × 2 where no board may come again, by trying everything."""
+    """The score of Go 2 × 2 where no board may come again, by alpha-beta over whole histories."""
     slow = SlowGo(2, 2)
 
-    def best(position, seen):
-        board, player, _, passed = position
+    def best(board, player, passed, seen, low, high):
         sign = 1 if player == "X" else -1
-        worth = [sign * slow.score(board)] if passed else [-best((board, "XO"[player == "X"], None, True), seen)]
-        for after, result in slow.moves((board, player, None, False)):
-            if result is None and not after[3] and after[0] not in seen:
-                worth.append(-best((*after[:2], None, False), seen | {after[0]}))
-        return max(worth)
+        other = "O" if player == "X" else "X"
+        worth = sign * slow.score(board) if passed else -best(board, other, True, seen, -high, -low)
+        made = (after[0] for after, _ in slow.moves((board, player, None, False)) if not after[3])
+        for after in sorted(made, key=lambda board: -sign * slow.score(board)):
+            if worth >= high:
+                break
+            if after not in seen:
+                worth = max(worth, -best(after, other, False, seen | {after}, -high, -max(low, worth)))
+        return worth
 
-    first = slow.first()
-    return best(first, frozenset({first[0]}))
+    first = slow.first()[0]
+    return best(first, "X", False, frozenset({first}), -4, 4)
 
 
 PAIRS = {

@@ -57,6 +57,8 @@ def test_every_step_is_a_legal_move_and_an_answer_to_it(family):
             after = int(moves.after[0, column])
             made_by_slow = [(a, r) for a, r in slow.moves(position) if slow.code(a) == after]
             found = outcomes(slow, made_by_slow, lambda end, code=code: ahead(end) - ahead(code))
+            if game.merged:
+                found = {(to if to < 0 else int(game.canonical(np.array([to]))[0]), paid) for to, paid in found}
             to = int(mdp.transitions[state, action])
             assert (-1 if to < 0 else int(mdp.codes[to]), float(mdp.rewards[state, action])) in found
 
@@ -103,7 +105,12 @@ def digest(mdp: TabularMDP) -> str:
     return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:16]
 
 
-DIGESTS: dict[str, str] = {}
+DIGESTS = {
+    "connect-four": "ae38d8bab3d6448a",
+    "go": "646b31633ab07080",
+    "checkers": "8b6be3b164aff9f3",
+    "chess": "1e81acf23529e852",
+}
 
 
 @pytest.mark.parametrize("family", SMALL)
