@@ -2,11 +2,14 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from lcd import cli
 from lcd.analyses import Evidence, analyse
 from lcd.envs.errors import InputError
+from lcd.scores.contrasts import parse_contrasts
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 from lcd.scores.horizons import effective_horizon, read_horizons
 
@@ -105,3 +108,23 @@ def test_lower_bounds_take_no_part_in_the_correlation_but_in_the_count():
 
 def test_without_any_horizon_there_is_nothing_to_tell():
     assert analysed({}) == []
+
+
+def test_a_report_takes_them_from_a_file(tmp_path, capsys):
+    path = table(tmp_path, ["x/a,3,2.5,3.5", "x/b,4,4,4", "x/c,5,5,5", "x/d,9,8.5,9.5"])
+    curves().to_csv(tmp_path / "curves.csv", index=False)
+    out = tmp_path / "report"
+    asked = ["report", str(tmp_path / "curves.csv"), f"out={out}", "analyses=[horizon]", "sections=[comparisons]"]
+    assert cli.main([*asked, f"horizons={path}"]) == 0
+    assert pd.read_csv(out / "challenge.csv").set_index("task").loc["x/d", "H"] == 9
+    assert "effective horizon" in (out / "report.html").read_text()
+    assert (out / "figures" / "horizon.png").is_file()
+    assert cli.main([*asked, "horizons=nowhere.csv"]) == 2
+    assert "horizons=nowhere.csv cannot be read" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_what_a_long_horizon_costs_is_asked_near_the_end():
+    (*_, asked) = parse_contrasts(["horizon_loss"])
+    assert [found.name for found in asked.conditions("semantic")] == ["semantic", "left=4", "left=8"]
+    areas = np.array([0.1, 0.9, 0.5])
+    assert asked.formulas["gain"].score(areas, 0.0) == pytest.approx(0.6)
