@@ -42,7 +42,7 @@ class ConnectFour(Game):
         self.turns = -(-columns * rows // 2)
         self._bits = rows + 1
         fields = np.arange(1 << self._bits)
-        self._heights = np.floor(np.log2(np.maximum(fields, 1))).astype(np.int64)
+        self._heights = (fields[:, None] >= 2 << np.arange(rows)).sum(axis=1)
         self._marks = np.int64(1) << self._heights
         self.start = sum(1 << self._bits * column for column in range(columns))
 
