@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lcd.envs.ehc.games.game import Moves, packed, ranked
+from lcd.envs.ehc.games.game import Game, Moves, packed, ranked
 from lcd.envs.errors import InputError
 
 _SQUARES = 16
@@ -32,7 +32,7 @@ class _Side(NamedTuple):
     second: np.ndarray
 
 
-class Checkers:
+class Checkers(Game):
     """Men go a square diagonally forwards, kings also backwards; who can jump has to, and who cannot move has lost.
 
     A jump is a move of its own: while the man that jumped can jump on, it is its player's turn again, and only that man
@@ -43,7 +43,7 @@ class Checkers:
 
     layered = False
     merged = False
-    actions: tuple[str, ...] = ()
+    actions = ()
     pieces = ("first man", "second man", "first king", "second king", "first mark")
 
     def __init__(self, rows: int, columns: int, filled: int, turns: int = 40) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lcd.envs.ehc.games.game import Moves, packed, ranked
+from lcd.envs.ehc.games.game import Game, Moves, packed, ranked
 from lcd.envs.errors import InputError
 
 KINDS = ("king", "queen", "rook", "bishop", "knight", "pawn")
@@ -35,7 +35,7 @@ class _Side(NamedTuple):
     second: np.ndarray
 
 
-class Chess:
+class Chess(Game):
     """The rules of chess without castling, double steps and en passant; a pawn becomes a queen.
 
     A mate wins, a stalemate is a draw, and so is what is not over at the move limit; no repetition is forbidden or
@@ -45,7 +45,7 @@ class Chess:
 
     layered = False
     merged = False
-    actions: tuple[str, ...] = ()
+    actions = ()
     pieces = tuple(f"{player} {kind}" for player in ("first", "second") for kind in KINDS)
 
     def __init__(self, rows: tuple[str, ...], turns: int = 40, name: str = "") -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from lcd.envs.ehc.games.game import Moves, next_legal
+from lcd.envs.ehc.games.game import Game, Moves, next_legal
 from lcd.envs.errors import InputError
 
 _MOST_BITS = 62
 
 
-class ConnectFour:
+class ConnectFour(Game):
     """Men fall to the lowest empty cell of a column; four in a line win, a full board is a draw.
 
     An action is a column; where it is full, the next column to the right that is not, beginning again at the left.
@@ -42,7 +42,7 @@ class ConnectFour:
         self.turns = -(-columns * rows // 2)
         self._bits = rows + 1
         fields = np.arange(1 << self._bits)
-        self._heights = np.floor(np.log2(np.maximum(fields, 1))).astype(np.int64)
+        self._heights = (fields[:, None] >= 2 << np.arange(rows)).sum(axis=1)
         self._marks = np.int64(1) << self._heights
         self.start = sum(1 << self._bits * column for column in range(columns))
 

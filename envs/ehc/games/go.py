@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from lcd.envs.ehc.games.game import Moves
+from lcd.envs.ehc.games.game import Game, Moves
 from lcd.envs.errors import InputError
 
 _POINTS = 16
 _KO, _PASSED, _TURN = np.int64(32), np.int64(37), np.int64(38)
 
 
-class Go:
+class Go(Game):
     """Stones on points, captured when without a liberty; the larger area wins when both players pass.
 
     Positions that are turned or mirrored images of each other are one state of the MDP: 4 × 4 points have too many.
@@ -164,7 +164,8 @@ def _stones(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _count(sets: np.ndarray) -> np.ndarray:
     """How many points there are in each set."""
-    return sum((sets >> np.uint16(p) & np.uint16(1)).astype(np.int64) for p in range(_POINTS))
+    bits = sets[:, None] >> np.arange(_POINTS, dtype=np.uint16) & np.uint16(1)
+    return bits.sum(axis=1, dtype=np.int64)
 
 
 def _number(sets: np.ndarray) -> np.ndarray:

@@ -126,7 +126,7 @@ class Solution:
         values = np.zeros(live.shape, dtype=np.int64)
         worth = np.zeros(codes.size, dtype=np.int64)
         layers = self.positions.game.layer(codes)
-        for layer in np.flatnonzero(np.bincount(layers)):
+        for layer in np.flatnonzero(np.bincount(layers)).tolist():
             rows = layers == layer
             worth[rows] = self.values[layer][self.positions.find(codes[rows], layer)]
         values[live] = worth

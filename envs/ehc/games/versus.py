@@ -57,7 +57,10 @@ class _Rules:
 
 def _taken(moves: Moves, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The moves of these columns."""
-    return tuple(np.take_along_axis(part, columns, axis=1) for part in (moves.after, moves.ended, moves.result))
+    after, ended, result = (
+        np.take_along_axis(part, columns, axis=1) for part in (moves.after, moves.ended, moves.result)
+    )
+    return after, ended, result
 
 
 def against(
@@ -78,7 +81,7 @@ def against(
     mdp = build(
         rules, game.start, turns or game.turns, most_states=most_states, within_horizon=True, actions=actions, name=name
     )
-    return mdp.changed(renderer=GameBoard(game, mdp.codes))
+    return mdp.changed(renderer=GameBoard(game, np.asarray(mdp.codes)))
 
 
 def beatable(mdp: TabularMDP) -> bool:

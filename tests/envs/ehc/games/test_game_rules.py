@@ -123,7 +123,7 @@ def test_a_go_board_and_its_images_are_one():
 
 def test_a_ko_may_not_be_retaken_at_once_but_later():
     slow = SlowGo(4, 4)
-    board = tuple(".XO.X..O.XO.....")
+    board = tuple(".XO.X.XO.XO.....")
     taken = [after for after, _ in slow.moves((board, "O", None, False)) if after[2] is not None]
     assert len(taken) == 1
     game = Go(4, 4)
@@ -132,27 +132,35 @@ def test_a_ko_may_not_be_retaken_at_once_but_later():
     assert not moves.legal[0, point]
     assert moves.legal[0, 16]
     passed = game.moves(moves.after[0, 16:])
-    later = game.moves(passed.after[0, :1])
+    later = game.moves(passed.after[0, 15:16])
     assert later.legal[0, point]
 
 
-@pytest.mark.parametrize(("board", "score"), [("X........", 9), (".........", 0), ("XO.......", 0), (".X.XX.OOO", 3)])
+@pytest.mark.parametrize(("board", "score"), [("X........", 9), (".........", 0), ("XO.......", 0), (".X.XX.OOO", 1)])
 def test_areas_are_counted(board, score):
     code = SlowGo(3, 3).code((tuple(board), "X", None, False))
     assert Go(3, 3).score(np.array([code])) == score
 
 
 @pytest.mark.parametrize(
-    ("rows", "result"), [(("k..", "...", ".QK"), 1), (("k..", "..Q", ".K."), 0), (("kn.", "..Q", ".K."), None)]
+    ("rows", "to", "result"),
+    [(("k..", "...", ".QK"), (1, 1), 1), (("k..", "...", "K.Q"), (1, 2), 0), (("k.n", "...", "K.Q"), (1, 2), None)],
 )
-def test_mate_wins_and_stalemate_is_a_draw(rows, result):
-    """The queen goes to the middle of the board."""
+def test_mate_wins_and_stalemate_is_a_draw(rows, to, result):
+    """The queen goes there."""
     game = Chess(rows)
     moves = game.moves(np.array([game.start]))
-    middle = [c for c in np.flatnonzero(moves.legal[0]) if game.cells(moves.after[:, c])[0, 1, 1] == 2]
-    assert len(middle) == 1
-    found = int(moves.result[0, middle[0]]) if moves.ended[0, middle[0]] else None
-    assert found == result
+    made = [c for c in np.flatnonzero(moves.legal[0]) if game.cells(moves.after[:, c])[0, to[0], to[1]] == 2]
+    assert len(made) == 1
+    assert (int(moves.result[0, made[0]]) if moves.ended[0, made[0]] else None) == result
+
+
+def test_a_pawn_becomes_a_queen():
+    game = Chess((".k.", "P..", "..K"))
+    moves = game.moves(np.array([game.start]))
+    shown = game.cells(moves.after[0][moves.legal[0]])
+    assert (shown[:, 0, 0] == 2).sum() == 1
+    assert (shown[:, 0, 0] == 6).sum() == 0
 
 
 def test_actions_that_are_not_legal_are_others():
