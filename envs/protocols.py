@@ -166,6 +166,12 @@ class Graphs(Protocol):
         ...
 
 
+class KnownHorizons(Protocol):
+    """Tasks whose effective horizon is known: task → an object with `h`, `low` and `high`, NaN where unknown."""
+
+    horizons: Mapping[str, Any]
+
+
 class Tabular(Protocol):
     """Tasks that are also to be had as tables of transitions and rewards, where nothing in them is left to chance."""
 

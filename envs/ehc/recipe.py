@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from lcd.envs.tabular.mdp import TabularMDP
+import numpy as np
+
+from lcd.envs.tabular.mdp import Renderer, TabularMDP
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class Recipe:
         kind: whether there is an opponent.
         make: makes it; the same arrays every time, on every machine.
         about: what sets this case apart from others of the family, in one line: start, level, temperature, seed.
+        draw: states' codes -> what draws them, of an MDP that takes long to make: its tables are then kept in a file,
+            without its renderer.
     """
 
     name: str
@@ -26,3 +30,4 @@ class Recipe:
     kind: Literal["puzzle", "game"]
     make: Callable[[], TabularMDP]
     about: str
+    draw: Callable[[np.ndarray], Renderer] | None = None

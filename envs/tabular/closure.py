@@ -74,6 +74,13 @@ def build(
     return TabularMDP(np.concatenate(transitions), np.concatenate(rewards), horizon, codes=numbers.codes(), **fields)
 
 
+def codes_of(mdp: TabularMDP) -> np.ndarray:
+    """The codes that an MDP's states were built from."""
+    if mdp.codes is None:
+        raise InputError(f"The MDP '{mdp.name}' was not built from codes.")
+    return mdp.codes
+
+
 def _checked(told: tuple[Any, Any, Any], rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What rules said, if it is of the right shapes and kinds."""
     after, paid, ended = (np.asarray(part) for part in told)

@@ -7,6 +7,7 @@ also `screens` and `screen_mapping` (a picture of each state). Ours add `horizon
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import stat
@@ -59,6 +60,15 @@ def save(mdp: TabularMDP, file: str | Path | BinaryIO) -> None:
         if (value := getattr(mdp, key)) is not None:
             arrays[key] = value[order]
     np.savez_compressed(file, **arrays)
+
+
+def digest(mdp: TabularMDP) -> str:
+    """A hash of what an MDP does: its arrays, horizon, first state and sticky actions; the same on every machine."""
+    about = f"{mdp.num_states} {mdp.num_actions} {mdp.horizon} {mdp.start} {mdp.sticky!r}\n"
+    found = hashlib.sha256(about.encode())
+    found.update(mdp.transitions.astype("<i4", copy=False).data)
+    found.update(mdp.rewards.astype("<f4", copy=False).data)
+    return found.hexdigest()
 
 
 def load(path: str | Path, horizon: int | None = None, sticky: float | None = None) -> TabularMDP:

@@ -34,6 +34,17 @@ class Renderer(Protocol):
         ...
 
 
+class Board(Protocol):
+    """A renderer that also tells what lies where, for the observation `board`."""
+
+    kinds: int
+    """How many kinds of content a cell may have."""
+
+    def cells(self, states: np.ndarray) -> np.ndarray:
+        """(n, cells) the kind of each cell's content, from 0 to `kinds` - 1."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class TabularMDP:
     """A deterministic, episodic MDP with a fixed first state, checked when it is made.

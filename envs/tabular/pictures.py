@@ -103,6 +103,11 @@ class BoardRenderer(LabelRenderer):
         numbered = sprites.astype(np.uint8) * np.arange(1, len(pieces) + 1, dtype=np.uint8)[:, None, None]
         self._sprites = np.concatenate([np.zeros((1, cell, cell), np.uint8), numbered])
         self._cells, self._board, self._cell = cells, board, cell
+        self.kinds = 1 + len(pieces)
+
+    def cells(self, states: np.ndarray) -> np.ndarray:
+        """(n, cells) the number of the piece in each cell, row by row; 0 where there is none."""
+        return self._cells(states).reshape(len(states), -1)
 
     def draw(self, states: np.ndarray) -> np.ndarray:
         """Each cell's piece in its place."""

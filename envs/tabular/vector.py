@@ -12,12 +12,13 @@ from gymnasium import spaces
 from lcd.envs.checks import checked_actions, require_fitting_table, require_one_of
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.native import IMAGE_VIEWS, NativeVectorEnv
+from lcd.envs.protocols import offers
 from lcd.envs.single import SingleCopy
 from lcd.envs.state import State
 from lcd.envs.tabular.files import load
-from lcd.envs.tabular.mdp import TERMINAL, Renderer, TabularMDP
+from lcd.envs.tabular.mdp import TERMINAL, Board, Renderer, TabularMDP
 
-OBSERVATIONS = ("features", "number")
+OBSERVATIONS = ("features", "number", "board")
 
 
 class TabularVectorEnv(NativeVectorEnv):
@@ -50,7 +51,8 @@ class TabularVectorEnv(NativeVectorEnv):
             split: "train" or "eval": the same MDP under other random streams.
             seed: a seed, or the seeds of a population, whose copies lie side by side in this order.
             render_mode: None or "rgb_array".
-            observation: what the view "state" shows: "features" (the MDP's own, else one-hot vectors) or "number".
+            observation: what the view "state" shows: "features" (the MDP's own, else one-hot vectors), "number", or
+                "board" (a one-hot vector for each cell of the renderer's board, side by side).
             horizon: another horizon than the MDP's.
             sticky: another probability of repeating an action than the MDP's.
         """
@@ -60,6 +62,7 @@ class TabularVectorEnv(NativeVectorEnv):
         self.observation = observation
         if view in IMAGE_VIEWS:
             self._renderer()
+        self._board = self._known_board() if view == "state" and observation == "board" else None
         self._start_streams()
         self._make_tables()
         self._make_spaces()
@@ -89,6 +92,13 @@ class TabularVectorEnv(NativeVectorEnv):
             )
         return renderer
 
+    def _known_board(self) -> Board:
+        if not offers(self.mdp.renderer, Board):
+            raise InputError(
+                f"observation is 'board', but the MDP '{self.mdp.name}' has no board: give 'features' or 'number'."
+            )
+        return self.mdp.renderer
+
     def _make_tables(self) -> None:
         """Tables with a further state, in which ended copies are until their next episode begins."""
         states = self.mdp.num_states
@@ -112,6 +122,8 @@ class TabularVectorEnv(NativeVectorEnv):
     def _make_spaces(self) -> None:
         if self.view in IMAGE_VIEWS:
             self.single_observation_space = spaces.Box(0, 255, (*self._renderer().shape, 3), np.uint8)
+        elif self._board is not None:
+            self.single_observation_space = spaces.Box(0, 1, self._on_board(self._board, np.zeros(1, int)).shape[1:])
         elif self._features is None:
             self.single_observation_space = spaces.Discrete(self.mdp.num_states + 1)
         else:
@@ -161,12 +173,22 @@ class TabularVectorEnv(NativeVectorEnv):
     def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
         nodes = self._nodes if index is None else self._nodes[index]
         if self.view not in IMAGE_VIEWS:
+            if self._board is not None:
+                return self._on_board(self._board, nodes)
             return nodes.copy() if self._features is None else self._features.take(nodes, axis=0)
         renderer = self._renderer()
         words = None
         if self.view == "pixels" and renderer.words:
             words = self._streams["appearance"].bits(index, renderer.words)
         return self._painted(nodes, self.view, words)
+
+    def _on_board(self, board: Board, nodes: np.ndarray) -> np.ndarray:
+        """One-hot vectors of the cells' contents, all zero where an episode is over."""
+        last = self.mdp.num_states - 1
+        cells = board.cells(np.minimum(nodes, last))
+        shown = cells[..., None] == np.arange(board.kinds)
+        shown &= (nodes <= last)[:, None, None]
+        return shown.reshape(len(nodes), -1).astype(np.float32)
 
     def _painted(self, nodes: np.ndarray, view: str, words: np.ndarray | None = None) -> np.ndarray:
         last = self.mdp.num_states - 1

@@ -26,7 +26,7 @@ NAMED_ELSEWHERE = ("benchmark", "agent", "frontend", "launcher", "tracker")
 WITH_SETTINGS = {"launcher": LauncherConfig, "tracker": TrackerConfig}
 """Groups whose choices have keys of their own beside those that all have."""
 RANGES = "ranges"
-TEXT_KEYS = ("out", "path", "against", "policy", "mdp", RANGES)
+TEXT_KEYS = ("out", "path", "against", "policy", "mdp", "bridge", "horizons", RANGES)
 
 
 def groups(command: str) -> list[str]:

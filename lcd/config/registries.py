@@ -34,6 +34,7 @@ for _name, _function in {
     "generalisation": "levels:gaps",
     "outcomes": "outcomes:beyond_training",
     "returns": "raw_returns:without_range",
+    "horizon": "look_ahead:against_horizon",
     "published": "published:beside_the_paper",
 }.items():
     analyses.add(_name, f"lcd.analyses.{_function}")

@@ -189,6 +189,9 @@ class ReportConfig:
     ranges: Any = field(
         default=None, metadata=doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
     )
+    horizons: str | None = field(
+        default=None, metadata=doc("CSV file of tasks' effective horizons, as lcd horizon writes it; null: none")
+    )
     threshold: float = field(default=0.5, metadata=doc("from where on a scaled score counts as hard"))
     out: str | None = field(default=None, metadata=doc("folder of the report; null: in the study, beside the file"))
     definition: str = field(default="paper", metadata=DEFINITION)
@@ -261,7 +264,9 @@ class HorizonConfig:
 
     mdp: str | None = field(
         default=None,
-        metadata=doc("an .npz file, module:object, or a task that can be tabulated; mdp= may be left out"),
+        metadata=doc(
+            "an .npz file, module:object, a task that can be tabulated, or a benchmark of such; mdp= may be left out"
+        ),
     )
     knobs: dict[str, Any] = field(
         default_factory=dict,
@@ -278,6 +283,14 @@ class HorizonConfig:
     timesteps: float = field(
         default=1e7, metadata=doc("most timesteps of a run of GORP, T² · A^k · m; 0: what is exact alone")
     )
+    up_to: float | None = field(
+        default=None,
+        metadata=doc("where nothing succeeds within them, an H up to which is looked on; null: none"),
+    )
+    most_steps: float = field(
+        default=1e10,
+        metadata=doc("simulated steps of all runs after which up_to is given up, and H a lower bound"),
+    )
     runs: int = field(default=400, metadata=doc("most runs of GORP for each k and m", least=1))
     simulated: int = field(
         default=2_000_000, metadata=doc("of a task without tables: steps of its environment in all", least=1)
@@ -286,7 +299,14 @@ class HorizonConfig:
     confidence: float = field(default=0.95, metadata=doc("of the bounds on m"))
     most_k: int | None = field(default=None, metadata=doc("greatest k that is tried; null: the horizon"))
     seed: int = field(default=0, metadata=doc("of a task's tables, and of GORP's random actions", least=0))
-    out: str | None = field(default=None, metadata=doc("a JSON file for all of it; null: none"))
+    save: bool = field(default=False, metadata=doc("of a benchmark: write its MDPs as .npz files, too"))
+    bridge: str | None = field(
+        default=None, metadata=doc("of a benchmark: BRIDGE's summary.csv, whose MDPs are drawn beside its own")
+    )
+    out: str | None = field(
+        default=None,
+        metadata=doc("a JSON file for all of it; of a benchmark a folder, which is gone on with"),
+    )
 
 
 @dataclass

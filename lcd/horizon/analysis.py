@@ -40,6 +40,8 @@ class Settings:
         confidence: of the bounds on m.
         most_k: the greatest k that is tried; None: the horizon.
         seed: of GORP's random actions.
+        up_to: where no (k, m) succeeds within the timesteps, an H up to which is looked on; None: no further.
+        most_steps: simulated steps of all runs of GORP after which that looking ends.
     """
 
     discount: float = 0.99
@@ -49,6 +51,8 @@ class Settings:
     confidence: float = 0.95
     most_k: int | None = None
     seed: int = 0
+    up_to: float | None = None
+    most_steps: float = 1e10
 
     def __post_init__(self) -> None:
         for key, low, high in (("discount", 0, 1), ("confidence", 0.5, 1), ("tolerance", 0, 1)):
@@ -61,6 +65,12 @@ class Settings:
         for key, least in (("runs", 1), ("most_k", 1), ("seed", 0)):
             if getattr(self, key) is not None:
                 require_whole_knob(self, key, least)
+        if self.up_to is not None and not 0 < self.up_to <= 100:
+            raise InputError(
+                f"up_to is {self.up_to}, but must be an effective horizon above 0 and at most 100, or null."
+            )
+        if not 0 < self.most_steps <= 1e15:
+            raise InputError(f"most_steps is {self.most_steps}, but must be a number above 0 and at most 1e15.")
         if not 0 <= self.timesteps <= 1e12:
             raise InputError(f"timesteps is {self.timesteps}, but must be a number of timesteps from 0 to 1e12.")
 
@@ -153,7 +163,8 @@ def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progres
         tell("running GORP")
         rng = np.random.default_rng(seed_sequence(settings.seed, "gorp"))
         gorp = Gorp(layers, exact, ties, rng)
-        horizon = Search(gorp, settings.timesteps, settings.runs, settings.confidence, settings.most_k).horizon()
+        how = {key: getattr(settings, key) for key in ("runs", "confidence", "most_k", "up_to", "most_steps")}
+        horizon = Search(gorp, settings.timesteps, **how).horizon()
     return Result(
         *_about(mdp), exact.optimal_return, exact.random_return, solvable, exact.discount_agrees, exact.p_opt, horizon,
         bound, time.perf_counter() - began, _most_memory(),

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lcd.config.schemas import HorizonConfig
+from lcd.envs.benchmarks import BENCHMARKS
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
 from lcd.files import outputs
@@ -27,8 +28,23 @@ def run(cfg: HorizonConfig) -> int:
     if cfg.mdp is None:
         raise InputError("mdp is missing: give an .npz file, module:object, or a task such as ctgraph/ct-fo-b1.")
     settings = Settings(
-        cfg.discount, cfg.tolerance, cfg.timesteps, cfg.runs, cfg.confidence, cfg.most_k, cfg.seed
-    )  # fmt: skip
+        cfg.discount,
+        cfg.tolerance,
+        cfg.timesteps,
+        cfg.runs,
+        cfg.confidence,
+        cfg.most_k,
+        cfg.seed,
+        cfg.up_to,
+        cfg.most_steps,
+    )
+    if cfg.mdp in BENCHMARKS.names():
+        from lcd.horizon import whole
+
+        return whole.run(cfg, settings)
+    for key in ("save", "bridge"):
+        if getattr(cfg, key):
+            raise InputError(f"{key} is {getattr(cfg, key)}, but mdp={cfg.mdp} is no benchmark: leave it out.")
     out = None if cfg.out is None else Path(cfg.out).expanduser()
     inputs = [Path(cfg.mdp).expanduser()] if cfg.mdp.endswith(SUFFIX) else []
     if out is not None:

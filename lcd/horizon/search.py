@@ -19,6 +19,8 @@ _TESTS = 64
 _FEWEST, _MOST_AT_ONCE = 16, 256
 _SMALL = 1 << 14
 """Rollouts of a step that cost hardly more than one."""
+_DEEPER = 0.5
+"""How much further H is looked for at a time, beyond the timesteps of a run."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class Search:
         runs: most runs for one (k, m).
         confidence: of the bounds on each m.
         most_k: the greatest k to try; None: the horizon.
+        up_to: where nothing succeeds within the timesteps, an H up to which is looked whatever a run takes.
+        most_steps: simulated steps of all runs after which that looking ends.
     """
 
     gorp: Gorp
@@ -82,32 +86,54 @@ class Search:
     runs: int = 400
     confidence: float = 0.95
     most_k: int | None = None
+    up_to: float | None = None
+    most_steps: float = math.inf
 
     def horizon(self) -> Horizon:
         """The effective horizon: all k, the smallest first, each with no more rollouts than still improve on it."""
         mdp = self.gorp.layers.mdp
-        tried: list[LeastM] = []
+        tried: dict[int, LeastM] = {}
+        self._look(tried, None)
+        if self.up_to is not None and mdp.num_actions > 1:
+            limit = self._log(max(self.timesteps / mdp.horizon**2, 1.0))
+            while limit < self.up_to and self._may_go_on(tried):
+                limit = min(limit + _DEEPER, self.up_to)
+                self._look(tried, limit)
+        return self._summed_up(list(tried.values()))
+
+    def _may_go_on(self, tried: dict[int, LeastM]) -> bool:
+        return all(each.m is None for each in tried.values()) and self.gorp.simulated < self.most_steps
+
+    def _look(self, tried: dict[int, LeastM], limit: float | None) -> None:
+        """Go on from what was tried to an H of `limit`; None: as far as the timesteps of a run allow."""
+        mdp = self.gorp.layers.mdp
         best = math.inf
-        most_k = min(self.most_k or mdp.horizon, mdp.horizon)
-        for k in range(1, most_k + 1):
-            most = math.floor(self.timesteps / timesteps(mdp.horizon, mdp.num_actions, k, 1))
+        for k in range(1, min(self.most_k or mdp.horizon, mdp.horizon) + 1):
+            if limit is None:
+                most = math.floor(self.timesteps / timesteps(mdp.horizon, mdp.num_actions, k, 1))
+            else:
+                most = math.floor(self._power(limit - k))
             if math.isfinite(best):
                 # Equal horizons go to the smaller k.
                 most = min(most, math.ceil(self._power(best - k)) - 1)
-            if most < 1:
+            if most < 1 or (limit is not None and self.gorp.simulated >= self.most_steps):
                 break
-            found = self.least_m(k, most)
-            tried.append(found)
+            before = tried.get(k)
+            if before is not None and before.most >= most:
+                continue
+            tried[k] = found = self.least_m(k, most, before)
             if found.m is not None:
                 best = min(best, k + self._log(found.m))
-        return self._summed_up(tried)
 
-    def least_m(self, k: int, most: int) -> LeastM:
-        """The least m up to `most` for which GORP(k, m) succeeds half the time."""
+    def least_m(self, k: int, most: int, before: LeastM | None = None) -> LeastM:
+        """The least m up to `most` for which GORP(k, m) succeeds half the time; `before` was not enough."""
         low, fails, m, succeeds = 1, 0, 1, None
         high = None
         # An m that nothing certain was said of may be the one, whatever is certain of greater ones.
         doubt = False
+        if before is not None:
+            # Hardly more than double: one look at the most is cheaper than two.
+            low, fails, m, doubt = before.low, before.most, most, before.low <= before.most
         while True:
             outcome, certain = self.succeeds(k, m)
             if outcome:

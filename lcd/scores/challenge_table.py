@@ -5,12 +5,16 @@ from collections.abc import Iterable, Sequence
 
 from lcd.curves.index import CurveIndex
 from lcd.curves.names import varied_task
+from lcd.scores.calibration import LEVELS
 from lcd.scores.contrasts import HEADLINE, KNOB, PERCEPTION, TRAINED_ON, Condition, Contrast, all_conditions
+from lcd.scores.horizons import COLUMNS
 from lcd.scores.judging import ENDS
 from lcd.scores.scoring import score_columns
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
 KEYS = (*GROUP, "task")
+KNOWN = (*LEVELS.values(), *COLUMNS)
+"""What is known of tasks before anything is trained."""
 
 
 def numeric(columns: Iterable[str]) -> list[str]:
@@ -74,4 +78,4 @@ def table_columns(contrasts: Sequence[Contrast] = HEADLINE, solved: Iterable[str
     measures = (*(f"auc_{name}" for name in conditions), *(f"final_{name}" for name in conditions))
     bounded = (name + end for name in (*scores, *measures) for end in ENDS)
     statuses = (f"{name}_status" for name in names)
-    return (*KEYS, *bounded, "perception_level", "reward_level", "seeds", "steps", "status", *statuses, "validity")
+    return (*KEYS, *bounded, *KNOWN, "seeds", "steps", "status", *statuses, "validity")

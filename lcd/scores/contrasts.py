@@ -271,9 +271,12 @@ MEMORY_GAIN = Contrast(
 DELAY_LOSS = Contrast(
     "delay_loss", "δ", "what a late reward costs", "knobs.delay", None, (2, 4), {"loss": FORMULAS["loss"]}
 )
+# A task of which n steps are left has an effective horizon of at most n.
+HORIZON_LOSS = Contrast("horizon_loss", "η", "what a long effective horizon costs", "knobs.left", None, (4, 8), _GAIN)
+
 
 contrasts = Registry("contrast", "lcd.contrasts")
-for _each in (*HEADLINE, FRONTEND_GAIN, SHAPING_GAIN, MEMORY_GAIN, DELAY_LOSS):
+for _each in (*HEADLINE, FRONTEND_GAIN, SHAPING_GAIN, MEMORY_GAIN, DELAY_LOSS, HORIZON_LOSS):
     contrasts.add(_each.name, _each)
 
 

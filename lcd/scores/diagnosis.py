@@ -29,6 +29,7 @@ from lcd.scores.contrasts import (
     most_solved,
     solved_view,
 )
+from lcd.scores.horizons import Span, effective_horizon
 from lcd.scores.judging import ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.scores.left_out import LeftOut
 from lcd.scores.ranking import add_ranks
@@ -165,6 +166,7 @@ def diagnose_curves(
     levels: Mapping[str, float] | None = None,
     dynamics: Mapping[str, Sequence[str]] | None = None,
     contrasts: Sequence[Contrast] = HEADLINE,
+    horizons: Mapping[str, Span] | None = None,
 ) -> Diagnosis:
     """Tell what makes each task hard from held-out learning curves.
 
@@ -179,6 +181,7 @@ def diagnose_curves(
         dynamics: task to sentences on how its views differ as environments, where that was looked at; see
             `lcd.envs.lockstep`.
         contrasts: what is asked of each task; φ and ψ always are.
+        horizons: task to its effective horizon and the bounds on it; for tasks not in it what their benchmark knows.
 
     Returns:
         Its table has, for each task: phi and psi (scaled to 0-1 over the diagnosable tasks of the group), the unscaled
@@ -186,7 +189,8 @@ def diagnose_curves(
         headline's), phi_gain (φ's gain as a difference of AUCs), auc_<condition> (mean over seeds) and
         final_<condition> (interquartile mean over seeds of the last return), phi_rank and psi_rank (1 is the hardest
         task of the group), each with _low and _high; perception_level and reward_level (how hard the task was made,
-        where that is known); seeds, steps, status, phi_status and psi_status (why a score is missing, or "ok");
+        where that is known); H, the effective horizon, where that is known, with H_low and H_high; seeds, steps,
+        status, phi_status and psi_status (why a score is missing, or "ok");
         validity (the keys of the findings that concern the task, or "ok").
 
     Note:
@@ -214,7 +218,8 @@ def diagnose_curves(
             found = numbers.add(asked)
             for contrast in asked:
                 samples[contrast.name][key] = found
-        rows.append(row | ground_truth(key[0], key[-1]) | judge(numbers, contrasts, definition))
+        known = ground_truth(key[0], key[-1]) | effective_horizon(key[0], key[-1], horizons or {})
+        rows.append(row | known | judge(numbers, contrasts, definition))
     table = pd.DataFrame(rows).reindex(columns=table_columns(contrasts, solved.values()))
     for contrast in contrasts:
         _scale(table, contrast.name)

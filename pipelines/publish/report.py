@@ -42,6 +42,7 @@ class ReportOptions:
         ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
         analyses, sections: which are made, in their order; None: all that are registered.
         analysis_params, section_params: of each by name its own settings.
+        horizons: task to its effective horizon and the bounds on it, as far as a file tells them.
     """
 
     definition: str = "paper"
@@ -53,6 +54,7 @@ class ReportOptions:
     sections: Sequence[str] | None = None
     analysis_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     section_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    horizons: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
 
 
 def run(cfg: ReportConfig) -> int:
@@ -68,6 +70,10 @@ def run(cfg: ReportConfig) -> int:
 
         return compare(cfg, source, Path(cfg.against).expanduser(), console, formats)
     how = ReportOptions(cfg.definition, cfg.threshold, formats, ranges=cfg.ranges, **parts_of(cfg))
+    if cfg.horizons is not None:
+        from lcd.scores.horizons import read_horizons
+
+        how = replace(how, horizons=read_horizons(Path(cfg.horizons).expanduser()))
     if study is not None and _show_pretraining(study, console):
         return 0
     folder = output_folder(cfg, source)
@@ -164,7 +170,7 @@ def diagnosed(
 
     known = {} if study is None else _remembered(study)
     try:
-        diagnosis = diagnose_curves(finished.curves, ranges, definition=how.definition, **known)
+        diagnosis = diagnose_curves(finished.curves, ranges, definition=how.definition, horizons=how.horizons, **known)
     except InputError as impossible:
         # Areas of a grid need no ranges; of somebody's environment nobody may know them.
         if study is None or study.record.get("grid") is None:

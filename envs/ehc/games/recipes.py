@@ -1,0 +1,124 @@
+"""The games of the Effective Horizon Challenge: boards, and opponents whose seeds and temperatures are fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+from lcd.envs.ehc.games.checkers import Checkers
+from lcd.envs.ehc.games.chess import Chess
+from lcd.envs.ehc.games.connect_four import ConnectFour
+from lcd.envs.ehc.games.game import Game
+from lcd.envs.ehc.games.go import Go
+from lcd.envs.ehc.games.opponents import NOISE_PARTS, Opponent
+from lcd.envs.ehc.games.solution import Positions, Solution
+from lcd.envs.ehc.games.versus import against
+from lcd.envs.ehc.recipe import Recipe
+from lcd.envs.tabular.mdp import TabularMDP
+
+BOARDS: dict[str, tuple[str, Callable[[], Game]]] = {
+    "connect-four-7x4": ("connect-four", partial(ConnectFour, 7, 4)),
+    "connect-four-5x5": ("connect-four", partial(ConnectFour, 5, 5)),
+    "connect-four-4x6": ("connect-four", partial(ConnectFour, 4, 6)),
+    "go-4x4": ("go", partial(Go, 4, 4)),
+    "go-3x4": ("go", partial(Go, 3, 4)),
+    "checkers-5x5": ("checkers", partial(Checkers, 5, 5, 2)),
+    "checkers-6x4": ("checkers", partial(Checkers, 6, 4, 2)),
+    "chess-4x3": ("chess", partial(Chess, ("rk.", "p..", "..P", ".KR"))),
+    "chess-4x3-queens": ("chess", partial(Chess, ("kqr", "p..", "..P", "RQK"))),
+    "chess-4x4": ("chess", partial(Chess, ("r..k", "p...", "...P", "K..R"))),
+}
+"""Board → the family that it belongs to, and the game; rows × columns."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One MDP before it is made: a board, who plays on it, and what is paid."""
+
+    board: str
+    letter: str
+    temperature: float
+    noise: int
+    seed: int
+    shaped: bool = False
+
+    @property
+    def name(self) -> str:
+        """The board, and a letter."""
+        return f"{self.board}-{self.letter}"
+
+    @property
+    def about(self) -> str:
+        """What sets it apart, in one line."""
+        play = f"noisy-optimal ({self.noise}/{NOISE_PARTS})" if self.noise else "optimal"
+        shaping = ", shaped" if self.shaped else ""
+        return f"{play} Q, temperature {self.temperature}, seed {self.seed}{shaping}"
+
+    def make(self) -> TabularMDP:
+        """The MDP."""
+        solution = _solution(self.board, self.noise, self.shaped)
+        return against(solution, Opponent(self.temperature, self.noise, self.seed), self.name)
+
+    def recipe(self) -> Recipe:
+        """How it is made, for the benchmark."""
+        return Recipe(self.name, BOARDS[self.board][0], "game", self.make, self.about)
+
+
+@lru_cache(maxsize=1)
+def _positions(board: str) -> Positions:
+    return Positions(BOARDS[board][1]())
+
+
+@lru_cache(maxsize=1)
+def _solution(board: str, noise: int, shaped: bool) -> Solution:
+    return Solution(_positions(board), noise, shaped)
+
+
+def forget() -> None:
+    """Free the solution of the board that was asked for last, which is kept for its next opponent."""
+    _solution.cache_clear()
+    _positions.cache_clear()
+
+
+CASES = (
+    Case("connect-four-7x4", "a", 0.5, 0, 1),
+    Case("connect-four-7x4", "b", 0.25, 0, 2),
+    Case("connect-four-7x4", "c", 0.5, 8, 3),
+    Case("connect-four-7x4", "d", 0.25, 8, 4),
+    Case("connect-four-5x5", "a", 0.5, 0, 1),
+    Case("connect-four-5x5", "b", 0.25, 0, 2),
+    Case("connect-four-5x5", "c", 0.5, 8, 3),
+    Case("connect-four-5x5", "d", 0.25, 8, 4),
+    Case("connect-four-4x6", "a", 0.25, 0, 1),
+    Case("connect-four-4x6", "b", 0.25, 8, 2),
+    Case("go-4x4", "a", 0.5, 0, 1),
+    Case("go-4x4", "b", 0.25, 0, 2),
+    Case("go-4x4", "c", 0.25, 8, 3),
+    Case("go-4x4", "d", 0.5, 0, 4, True),
+    Case("go-4x4", "e", 0.5, 8, 5, True),
+    Case("go-4x4", "f", 0.25, 8, 6, True),
+    Case("go-3x4", "a", 0.25, 8, 1),
+    Case("go-3x4", "b", 0.25, 8, 2, True),
+    Case("checkers-5x5", "a", 0.5, 0, 1),
+    Case("checkers-5x5", "b", 0.25, 8, 2),
+    Case("checkers-5x5", "c", 0.5, 0, 3, True),
+    Case("checkers-5x5", "d", 0.25, 8, 4, True),
+    Case("checkers-6x4", "a", 0.5, 0, 1),
+    Case("checkers-6x4", "b", 0.25, 8, 2),
+    Case("checkers-6x4", "c", 0.5, 0, 3, True),
+    Case("checkers-6x4", "d", 0.25, 8, 4, True),
+    Case("chess-4x3", "a", 0.5, 0, 1),
+    Case("chess-4x3", "b", 0.25, 8, 2),
+    Case("chess-4x3", "c", 0.5, 0, 3, True),
+    Case("chess-4x3", "d", 0.25, 8, 4, True),
+    Case("chess-4x3-queens", "a", 0.5, 0, 1),
+    Case("chess-4x3-queens", "b", 0.25, 8, 2, True),
+    Case("chess-4x4", "a", 0.5, 0, 1),
+    Case("chess-4x4", "b", 0.25, 8, 2),
+    Case("chess-4x4", "c", 0.5, 0, 3, True),
+    Case("chess-4x4", "d", 0.25, 8, 4, True),
+)
+"""Everything that was looked at, with the opponents that cannot be beaten; cases of one solution stand together."""
+
+RECIPES: tuple[Recipe, ...] = tuple(case.recipe() for case in CASES)

@@ -1,0 +1,53 @@
+"""Scores of tasks against their effective horizon."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lcd.report.curve_figures import PANEL
+from lcd.report.figures import MUTED, SET_STYLES, styled_figure
+from lcd.scores.contrasts import HEADLINE, Contrast
+from lcd.scores.diagnosis import GROUP
+
+_MARKERS = "os^Dvp"
+
+
+@styled_figure
+def scores_against_horizon(table: pd.DataFrame, long: float, narrow: bool = False) -> Figure:
+    """φ and ψ against H, a mark a task and a colour a group; an arrow where H is only known to be more.
+
+    Args:
+        table: a diagnosis' table.
+        long: H from which on an effective horizon is called long: a line.
+        narrow: draw for a phone's width.
+    """
+    shape = (2, 1) if narrow else (1, 2)
+    size = (PANEL[0], 2 * PANEL[1]) if narrow else (2 * PANEL[0], PANEL[1])
+    figure = Figure(figsize=size, layout="constrained")
+    for axes, contrast in zip(figure.subplots(*shape).flat, HEADLINE, strict=True):
+        for place, (key, group) in enumerate(table.groupby(list(GROUP), sort=False)):
+            _marks(axes, contrast, group, place, " ".join(part for part in key if part not in ("identity", "none")))
+        axes.axvline(long, color=MUTED, linewidth=1, linestyle="--")
+        axes.set_xlabel("effective horizon H")
+        axes.set_ylabel(f"{contrast.sign}, raw")
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(fontsize=7)
+    return figure
+
+
+def _marks(axes: Axes, contrast: Contrast, group: pd.DataFrame, place: int, label: str) -> None:
+    score = group[f"{contrast.name}_raw"].to_numpy(float)
+    colour, marker = SET_STYLES[place % len(SET_STYLES)][0], _MARKERS[place % len(_MARKERS)]
+    h = group["H"].to_numpy(float)
+    least = np.where(np.isfinite(h), np.nan, group["H_low"].to_numpy(float))
+    known = np.isfinite(h) & np.isfinite(score)
+    ends = np.abs(group[[f"{contrast.name}_raw_low", f"{contrast.name}_raw_high"]].to_numpy(float).T - score)
+    axes.errorbar(
+        h[known], score[known], ends[:, known], fmt=marker, color=colour, markersize=5, elinewidth=0.8, label=label
+    )
+    more = np.isfinite(least) & np.isfinite(score)
+    axes.errorbar(least[more], score[more], ends[:, more], fmt="none", ecolor=colour, elinewidth=0.8)
+    axes.scatter(least[more], score[more], marker=">", color=colour, s=28, label=f"{label}, H is more")

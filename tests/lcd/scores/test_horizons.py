@@ -1,0 +1,130 @@
+"""Effective horizons in a diagnosis: from a file, from a benchmark, or unknown; and scores against them."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lcd import cli
+from lcd.analyses import Evidence, analyse
+from lcd.envs.errors import InputError
+from lcd.scores.contrasts import parse_contrasts
+from lcd.scores.diagnosis import Diagnosis, diagnose_curves
+from lcd.scores.horizons import effective_horizon, read_horizons
+
+TASKS = {"x/a": 0.1, "x/b": 0.2, "x/c": 0.4, "x/d": 0.7}
+
+
+def curves():
+    """Four tasks; the later its letter, the more φ: pixels are learned less and less beside a perfect semantic view."""
+    rows = []
+    for task, lost in TASKS.items():
+        for view, height in (("pixels", 1 - lost), ("figure_ground", 1.0), ("semantic", 1.0)):
+            for p in (1.0, 0.75, 0.5, 0.25) if view == "semantic" else (1.0,):
+                for seed in (0, 1):
+                    for step in (0, 100):
+                        rows.append((task, view, p, seed, step, height * p * 0.9 + 0.001 * seed, 0.0, 1.0))
+    columns = ["task", "view", "reward_p", "seed", "step", "return_mean", "r_min", "r_max"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def table(tmp_path, rows):
+    path = tmp_path / "horizons.csv"
+    path.write_text("\n".join(["task,h,h_low,h_high", *rows]) + "\n")
+    return path
+
+
+def test_a_file_gives_columns_of_the_table(tmp_path):
+    found = read_horizons(table(tmp_path, ["x/a,3.5,3,4", "x/b,,8.1,"]))
+    rows = diagnose_curves(curves(), horizons=found).table.set_index("task")
+    assert rows.loc["x/a", ["H", "H_low", "H_high"]].tolist() == [3.5, 3.0, 4.0]
+    assert math.isnan(rows.loc["x/b", "H"])
+    assert rows.loc["x/b", "H_low"] == 8.1
+    assert rows.loc["x/c", ["H", "H_low", "H_high"]].isna().all()
+
+
+def test_they_survive_being_written_and_read(tmp_path):
+    diagnosis = diagnose_curves(curves(), horizons={"x/a": (3.5, 3.0, 4.0)})
+    again = Diagnosis.from_json(diagnosis.to_json())
+    pd.testing.assert_frame_equal(again.table, diagnosis.table, check_dtype=False)
+    diagnosis.save(tmp_path)
+    assert pd.read_csv(tmp_path / "challenge.csv")["H"].tolist()[0] == 3.5
+
+
+def test_a_benchmark_tells_what_it_knows():
+    known = effective_horizon("ehc", "ehc/hanoi-4", {})
+    assert known["H_low"] > 5
+    assert effective_horizon("ehc", "ehc/hanoi-4", {"ehc/hanoi-4": (1.0, 1.0, 1.0)})["H"] == 1.0
+    for unknown in (("ehc", "ehc/other"), ("toy", "toy/x"), ("nobody", "nobody/x"), ("os:system", "x")):
+        assert math.isnan(effective_horizon(*unknown, {})["H"])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("task,h\nx,1\n", "no column 'h_low'"),
+        ("task,h,h_low,h_high\nx,1,1,1\nx,2,2,2\n", "the task 'x' twice"),
+        ("", "cannot be read"),
+    ],
+)
+def test_a_file_that_is_no_table_of_horizons_is_refused(tmp_path, text, told):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=told):
+        read_horizons(path)
+
+
+def analysed(horizons):
+    evidence = Evidence(diagnose_curves(curves(), horizons=horizons))
+    made, _ = analyse(evidence, ["horizon"])
+    return made
+
+
+def test_scores_are_ranked_against_horizons():
+    horizons = {task: (3.0 + place, 3.0, 12.0) for place, task in enumerate(TASKS)} | {"x/d": (9.0, 8.5, 10.0)}
+    (found,) = analysed(horizons)
+    phi = found.table[found.table["score"] == "φ"].iloc[0]
+    assert (phi["n"], phi["Spearman"]) == (4, pytest.approx(1.0))
+    assert (phi["n (H ≥ 8)"], phi["n (H < 8)"]) == ("1", "3")
+    assert phi["mean (H ≥ 8)"] > phi["mean (H < 8)"]
+    assert any("longer effective horizon have higher φ" in sentence for sentence in found.says)
+    assert [drawing.name for drawing in found.figures] == ["horizon"]
+    for narrow in (False, True):
+        assert len(found.figures[0].draw(narrow).axes) == 2
+
+
+def test_lower_bounds_take_no_part_in_the_correlation_but_in_the_count():
+    nan = math.nan
+    (found,) = analysed(
+        {"x/a": (2.0, 2.0, 2.0), "x/b": (3.0, 3.0, 3.0), "x/c": (nan, 8.1, nan), "x/d": (nan, 6.0, nan)}
+    )
+    phi = found.table.iloc[0]
+    assert phi["n"] == 2
+    assert math.isnan(phi["Spearman"])
+    assert (phi["n (H ≥ 8)"], phi["n (H < 8)"]) == ("1", "2")
+    assert found.figures[0].draw(False).axes
+
+
+def test_without_any_horizon_there_is_nothing_to_tell():
+    assert analysed({}) == []
+
+
+def test_a_report_takes_them_from_a_file(tmp_path, capsys):
+    path = table(tmp_path, ["x/a,3,2.5,3.5", "x/b,4,4,4", "x/c,5,5,5", "x/d,9,8.5,9.5"])
+    curves().to_csv(tmp_path / "curves.csv", index=False)
+    out = tmp_path / "report"
+    asked = ["report", str(tmp_path / "curves.csv"), f"out={out}", "analyses=[horizon]", "sections=[comparisons]"]
+    assert cli.main([*asked, f"horizons={path}"]) == 0
+    assert pd.read_csv(out / "challenge.csv").set_index("task").loc["x/d", "H"] == 9
+    assert "effective horizon" in (out / "report.html").read_text()
+    assert (out / "figures" / "horizon.png").is_file()
+    assert cli.main([*asked, "horizons=nowhere.csv"]) == 2
+    assert "horizons=nowhere.csv cannot be read" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_what_a_long_horizon_costs_is_asked_near_the_end():
+    (*_, asked) = parse_contrasts(["horizon_loss"])
+    assert [found.name for found in asked.conditions("semantic")] == ["semantic", "left=4", "left=8"]
+    areas = np.array([0.1, 0.9, 0.5])
+    assert asked.formulas["gain"].score(areas, 0.0) == pytest.approx(0.6)
