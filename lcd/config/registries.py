@@ -35,6 +35,7 @@ for _name, _function in {
     "outcomes": "outcomes:beyond_training",
     "returns": "raw_returns:without_range",
     "horizon": "look_ahead:against_horizon",
+    "solved": "solved:solved",
     "published": "published:beside_the_paper",
 }.items():
     analyses.add(_name, f"lcd.analyses.{_function}")

@@ -11,6 +11,7 @@ from lcd.report.curve_figures import PANEL
 from lcd.report.figures import MUTED, SET_STYLES, styled_figure
 from lcd.scores.contrasts import HEADLINE, Contrast
 from lcd.scores.diagnosis import GROUP
+from lcd.scores.horizons import LONG
 
 _MARKERS = "os^Dvp"
 
@@ -51,3 +52,33 @@ def _marks(axes: Axes, contrast: Contrast, group: pd.DataFrame, place: int, labe
     more = np.isfinite(least) & np.isfinite(score)
     axes.errorbar(least[more], score[more], ends[:, more], fmt="none", ecolor=colour, elinewidth=0.8)
     axes.scatter(least[more], score[more], marker=">", color=colour, s=28, label=f"{label}, H is more")
+
+
+@styled_figure
+def steps_against_horizon(found: pd.DataFrame, narrow: bool = False) -> Figure:
+    """Steps until a task is solved against H, a colour an agent; tasks that are not solved lie above the line.
+
+    Args:
+        found: rows of the analysis `solved`: `agent`, `solved`, `N`, `H`, `H_low`.
+        narrow: draw for a phone's width.
+    """
+    figure = Figure(figsize=PANEL if narrow else (1.4 * PANEL[0], PANEL[1]), layout="constrained")
+    axes = figure.subplots()
+    top = 3 * np.nanmax(found["N"], initial=1e3)
+    for place, (agent, mine) in enumerate(found.groupby("agent", sort=True)):
+        colour, marker = SET_STYLES[place % len(SET_STYLES)][0], _MARKERS[place % len(_MARKERS)]
+        x = mine["H"].fillna(mine["H_low"]).to_numpy(float)
+        never = mine["N"].isna().to_numpy()
+        axes.plot(x[~never], mine["N"].to_numpy(float)[~never], marker, color=colour, markersize=5, label=agent)
+        # Agents side by side, so that none hides another.
+        axes.plot(x[never], np.full(never.sum(), top * 1.4**place), marker, color=colour, mfc="white", markersize=5)
+    axes.set_yscale("log")
+    axes.axhline(top / 1.8, color=MUTED, linewidth=0.9)
+    axes.axvline(LONG, color=MUTED, linewidth=1, linestyle="--")
+    axes.annotate("not solved", (1, top), (3, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+                  va="center", fontsize=7.5, color=MUTED)  # fmt: skip
+    axes.set_xlabel("effective horizon H (or the least that it can be)")
+    axes.set_ylabel("steps of a seed until it is solved")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    return figure

@@ -9,7 +9,7 @@ import pytest
 from lcd import cli
 from lcd.analyses import Evidence, analyse
 from lcd.envs.errors import InputError
-from lcd.scores.contrasts import parse_contrasts
+from lcd.scores.asked_contrasts import parse_contrasts
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 from lcd.scores.horizons import effective_horizon, read_horizons
 

@@ -1,0 +1,74 @@
+"""Which tasks are solved exactly, and after how many steps: by hand, of made-up curves."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lcd.analyses import Evidence
+from lcd.analyses.solved import solved
+from lcd.report.figures import draw_svg
+from lcd.scores.diagnosis import diagnose_curves
+
+STEPS = (0, 1000, 2000, 3000)
+HORIZONS = {"easy": (3.0, 3.0, 3.0), "long": (9.5, 9.0, 10.0), "far": (np.nan, 12.0, 30.0)}
+
+
+def curves(returns, std=0.0):
+    """task, agent → the returns of each seed at the steps; the best there is is 2."""
+    rows = [
+        {"task": task, "agent": agent, "seed": seed, "step": step, "return_mean": value}
+        for (task, agent), seeds in returns.items()
+        for seed, values in enumerate(seeds)
+        for step, value in zip(STEPS, values, strict=True)
+    ]  # fmt: skip
+    return pd.DataFrame(rows).assign(view="state", reward_p=1.0, return_std=std, r_min=-1.0, r_max=2.0)
+
+
+RETURNS = {
+    ("easy", "ppo[rollout=8]"): [[0, 1, 2, 2], [0, 2, 0, 0], [0, 0, 0, 0]],
+    ("easy", "ppo[rollout=64]"): [[0, 2, 2, 2], [0, 0, 0, 2], [0, 0, 2, 1]],
+    ("long", "ppo[rollout=8]"): [[0, 1, 1, 1], [0, 0, 0, 2 + 1e-9], [1, 1, 1, 1]],
+    ("long", "ppo[rollout=64]"): [[0, 1, 1, 1], [0, 0, 0, 1.999], [1, 1, 1, 1]],
+    ("far", "ppo[rollout=8]"): [[0, 1, 1, 1]] * 3,
+    ("far", "ppo[rollout=64]"): [[0, 1, 1, 1]] * 3,
+    ("easy", "dqn"): [[0, 0, 0, 0]] * 3,
+}
+
+
+@pytest.fixture
+def found():
+    return solved(Evidence(diagnose_curves(curves(RETURNS), horizons=HORIZONS)))
+
+
+def test_n_is_the_median_of_the_best_setting(found):
+    table = found.table.set_index(["agent", "task"])
+    assert table["solved"].to_dict() == {
+        ("dqn", "easy"): False, ("ppo", "easy"): True, ("ppo", "far"): False, ("ppo", "long"): True,
+    }  # fmt: skip
+    # Medians over seeds: 2,000 steps (2,000, 1,000, never) and 2,000 (1,000, 3,000, 2,000).
+    assert table.loc[("ppo", "easy"), ["N", "seeds solved", "settings"]].tolist() == [2000, "5 of 6", 2]
+    # One seed of three has solved it: it counts as solved, and half of them did not come so far.
+    assert np.isnan(table.loc[("ppo", "long"), "N"])
+    assert table.loc[("ppo", "far"), "H, at least"] == 12
+
+
+def test_sentences_count_what_the_bounds_decide(found):
+    assert "ppo solves 2 of 3 tasks exactly: 1 of 1 with H < 8, 1 of 2 with H ≥ 8." in found.says
+    assert any("solved less often" in sentence for sentence in found.says)
+    assert "dqn solves 0 of 1 tasks exactly: 0 of 1 with H < 8." in found.says
+
+
+def test_a_mean_that_only_looks_like_the_best_is_none():
+    """Episodes that differ cannot all have the best return."""
+    alone = {("easy", "ppo"): [[0, 2, 2, 2]]}
+    made = solved(Evidence(diagnose_curves(curves(alone, std=0.5), horizons=HORIZONS)))
+    assert not made.table["solved"].any()
+
+
+def test_nothing_is_told_where_no_horizon_is_known():
+    assert solved(Evidence(diagnose_curves(curves(RETURNS)))) is None
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_the_figure_is_drawn(found, narrow):
+    assert b"not solved" in draw_svg(found.figures[0].draw(narrow))
