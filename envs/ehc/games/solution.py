@@ -12,6 +12,7 @@ pays, beside its result, the potential of the position in which it ends or is le
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
@@ -78,6 +79,25 @@ class Positions:
     def find(self, codes: np.ndarray, layer: int) -> np.ndarray:
         """Where these positions, or images of them, stand in a layer."""
         return np.searchsorted(self.layers[layer], self.game.canonical(codes))
+
+    @cached_property
+    def successors(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of a game that is not layered for each move its position's number, all in a row; where each position's begin.
+
+        Numbers behind those of the positions are ends, each with its result and potential (`_all_ends`).
+        """
+        codes = self.layers[0]
+        after, numbers = [], [np.zeros(1, dtype=np.int64)]
+        for rows in parts(codes):
+            moves = self.game.moves(rows)
+            live = moves.legal & ~moves.ended
+            reached, back = np.unique(moves.after[live], return_inverse=True)
+            to = codes.size + _POTENTIALS + 2 * _POTENTIALS * (moves.result.astype(np.int64) + 1)
+            to[live] = self.find(reached, 0)[back]
+            to[moves.ended] += self.game.potential(moves.after[moves.ended])
+            after.append(to[moves.legal].astype(np.int32))
+            numbers.append(moves.legal.sum(axis=1))
+        return np.concatenate(after), np.cumsum(np.concatenate(numbers))
 
 
 class Solution:
@@ -150,9 +170,9 @@ class Solution:
     def _many_moves(self) -> np.ndarray:
         """Values with as many moves to go as the game has at most, or as it takes until none changes."""
         codes = self.positions.layers[0]
-        after, begins = self._successors()
+        after, begins = self.positions.successors
         sign = np.where(self.positions.game.second_moves(codes), -1, 1)
-        values = np.concatenate([np.zeros(codes.size, dtype=np.int32), _all_ends()])
+        values = np.concatenate([np.zeros(codes.size, dtype=np.int32), _all_ends(self.shaped)])
         if self.shaped:
             for first in range(0, codes.size, ROWS_AT_ONCE):
                 rows = slice(first, min(first + ROWS_AT_ONCE, codes.size))
@@ -173,30 +193,11 @@ class Solution:
                 break
         return values[: codes.size]
 
-    def _successors(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each move its position's number, or that of its end, all in a row; and where each position's begin."""
-        codes = self.positions.layers[0]
-        after, numbers = [], [np.zeros(1, dtype=np.int64)]
-        for rows in parts(codes):
-            moves = self.positions.game.moves(rows)
-            live = moves.legal & ~moves.ended
-            to = np.zeros(moves.legal.shape, dtype=np.int32)
-            reached, back = np.unique(moves.after[live], return_inverse=True)
-            to[live] = self.positions.find(reached, 0)[back]
-            potential = np.zeros(moves.legal.shape, dtype=np.int64)
-            if self.shaped:
-                potential[moves.ended] = self.positions.game.potential(moves.after[moves.ended])
-            end = codes.size + (moves.result.astype(np.int64) + 1) * 2 * _POTENTIALS + potential + _POTENTIALS
-            to = np.where(moves.ended, end, to)
-            after.append(to[moves.legal].astype(np.int32))
-            numbers.append(moves.legal.sum(axis=1))
-        return np.concatenate(after), np.cumsum(np.concatenate(numbers))
 
-
-def _all_ends() -> np.ndarray:
-    """What is paid at every end that there may be: each result with each potential."""
+def _all_ends(shaped: bool) -> np.ndarray:
+    """What is paid at every end that there may be: each result with each potential, which counts if it is paid."""
     result, potential = np.meshgrid([-1, 0, 1], np.arange(-_POTENTIALS, _POTENTIALS), indexing="ij")
-    return (result * UNIT + potential * (UNIT // POTENTIAL_PARTS)).ravel().astype(np.int32)
+    return (result * UNIT + shaped * potential * (UNIT // POTENTIAL_PARTS)).ravel().astype(np.int32)
 
 
 def distinct(codes: np.ndarray) -> np.ndarray:
