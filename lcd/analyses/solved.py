@@ -40,7 +40,9 @@ def solved(evidence: Evidence) -> Analysis | None:
         "this is the measure of Laidlaw et al. (2025), who test every 1,000 steps of ten million."
     )
     drawing = Drawing("solved", "Steps until a task is solved, against its effective horizon", partial(_draw, found))
-    shown = found.rename(columns={"H_low": "H, at least", "H_high": "H, at most"})
+    told = [_horizon(*bounds) for bounds in found[["H", "H_low"]].itertuples(index=False)]
+    alike = [name for name in ("view", "frontend", "settings") if found[name].nunique() == 1]
+    shown = found.assign(H=told).drop(columns=["H_low", "H_high", *alike])
     says = [sentence for _, mine in found.groupby("agent", sort=True) for sentence in _sentences(mine)]
     return Analysis("solved", "Solved exactly", shown, says, note, [drawing])
 
@@ -62,6 +64,10 @@ def _outcomes(held_out: pd.DataFrame) -> Iterator[dict[str, Any]]:
             "settings": float(by_setting.ngroups),
             "N": float(median) if np.isfinite(median) else np.nan,
         }
+
+
+def _horizon(h: float, low: float) -> str:
+    return f"{h:.1f}" if np.isfinite(h) else f"> {low:.1f}"
 
 
 def _families(agents: pd.Series) -> pd.Series:

@@ -64,7 +64,7 @@ def steps_against_horizon(found: pd.DataFrame, narrow: bool = False) -> Figure:
     """
     figure = Figure(figsize=PANEL if narrow else (1.4 * PANEL[0], PANEL[1]), layout="constrained")
     axes = figure.subplots()
-    top = 3 * np.nanmax(found["N"], initial=1e3)
+    top = 3 * max([1e3, *found["N"].dropna()])
     for place, (agent, mine) in enumerate(found.groupby("agent", sort=True)):
         colour, marker = SET_STYLES[place % len(SET_STYLES)][0], _MARKERS[place % len(_MARKERS)]
         x = mine["H"].fillna(mine["H_low"]).to_numpy(float)
