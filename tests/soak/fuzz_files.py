@@ -8,6 +8,7 @@ refused command that changed something.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -128,8 +129,9 @@ def _diagnosis() -> None:
     from lcd.scores.diagnosis import Diagnosis
 
     # Who calls the library reads the file.
-    file = Path("saved/diagnosis.json")
-    content = file.read_bytes() if os.access(file, os.R_OK) and file.is_file() else b""
+    content = b""
+    with contextlib.suppress(OSError):
+        content = Path("saved/diagnosis.json").read_bytes()
     Diagnosis.from_json(content.decode("utf-8", "surrogateescape")).to_json()
 
 
