@@ -129,9 +129,9 @@ def _diagnosis() -> None:
     from lcd.scores.diagnosis import Diagnosis
 
     # Who calls the library reads the file.
-    content = b""
+    file, content = Path("saved/diagnosis.json"), b""
     with contextlib.suppress(OSError):
-        content = Path("saved/diagnosis.json").read_bytes()
+        content = file.read_bytes() if file.is_file() else b""
     Diagnosis.from_json(content.decode("utf-8", "surrogateescape")).to_json()
 
 
