@@ -63,20 +63,22 @@ def _draw(folder: Path, name: str, curves: Mapping[str, TaskCurves]) -> None:
 
 def _drawn_by_a_process(folder: Path, curves: Mapping[str, TaskCurves], left: deque[str]) -> None:
     """Give a process one drawing after another, from the end of what is left; it ends with the pipe."""
-    process, pipe = children.start("lcd.report.drawers:draw_for_parent")
-    # Until none is left, or it dies.
-    with pipe, suppress(IndexError, EOFError, OSError):
-        pipe.send(str(folder))
-        while True:
-            name = left.pop()
-            pipe.send((name, curves[name]))
-            pipe.recv()
-    process.wait()
+    # Until none is left, or it dies, or cannot be started.
+    with suppress(IndexError, EOFError, OSError):
+        # In a group of its own: Ctrl-C is told by the command alone.
+        process, pipe = children.start("lcd.report.drawers:draw_for_parent", group=0)
+        with process, pipe:
+            pipe.send(str(folder))
+            while True:
+                name = left.pop()
+                pipe.send((name, curves[name]))
+                pipe.recv()
 
 
 def draw_for_parent(descriptor: int) -> None:
     """What such a process does: draws what comes through the pipe, and says when it is written."""
-    with Connection(descriptor) as pipe, suppress(EOFError, OSError):
+    # What keeps it from drawing one, its parent meets and tells.
+    with Connection(descriptor) as pipe, suppress(Exception):
         folder = Path(pipe.recv())
         while True:
             name, curves = pipe.recv()
