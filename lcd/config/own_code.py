@@ -24,7 +24,9 @@ def names_code(config: Any) -> bool:
         named += [part.get(key) for key in PARTS] if isinstance(part, Mapping) else []
     for contrast in values.get("contrasts") or ():
         if isinstance(contrast, Mapping):
-            named += [contrast.get("baseline"), contrast.get("variants"), list((contrast.get("at") or {}).values())]
+            fixed = contrast.get("at")
+            named += [contrast.get("baseline"), contrast.get("variants")]
+            named += [list(fixed.values())] if isinstance(fixed, Mapping) else []
     return any(map(_is_code, named)) or any(names_code(value) for value in values.values() if is_dataclass(value))
 
 

@@ -70,3 +70,9 @@ def test_a_benchmark_in_first_place_is_imported(words, tmp_path, monkeypatch, ca
     )
     assert cli.main(words) == 2
     assert f"The benchmark '{OWN}:Mine' has no r_min, r_max, make_vec" in capsys.readouterr().err
+
+
+def test_a_contrast_whose_fixed_values_are_no_keys_is_refused(capsys):
+    contrast = "study.contrasts=[{name: delay, axis: knobs.delay, variants: [2], at: [1]}]"
+    assert cli.main(["diagnose", "benchmark=toy", contrast]) == 2
+    assert "at=[1] must be a set of keys" in capsys.readouterr().err
