@@ -90,11 +90,32 @@ def typed(schema: type, plain: dict[str, Any]) -> Any:
     try:
         return OmegaConf.merge(structured, plain)
     except OmegaConfBaseException as error:
-        key = error.full_key or ""
+        key = error.full_key or _wrong_key(structured, plain)
         value = _at(plain, key)
         expected = dict(schema_fields(schema)).get(key)
         kind = _kind(expected.type) if expected else "something else"
         raise InputError(f"{key}={show(value)} has the wrong type: it must be {kind}.") from None
+
+
+def _wrong_key(structured: Any, plain: Mapping[str, Any]) -> str:
+    """The key whose value has the wrong type, where OmegaConf does not say."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    def wrong(alone: dict[str, Any]) -> bool:
+        try:
+            OmegaConf.merge(structured, alone)
+        except OmegaConfBaseException:
+            return True
+        return False
+
+    for head, value in plain.items():
+        for name, inner in value.items() if isinstance(value, Mapping) else ():
+            if wrong({head: {name: inner}}):
+                return f"{head}.{name}"
+        if wrong({head: value}):
+            return head
+    return ""
 
 
 def _at(plain: Mapping[str, Any], key: str) -> Any:

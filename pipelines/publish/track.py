@@ -9,6 +9,7 @@ import io
 import logging
 import secrets
 import shutil
+import socket
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,8 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from lcd.config.registries import trackers
 from lcd.config.schema_parts import TrackerConfig
@@ -47,6 +50,8 @@ QUIET = {
     "x_transaction_log_flush_interval": 0,
 }
 
+REACHED_IN_S = 5.0
+"""So long a connection may take to open."""
 MODES = ("offline", "online", "disabled")
 
 
@@ -95,13 +100,16 @@ def usable(tracker: TrackerEntry) -> tuple[TrackerEntry, str | None]:
         return tracker, None
     if find_spec("wandb") is None:
         return {"name": "none", "settings": {}}, "W&B is not installed (pip install wandb): the study is not mirrored."
-    if wandb_settings(tracker).mode == "online" and not logged_in():
-        told = (
-            "tracker.mode=online needs a login to W&B, and there is none (run 'wandb login', or set WANDB_API_KEY): "
-            "the study is mirrored offline, and 'wandb sync' can upload it later."
-        )
-        return {"name": "wandb", "settings": tracker["settings"] | {"mode": "offline"}}, told
-    return tracker, None
+    if wandb_settings(tracker).mode != "online":
+        return tracker, None
+    if not logged_in():
+        why = "needs a login to W&B, and there is none (run 'wandb login', or set WANDB_API_KEY)"
+    elif (reason := unreachable()) is not None:
+        why = f"needs W&B's server, which cannot be reached ({reason})"
+    else:
+        return tracker, None
+    told = f"tracker.mode=online {why}: the study is mirrored offline, and 'wandb sync' can upload it later."
+    return {"name": "wandb", "settings": tracker["settings"] | {"mode": "offline"}}, told
 
 
 def to_try(tracker: TrackerEntry) -> TrackerEntry:
@@ -128,6 +136,20 @@ def logged_in() -> bool:
             return bool(wandb.login(prompt=False, verify=False))
         except wandb.Error:
             return False
+
+
+def unreachable() -> str | None:
+    """Why no connection to W&B's server can be opened; None where one can, or where a proxy stands between."""
+    import wandb
+
+    url = urlsplit(wandb.Settings().base_url)
+    if not url.hostname or url.scheme in getproxies():
+        return None
+    try:
+        socket.create_connection((url.hostname, url.port or 443), timeout=REACHED_IN_S).close()
+    except OSError as error:
+        return f"{url.netloc}: {error.strerror or error}"
+    return None
 
 
 class Tracker:
@@ -210,6 +232,9 @@ class WandbTracker(Tracker):
                 f"W&B is mirrored offline: {type(error).__name__}: {' '.join(str(error).split())}", stacklevel=2
             )
             self.mirrored_step = -1
+            # W&B's service still holds the first one's id.
+            run_id = new_id()
+            store.update_status(self.run_dir, wandb_id=run_id)
             self.run = start(replace(self.settings, mode="offline"), self.run_dir, run_id, **fields)
         # Not for "*": W&B would then repeat the last environment step in whatever Lightning logs.
         for split in ("eval", "train"):

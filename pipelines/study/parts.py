@@ -196,6 +196,8 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
             check_view(benchmark, task, each.view)
         for knob in each.knobs:
             check_knob(f"study.contrasts: {KNOB}{knob}", knob)
+        if each.knobs:
+            check_points(benchmark, base.tasks, [{}], {**base.knobs, **each.knobs})
         _check_evaluated(contrast, each, cfg)
         where = dict(each.where)
         agents = [_agent(cfg, where["agent"])] if "agent" in where else base.agents[:1]

@@ -1,5 +1,6 @@
 """Trackers: what W&B holds after a run, a kill, a resume; and that nothing it does stops training."""
 
+import socket
 import sys
 from pathlib import Path
 
@@ -286,13 +287,32 @@ def test_online_without_a_login_is_told_before_training_and_kept_offline(nobody,
 def test_with_a_key_online_stays_online(nobody, monkeypatch):
     monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
     wandb.teardown()
+    monkeypatch.setattr(track, "unreachable", lambda: None)
     assert track.usable(ONLINE) == (ONLINE, None)
+
+
+def test_a_server_is_reachable_where_it_listens(nobody, monkeypatch):
+    assert track.unreachable() == "127.0.0.1:9: Connection refused"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
+        assert track.unreachable() is None
+
+
+def test_with_a_key_but_without_the_server_the_mirror_is_offline_from_the_start(nobody, monkeypatch):
+    monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
+    wandb.teardown()
+    tracker, told = track.usable(ONLINE)
+    assert tracker["settings"]["mode"] == "offline"
+    assert "which cannot be reached (127.0.0.1:9: Connection refused)" in told
 
 
 def test_a_service_that_cannot_be_reached_leaves_an_offline_copy(nobody, folder, monkeypatch):
     really = wandb.init
 
+    given = []
+
     def unreachable(**fields):
+        given.append(fields["id"])
         if fields["mode"] == "online":
             raise wandb.errors.CommError("no route")
         return really(**fields)
@@ -300,6 +320,7 @@ def test_a_service_that_cannot_be_reached_leaves_an_offline_copy(nobody, folder,
     monkeypatch.setattr(wandb, "init", unreachable)
     with pytest.warns(UserWarning, match="mirrored offline: CommError: no route"):
         mirror = opened(folder, ONLINE)
+    assert len(set(given)) == 2, "W&B's service may hold the first id"
     mirror.log_rows(rows(0, 100))
     mirror.finish({})
     history, *_ = read_back(folder)

@@ -6,9 +6,11 @@ from pathlib import Path
 import fake_training
 import pandas as pd
 import pytest
+import yaml
 
 from lcd import cli
 from lcd.config.compose import compose
+from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import trainings
 from lcd.pipelines.study.runs import expand
 
@@ -101,3 +103,16 @@ def test_ready_made_contrasts_train_what_they_compare():
         ("ppo", {"delay": 2}),
         ("ppo", {"delay": 4}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("axis", "variants", "told"),
+    [("knobs.nonsense", [2], "nonsense"), ("knobs.delay", [-1], "delay is -1"), ("knobs.delay", ["2"], "delay is '2'")],
+)
+def test_a_contrasts_wrong_knobs_are_refused_before_anything_is_written(tmp_path, axis, variants, told):
+    contrast = {"name": "wrong", "axis": axis, "baseline": 0, "variants": variants, "formula": "loss"}
+    file, out = tmp_path / "mine.yaml", tmp_path / "out"
+    file.write_text(yaml.safe_dump({"contrasts": [contrast]}))
+    with pytest.raises(InputError, match=told):
+        expand(compose("diagnose", ["benchmark=toy", f"study={file}", *SMALL, *QUICK, f"out={out}"]))
+    assert not out.exists()
