@@ -142,7 +142,7 @@ def unreachable() -> str | None:
     """Why no connection to W&B's server can be opened; None where one can, or where a proxy stands between."""
     import wandb
 
-    url = urlsplit(wandb.Settings().base_url)
+    url = urlsplit(wandb.setup().settings.base_url)
     if not url.hostname or url.scheme in getproxies():
         return None
     try:

@@ -295,6 +295,7 @@ def test_a_server_is_reachable_where_it_listens(nobody, monkeypatch):
     assert track.unreachable() == "127.0.0.1:9: Connection refused"
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
+        wandb.teardown()
         assert track.unreachable() is None
 
 
