@@ -95,11 +95,14 @@ def held_out_bytes(config: RunConfig) -> int:
 
 def is_config(config: Mapping[str, Any]) -> bool:
     """Whether what a file holds can be a training's config."""
-    types: dict[str, type] = {"task": str, "knobs": dict, "frontend": dict, "agent": dict}
+    texts, parts = ("task", "view", "shaping"), ("knobs", "frontend", "agent", "evaluation")
+    number = config.get("reward_p")
     return (
-        all(isinstance(config.get(key), kind) for key, kind in types.items())
-        and {"view", "reward_p", "shaping", "evaluation"} <= set(config)
-        and all("name" in config[part] for part in ("frontend", "agent"))
+        all(isinstance(config.get(key), str) for key in texts)
+        and all(isinstance(config.get(key), dict) for key in parts)
+        and isinstance(number, int | float)
+        and all(isinstance(config[part].get("name"), str) for part in ("frontend", "agent"))
+        and all(isinstance(config[part].get("label") or "", str) for part in ("frontend", "agent"))
     )
 
 

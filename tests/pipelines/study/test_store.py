@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder, write_atomic
@@ -258,3 +259,18 @@ def test_what_was_trained_outlives_a_refusal(tmp_path):
     again = store.Study(tmp_path / "s")
     assert [each.config for each in again.runs()] == [run_config()]
     assert again.record["requests"] == [{"ask": 1}]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"view": ["a", "a"]}, {"reward_p": "x"}, {"shaping": None}, {"agent": {"name": ["a"]}}, {"frontend": {"name": 3}},
+     {"agent": {"name": "ppo", "label": {"a": 1}}}, {"evaluation": [1]}],
+)  # fmt: skip
+def test_a_run_whose_condition_is_no_text_is_no_run(tmp_path, changes):
+    study = store.Study(tmp_path, create=True)
+    folder = tmp_path / "runs" / "odd"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(yaml.safe_dump(run_config()))
+    assert len(study.runs()) == 1
+    (folder / "config.yaml").write_text(yaml.safe_dump({**run_config(), **changes}))
+    assert study.runs() == []
