@@ -150,6 +150,14 @@ class NamesKnobs(Protocol):
         ...
 
 
+class ChecksKnobs(Protocol):
+    """Knobs that can be checked without making anything; without it, `reward_range` refuses wrong ones."""
+
+    def check_knobs(self, task: str, knobs: Mapping[str, Any]) -> None:
+        """Refuse knobs that the task does not have, or values that they cannot have, by an `InputError`."""
+        ...
+
+
 class WithoutNoise(Protocol):
     """The same tasks without noise: what a policy that was trained under noise is also evaluated on."""
 

@@ -114,6 +114,12 @@ class HardnessBenchmark(NativeBenchmark):
             raise InputError(f"task={task} has no tabular MDP: of this benchmark only {PREFIX}discrete has one.")
         return as_tabular(build_mdp(_knobs_of(base, {**knobs, **varied}), seed), task, start)
 
+    def check_knobs(self, task: str, knobs: Mapping[str, Any]) -> None:
+        """Refuse knobs that the task does not have, or values that they cannot have."""
+        base, varied = parse_task(task)
+        check_base(base)
+        _knobs_of(base, {**knobs, **varied})
+
     def with_knobs(self, task: str, knobs: Mapping[str, Any]) -> str:
         """The task with some knobs set, which its name tells."""
         base, varied = parse_task(task)
@@ -122,7 +128,6 @@ class HardnessBenchmark(NativeBenchmark):
         for knob in knobs:
             if knob not in order:
                 raise InputError(f"'{knob}' is no dimension of {base}; {nearest(knob, order)}")
-        _knobs_of(base, {**varied, **knobs})
         return task_name(base, {**varied, **knobs}, order)
 
     def make_population(

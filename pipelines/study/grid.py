@@ -9,7 +9,7 @@ from lcd.config.schemas import StudyConfig
 from lcd.config.values import check_knob, seed_list
 from lcd.envs.benchmarks import Benchmark, reward_range
 from lcd.envs.errors import InputError
-from lcd.envs.protocols import NamesKnobs, offers
+from lcd.envs.protocols import ChecksKnobs, NamesKnobs, offers
 from lcd.scores.contrasts import KNOB
 
 Point = dict[str, Any]
@@ -60,9 +60,11 @@ def check_points(benchmark: Benchmark, tasks: Iterable[str], points: list[Point]
         return
     for task in tasks:
         for point in points:
-            name, whole = placed(benchmark, task, point, knobs)
-            if name == task:
-                reward_range(benchmark, name, 0, whole)
+            name, others = placed(benchmark, task, point, knobs)
+            if offers(benchmark, ChecksKnobs):
+                benchmark.check_knobs(name, others)
+            elif name == task:
+                reward_range(benchmark, name, 0, others)
 
 
 def by_task(study: StudyConfig, tasks: list[str]) -> list[tuple[list[str], dict[str, Any]]]:

@@ -184,7 +184,7 @@ def seconds(words):
 def test_curves_that_are_made_up_for_a_rehearsal_are_what_their_runs_promise(tmp_path, more):
     jobs = runs.expand(compose("diagnose", [*SMALL, more]))
     for run in store.Study(tmp_path / "study", create=True).ask({}, jobs):
-        dry_run._write_made_up_curve(run)
+        dry_run._write_made_up_curve(run.path, run.config)
         assert run.broken_promise() == ""
 
 
