@@ -272,7 +272,7 @@ def _numbers(frame: pd.DataFrame, name: str) -> pd.Series:
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
     wordy = numbers.isna() & column.notna()
     if wordy.any():
-        wrong = wordy & ~column.where(wordy, "").astype(str).str.strip().str.lower().isin(["", "nan", "none", "<na>"])
+        wrong = wordy & ~column.where(wordy, "").map(str).str.strip().str.lower().isin(["", "nan", "none", "<na>"])
         _refuse(frame, name, wrong, "a number is needed")
     return numbers
 
