@@ -219,3 +219,9 @@ def test_a_seeds_returns_are_normalised_by_one_range(minimal):
     assert set(attach_ranges(check_curves(ranges))[0]["r_max"]) == {10.0}
     with pytest.raises(InputError, match="several ranges for seed 0"):
         attach_ranges(check_curves(minimal.assign(r_min=0.0, r_max=[10.0, 20.0])))
+
+
+def test_bytes_are_no_numbers(minimal):
+    """As a Parquet file may hold them; not all bytes are text."""
+    with pytest.raises(InputError, match="Column 'return_mean' holds .* a number is needed"):
+        check_curves(minimal.assign(return_mean=[b"\xff"] * len(minimal)))
