@@ -223,5 +223,5 @@ def test_a_seeds_returns_are_normalised_by_one_range(minimal):
 
 def test_bytes_are_no_numbers(minimal):
     """As a Parquet file may hold them; not all bytes are text."""
-    with pytest.raises(InputError, match="Column 'return_mean' holds .* a number is needed"):
+    with pytest.raises(InputError, match=r"Column 'return_mean' holds .* a number is needed"):
         check_curves(minimal.assign(return_mean=[b"\xff"] * len(minimal)))
