@@ -24,6 +24,8 @@ class Worlds: ...
 def code(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    # Another test may have imported a module of that name.
+    monkeypatch.delitem(sys.modules, "worlds", raising=False)
 
     def write(name, text):
         path = tmp_path / name
