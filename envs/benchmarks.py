@@ -40,6 +40,19 @@ def get_benchmark(name: str | Benchmark) -> Benchmark:
     return found
 
 
+def registered_benchmark(name: str) -> Benchmark | None:
+    """The benchmark that somebody's curves name, where it is registered here.
+
+    A "module:object" in somebody's file would be imported, and reading curves must not run code.
+    """
+    if ":" in name:
+        return None
+    try:
+        return get_benchmark(name)
+    except (InputError, ImportError):
+        return None
+
+
 def check_task(benchmark: Benchmark, task: str) -> None:
     """Refuse a task that the benchmark does not have."""
     if task not in benchmark.tasks:

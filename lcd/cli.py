@@ -5,6 +5,7 @@ package needs nothing of the pipelines that are built on it.
 """
 
 import contextlib
+import logging
 import os
 import shlex
 import sys
@@ -77,8 +78,8 @@ COMMANDS = {
         "measure a random agent's returns, beside the stated R_min; or how well a front-end's maps show objects",
     ),
     "horizon": Command(
-        "lcd.horizon.command:run",
-        "mdp.npz horizon=50 | module:object | ctgraph/ct-fo-b1 [timesteps=1e6] [out=x.json]",
+        "lcd.pipelines.study.study_horizons:run",
+        "mdp.npz horizon=50 | module:object | ctgraph/ct-fo-b1 | ehc | <study folder> [timesteps=1e6] [out=x]",
         "say how far a deterministic task asks an agent to look ahead: its effective horizon, from its tables",
     ),
     "list": Command(
@@ -140,6 +141,8 @@ def _main(arguments: list[str]) -> int:
         print(f"lcd {__version__}")
         return OK
     name, *overrides = arguments
+    # Where no home can be written it would tell where it keeps its fonts.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     signals.handle_stop_signals()
     return _run(name, ["dry_run=true" if override == "--dry-run" else override for override in overrides])
 
@@ -153,7 +156,7 @@ def _run(name: str, overrides: list[str]) -> int:
         if {"-h", "--help"} & set(overrides):
             from lcd.config.help import page_of
 
-            print(page_of(name, COMMANDS[name].usage))
+            print(page_of(name, COMMANDS[name].usage, overrides))
             return OK
         from lcd.config.compose import compose
         from lcd.config.own_code import names_code
@@ -181,7 +184,7 @@ def _overview() -> str:
         lines += [f"  lcd {name} {command.usage}".rstrip(), f"      {command.meaning}"]
     lines += [
         "",
-        "  lcd <command> --help lists a command's groups and keys, all given as key=value.",
+        "  lcd <command> --help lists a command's groups and keys, all given as key=value (agent=NAME: also its own).",
         "  lcd --version",
         "",
         "Exit codes:",

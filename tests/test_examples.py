@@ -122,6 +122,14 @@ def test_a_kind_of_job_from_outside(installed):
     assert cli.main(["verify", "chance"]) == 0
 
 
+def test_a_mistake_in_a_command_of_ones_own_is_one_sentence(installed):
+    command = [sys.executable, "-m", "lcd_examples.chance", "benchmark=corridor", "tracker=none", "out=chance"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 2
+    assert done.stderr == "chance: benchmark=corridor is unknown: did you mean 'corridors'?\n"
+    assert not Path("chance").exists()
+
+
 def test_an_analysis_and_a_section_from_outside(study):
     folder = study / "study" / "diagnosis"
     page = (folder / "report.html").read_text()
@@ -132,7 +140,8 @@ def test_an_analysis_and_a_section_from_outside(study):
 
 
 def test_a_front_end_from_outside(installed):
-    common = ["task=corridors/lit", "benchmark=corridors", "agent=ppo", "frontend=edges", "frontend.strength=2"]
+    # The task's name says its benchmark.
+    common = ["task=corridors/lit", "agent=ppo", "frontend=edges", "frontend.strength=2"]
     common += ["seeds=1", "steps=256", "evaluation.every=256", "evaluation.copies=1", "evaluation.episodes=1"]
     assert cli.main(["train", *common, "device=cpu", "launcher=in_turn", "tracker=none", "out=study"]) == 0
     (config,) = Path("study/runs").glob("*/config.yaml")

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from lcd.config.compose import compose
 from lcd.envs.benchmarks import get_benchmark, make_copies
+from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.pipelines.kinds.kind import Job, Kind
 from lcd.pipelines.study.configs import JobConfig
@@ -83,4 +84,8 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except InputError as mistake:
+        print(f"chance: {mistake}", file=sys.stderr)
+        sys.exit(2)

@@ -114,8 +114,8 @@ def _number(name: str, value: float, digits: int) -> str:
         return "–"
     if name.endswith("%"):
         return f"{value:.1f}".replace("-", "−")
-    if name in ("n", "seeds", "tasks", "step"):
-        return f"{value:.0f}"
+    if name in ("n", "N", "seeds", "settings", "tasks", "step"):
+        return f"{value:,.0f}"
     if name == "p" or name.startswith("p ("):
         return "< 0.001" if value < 0.001 else f"{value:.3f}"
     return f"{round(float(value), digits) + 0.0:.{digits}f}".replace("-", "−")

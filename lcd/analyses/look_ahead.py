@@ -22,6 +22,8 @@ def against_horizon(evidence: Evidence) -> Analysis | None:
     table = evidence.diagnosis.table
     if table.empty or table[["H", "H_low"]].isna().all(axis=None):
         return None
+    if table[[f"{contrast.name}_raw" for contrast in HEADLINE]].isna().all(axis=None):
+        return None
     rows = []
     for key, group in table.groupby(list(GROUP), sort=False):
         rows += [dict(zip(GROUP, key, strict=True)) | found for found in _of_group(group)]

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence
+from lcd.curves.names import knobs_of_task, unvaried_task
 from lcd.scores.horizons import LONG
 from lcd.statistics.hypotheses import correlation
 
@@ -26,10 +27,12 @@ def solved(evidence: Evidence) -> Analysis | None:
     if table.empty or "H" not in table or table[["H", "H_low"]].isna().all(axis=None) or evidence.curves.empty:
         return None
     horizons = table.drop_duplicates("task").set_index("task")[["H", "H_low", "H_high"]]
-    horizons = horizons[horizons[["H", "H_low"]].notna().any(axis=1)]
+    horizons = horizons[_is_known(horizons)]
     curves = evidence.curves
     plain = (curves["split"] == "eval") & (curves["reward_p"] == 1) & (curves["shaping"] == "none")
-    held_out = curves[plain & curves["task"].isin(horizons.index)]
+    # A task whose knobs are changed is shown beside it, though its own H may be unknown.
+    near = curves["task"].isin(horizons.index) | curves["task"].map(unvaried_task).isin(horizons.index)
+    held_out = curves[plain & near]
     found = pd.DataFrame(_outcomes(held_out)).join(horizons, on="task") if len(held_out) else pd.DataFrame()
     if found.empty:
         return None
@@ -39,7 +42,8 @@ def solved(evidence: Evidence) -> Analysis | None:
         "the least; without it, less than half of the seeds came so far. With evaluation.greedy=true and one episode "
         "this is the measure of Laidlaw et al. (2025), who test every 1,000 steps of ten million."
     )
-    drawing = Drawing("solved", "Steps until a task is solved, against its effective horizon", partial(_draw, found))
+    caption = "Steps until a task is solved, against its effective horizon"
+    drawing = Drawing("solved", caption, partial(_draw, found[_is_known(found)]))
     told = [_horizon(*bounds) for bounds in found[["H", "H_low"]].itertuples(index=False)]
     alike = [name for name in ("view", "frontend", "settings") if found[name].nunique() == 1]
     shown = found.assign(H=told).drop(columns=["H_low", "H_high", *alike])
@@ -66,8 +70,15 @@ def _outcomes(held_out: pd.DataFrame) -> Iterator[dict[str, Any]]:
         }
 
 
+def _is_known(rows: pd.DataFrame) -> pd.Series:
+    """Of which rows H, or the least that it can be, is known."""
+    return rows[["H", "H_low"]].notna().any(axis=1)
+
+
 def _horizon(h: float, low: float) -> str:
-    return f"{h:.1f}" if np.isfinite(h) else f"> {low:.1f}"
+    if np.isfinite(h):
+        return f"{h:.1f}"
+    return f"> {low:.1f}" if np.isfinite(low) else "–"
 
 
 def _families(agents: pd.Series) -> pd.Series:
@@ -75,21 +86,27 @@ def _families(agents: pd.Series) -> pd.Series:
 
 
 def _sentences(rows: pd.DataFrame) -> Iterator[str]:
-    agent, horizon = rows["agent"].iloc[0], rows["H"].fillna(rows["H_low"])
+    agent, known = rows["agent"].iloc[0], _is_known(rows)
+    rows, others = rows[known], rows[~known]
+    horizon = rows["H"].fillna(rows["H_low"])
     parts = [_share(rows["solved"])]
     for words, chosen in (("H < 8", rows["H"].fillna(rows["H_high"]) < LONG), ("H ≥ 8", horizon >= LONG)):
         if chosen.any():
             parts.append(f"{_share(rows.loc[chosen, 'solved'])} with {words}")
     yield f"{agent} solves {parts[0]} tasks exactly{': ' + ', '.join(parts[1:]) if parts[1:] else ''}."
-    both = horizon.notna()
-    x, y = horizon[both].to_numpy(float), rows.loc[both, "solved"].to_numpy(float)
-    if len(x) >= _FEWEST and np.ptp(x) > 0 and np.ptp(y) > 0:
-        tested = correlation(x, y)
-        way = "less" if tested.statistic < 0 else "more"
-        yield (
-            f"{agent}: tasks with a longer effective horizon (or lower bound of it) are solved {way} "
-            f"often, ρ = {tested.statistic:.2f} over {len(x)} tasks."
-        )
+    for knobs, varied in others.groupby(others["task"].map(knobs_of_task), sort=False):
+        yield f"With {knobs} {agent} solves {_share(varied['solved'])} exactly."
+    told = f"{agent}: tasks with a longer effective horizon (or lower bound of it)"
+    for values, verb, ways in (
+        (rows["solved"].astype(float), "are solved", ("less often", "more often")),
+        (rows["N"], "that are solved take", ("fewer steps", "more steps")),
+    ):
+        both = horizon.notna() & values.notna()
+        x, y = horizon[both].to_numpy(float), values[both].to_numpy(float)
+        if len(x) >= _FEWEST and np.ptp(x) > 0 and np.ptp(y) > 0:
+            tested = correlation(x, y)
+            rho = f"ρ = {tested.statistic:.2f} (p = {tested.p:.2f}) over {len(x)} tasks"
+            yield f"{told} {verb} {ways[tested.statistic > 0]}, {rho}."
 
 
 def _share(solved: pd.Series) -> str:

@@ -65,13 +65,19 @@ def in_full(command: str, overrides: Sequence[str]) -> tuple[str, Sequence[str]]
     return "diagnose", words
 
 
-def defaults(command: str) -> dict[str, Any]:
-    """The composed config of a command without overrides, as nested dictionaries."""
-    command, usual = in_full(command, ())
+def defaults(command: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """The composed config of a command of which no keys are set, as nested dictionaries.
+
+    Args:
+        command: the command.
+        overrides: what a user says; of it the choices of files count (`agent=ppg`).
+    """
+    command, texts = in_full(command, overrides)
     words = Words()
-    for text in usual:
-        group, _, name = text.partition("=")
-        words = with_choice(words, group, name)
+    for text in texts:
+        group, equals, name = text.partition("=")
+        if equals and group != "task" and group in _defaults_list(command):
+            words = with_choice(words, group, name)
     return composed(command, words)
 
 

@@ -1,7 +1,7 @@
 """The keys and groups of the commands' configs, and how values are written."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
@@ -45,17 +45,6 @@ def registered(group: str) -> list[str]:
         tasks = [(found.name, task) for found in known if not offers(found, KnownHardness) for task in found.tasks]
         return sorted(task for name, task in tasks if task.startswith(f"{name}/"))
     return sorted(registry(group).names()) if group in KINDS else []
-
-
-def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested dictionaries as one dictionary with dotted keys."""
-    flat: dict[str, Any] = {}
-    for key, value in config.items():
-        if isinstance(value, Mapping) and value:
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
 
 
 def schema_fields(schema: Any, prefix: str = "") -> Iterator[tuple[str, Field]]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -16,11 +15,12 @@ from lcd.config.keys import (
     NAMED_ELSEWHERE,
     RANGES,
     TEXT_KEYS,
-    flatten,
     groups,
     is_open,
+    registered,
     schema_fields,
 )
+from lcd.config.nested import flatten
 from lcd.config.own_code import OWN_CODE
 from lcd.config.schemas import SCHEMAS
 from lcd.envs.errors import InputError
@@ -118,8 +118,8 @@ def benchmark_of_task(command: str, words: Words) -> Words:
         return words
     said = [words.names.get("task", words.choices.get("task")), *(str(v) for k, v in words.keys if k == "task.name")]
     heads = [name.partition("/")[0] for name in said if name]
-    found = [head for head in heads if head in choices("benchmark")][-1:]
-    return replace(words, choices={**words.choices, "benchmark": found[0]}) if found else words
+    found = [head for head in heads if head in choices("benchmark") or head in registered("benchmark")][-1:]
+    return with_choice(words, "benchmark", found[0]) if found else words
 
 
 def _spelled_out(command: str, text: str) -> str:

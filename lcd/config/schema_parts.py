@@ -1,4 +1,4 @@
-"""What the configs of several commands have: benchmark, task, launcher, tracker, deadlines, evaluation."""
+"""What the configs of several commands have: benchmark, task, launcher, tracker, deadlines, evaluation, pretraining."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -77,3 +77,57 @@ class EvaluationConfig:
         default_factory=dict,
         metadata=doc("settings of knobs under which each agent is evaluated, by name ({far: {delay: 4}})"),
     )
+
+
+@dataclass
+class VideosConfig:
+    """The videos that a front-end is pretrained on."""
+
+    count: int = field(default=64, metadata=doc("videos of each task", least=1))
+    held_out: int = field(
+        default=16, metadata=doc("further videos of each task, on which losses are measured", least=1)
+    )
+    length: int = field(default=20, metadata=doc("most frames of a video; an episode's end ends it earlier", least=2))
+    gap: int = field(default=1, metadata=doc("steps between the two frames of a pair", least=1))
+    copies: int = field(default=64, metadata=doc("environment copies that are filmed at once", least=1))
+
+
+@dataclass
+class FlowLossConfig:
+    """What a good warp is; the defaults are the paper's."""
+
+    mse: float = field(default=1.0, metadata=doc("weight of the mean squared error"))
+    l1: float = field(default=0.0, metadata=doc("weight of the mean absolute error"))
+    ssim: float = field(default=0.0, metadata=doc("weight of the structural dissimilarity"))
+    smoothness: float = field(default=0.0, metadata=doc("weight of the flow's roughness off the image's edges"))
+    occlusion: bool = field(default=False, metadata=doc("leave out what frame t cannot show"))
+
+
+@dataclass
+class FlowSizesConfig:
+    """The networks' sizes where frontend.… leaves them open; null: the paper's."""
+
+    width: int | None = field(default=None, metadata=doc("as frontend.width"))
+    stem: int | None = field(default=None, metadata=doc("as frontend.stem"))
+    pyramid: int | None = field(default=None, metadata=doc("as frontend.pyramid"))
+    maps: int | None = field(default=None, metadata=doc("as frontend.maps"))
+    hgru_kernel: int | None = field(default=None, metadata=doc("as frontend.hgru_kernel"))
+    hgru_steps: int | None = field(default=None, metadata=doc("as frontend.hgru_steps"))
+    motion: int | None = field(default=None, metadata=doc("as frontend.motion"))
+    motion_stride: int | None = field(default=None, metadata=doc("as frontend.motion_stride"))
+    decoder: int | None = field(default=None, metadata=doc("as frontend.decoder"))
+    bound: float | None = field(default=None, metadata=doc("as frontend.bound"))
+
+
+@dataclass
+class PretrainingConfig:
+    """How much is filmed and learned."""
+
+    name: str = field(default="cpu", metadata=doc("the budget that these settings are of"))
+    videos: VideosConfig = field(default_factory=VideosConfig)
+    batch: int = field(default=16, metadata=doc("pairs of frames in a batch", least=1))
+    iterations: int = field(default=1500, metadata=doc("batches that are learned from", least=1))
+    learning_rate: float = field(default=0.001, metadata=doc("Adam's"))
+    loss: FlowLossConfig = field(default_factory=FlowLossConfig)
+    sizes: FlowSizesConfig = field(default_factory=FlowSizesConfig)
+    every: int = field(default=250, metadata=doc("batches between two measurements on held-out videos", least=1))

@@ -6,7 +6,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from lcd.config.budgets import choices
-from lcd.config.keys import TEXT_KEYS, flatten, groups, registered, schema_fields, show
+from lcd.config.keys import TEXT_KEYS, groups, registered, schema_fields, show
+from lcd.config.nested import flatten
 from lcd.config.study_files import check_path
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import not_plain

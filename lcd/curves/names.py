@@ -1,13 +1,33 @@
 """What curves call tasks; without pandas, for whoever names a run before it is trained."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from lcd.config.nested import flatten
+
+_VARIED = re.compile(r"(.*?[^=\[, ])\[(.+)\]", re.DOTALL)
+"""A task and its changed knobs; a list that is the value of a knob in the task's own name is none of them."""
 
 
 def varied_task(task: str, knobs: Mapping[str, Any]) -> str:
     """What curves call a task with changed knobs."""
-    written = ",".join(f"{key}={value}" for key, value in sorted(knobs.items()))
-    return f"{task}[{written}]" if written else task
+    if not knobs:
+        return task  # nearly always, and asked for each curve
+    written = ",".join(f"{key}={value}" for key, value in sorted(flatten(knobs).items()))
+    return f"{task}[{written}]"
+
+
+def unvaried_task(name: str) -> str:
+    """The task of `varied_task`."""
+    found = _VARIED.fullmatch(name)
+    return found[1] if found else name
+
+
+def knobs_of_task(name: str) -> str:
+    """The changed knobs of `varied_task`, as they are written there; empty without any."""
+    found = _VARIED.fullmatch(name)
+    return found[2] if found else ""
 
 
 def evaluated_name(task: str, context: str) -> str:

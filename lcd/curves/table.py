@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lcd.curves.names import evaluated_name
+from lcd.curves.names import evaluated_name, unvaried_task
 from lcd.curves.reading import as_categories, concatenated, group_numbers, read_csv, read_parquet
 from lcd.envs.errors import InputError, nearest
 
@@ -303,15 +303,14 @@ def _row(wrong: pd.Series | np.ndarray) -> int:
 
 def _own_ranges(name: str, task: str, seeds: np.ndarray) -> dict[int, Range] | None:
     """Range of each seed by a registered benchmark; None where it is not registered or lacks the task."""
-    # A "module:object" in somebody's file would be imported, and reading curves must not run code.
-    if ":" in name:
+    if unvaried_task(task) != task:
+        return None  # its range is another one
+    from lcd.envs.benchmarks import registered_benchmark, reward_range
+
+    benchmark = registered_benchmark(name)
+    if benchmark is None or task not in benchmark.tasks:
         return None
     try:
-        from lcd.envs.benchmarks import get_benchmark, reward_range
-
-        benchmark: Any = get_benchmark(name)
-        if task not in benchmark.tasks:
-            return None
         found = {seed: reward_range(benchmark, task, int(seed)) for seed in seeds}
     except (InputError, ImportError):
         return None

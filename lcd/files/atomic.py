@@ -39,11 +39,14 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         # mkstemp makes files that only their owner may read.
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
-    except BaseException:
+    except OSError as error:
+        if error.errno and error.filename in (None, temporary):
+            error.filename = str(path)  # a write does not say where, and nobody knows the temporary one
+        raise
+    finally:
         # What is half written would take the room that whatever else must be written needs.
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        raise
     sync(path.parent)
 
 

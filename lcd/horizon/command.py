@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +27,15 @@ from lcd.horizon.simulated import Simulated, Simulator, estimate
 def run(cfg: HorizonConfig) -> int:
     """Analyse the MDPs that are named and print what is found; returns the exit code."""
     if cfg.mdp is None:
-        raise InputError("mdp is missing: give an .npz file, module:object, or a task such as ctgraph/ct-fo-b1.")
-    settings = Settings(
-        cfg.discount,
-        cfg.tolerance,
-        cfg.timesteps,
-        cfg.runs,
-        cfg.confidence,
-        cfg.most_k,
-        cfg.seed,
-        cfg.up_to,
-        cfg.most_steps,
-    )
+        raise InputError(
+            "mdp is missing: give an .npz file, module:object, a benchmark, a study's folder, or a task such as "
+            "ctgraph/ct-fo-b1."
+        )
+    settings = settings_of(cfg)
     if cfg.mdp in BENCHMARKS.names():
         from lcd.horizon import whole
 
-        return whole.run(cfg, settings)
+        return whole.run(cfg.mdp, whole.tasks_of(cfg), cfg, settings)
     for key in ("save", "bridge"):
         if getattr(cfg, key):
             raise InputError(f"{key} is {getattr(cfg, key)}, but mdp={cfg.mdp} is no benchmark: leave it out.")
@@ -69,6 +63,11 @@ def run(cfg: HorizonConfig) -> int:
             write_atomic(draft, json.dumps(content, indent=1, allow_nan=False) + "\n")
         console.print(f"all of it  {out}", highlight=False, soft_wrap=True, markup=False)
     return 0
+
+
+def settings_of(cfg: HorizonConfig) -> Settings:
+    """How MDPs are looked at."""
+    return Settings(**{field.name: getattr(cfg, field.name) for field in fields(Settings)})
 
 
 def _played(env: VectorEnv, cfg: HorizonConfig, settings: Settings) -> Simulated:

@@ -27,6 +27,10 @@ MEASURED = ("build_s", "analysis_s", "memory_mb")
 """Columns that are not the same every time."""
 HEADS = ("MDP", "S", "A", "T", "J*", "random", "k", "GORP's k, m", "H", "filter", "made in", "analysed in", "memory")
 
+NARROW_HEADS = ("MDP", "S", "A", "T", "k", "H", "filter")
+WIDE = 130
+"""From so many columns on a terminal has room for all of them."""
+
 
 def row_of(task: str, found: Result, settings: Settings, build_s: float, memory: int, digest: str) -> dict[str, Any]:
     """What was found of one MDP, flat; None where nothing is known."""
@@ -92,13 +96,15 @@ def markdown_of(rows: Sequence[Row]) -> str:
     return "\n".join([*lines, "", long_share(rows), ""])
 
 
-def table_of(rows: Sequence[Row]) -> Table:
-    """The rows for a terminal."""
+def table_of(rows: Sequence[Row], width: int) -> Table:
+    """The rows for a terminal of so many columns; a narrow one gets the least that says how hard an MDP is."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for place, head in enumerate(HEADS):
-        table.add_column(head, justify="right" if place else "left", overflow="fold")
+    shown = [place for place, head in enumerate(HEADS) if width >= WIDE or head in NARROW_HEADS]
+    for place in shown:
+        table.add_column(HEADS[place], justify="right" if place else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in _cells(row)))
+        cells = _cells(row)
+        table.add_row(*(Text(cells[place]) for place in shown))
     return table
 
 

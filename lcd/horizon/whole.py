@@ -1,4 +1,4 @@
-"""`lcd horizon BENCHMARK`: all MDPs of a benchmark, one after the other; what is done already is not done again."""
+"""`lcd horizon BENCHMARK|STUDY`: many MDPs, one after the other; what is done already is not done again."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import contextlib
 import json
 import resource
 import time
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import Tabular, offers
 from lcd.envs.tabular.files import digest, save
+from lcd.envs.tabular.mdp import TabularMDP
 from lcd.files import outputs
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, read_json
@@ -29,36 +31,69 @@ MDPS, PRODUCT = "mdps", "horizons"
 CSV, MARKDOWN, FIGURE = "horizons.csv", "horizons.md", "horizons.png"
 
 
-def run(cfg: HorizonConfig, settings: Settings) -> int:
-    """Analyse every task of the benchmark `cfg.mdp` and print a table of them; returns the exit code."""
+@dataclass(frozen=True)
+class Named:
+    """An MDP that is to be looked at: what its row is called, and what makes it."""
+
+    name: str
+    make: Callable[[], TabularMDP]
+
+
+class _NoTablesError(Exception):
+    """An MDP that cannot be tabulated, with the reason."""
+
+
+def tasks_of(cfg: HorizonConfig) -> list[Named]:
+    """The tasks of the benchmark `cfg.mdp`."""
+    benchmark = get_benchmark(str(cfg.mdp))
+    tasks = list(benchmark.tasks)
+    if not offers(benchmark, Tabular):
+        raise InputError(f"mdp={cfg.mdp} is a benchmark whose tasks cannot be tabulated: give one of its tasks.")
+    return [Named(task, partial(benchmark.tabular, task, cfg.seed, **cfg.knobs)) for task in tasks]
+
+
+def run(title: str, named: Sequence[Named], cfg: HorizonConfig, settings: Settings) -> int:
+    """Analyse MDPs and print a table of them; what cannot be tabulated is named with the reason.
+
+    Args:
+        title: what they are together.
+        named: the MDPs.
+        cfg: what the command was given.
+        settings: how they are looked at.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        InputError: when none of them can be tabulated.
+    """
     from lcd.horizon.histogram import draw, read_bridge
 
-    name = str(cfg.mdp)
     _refuse(cfg)
-    benchmark = get_benchmark(name)
-    if not offers(benchmark, Tabular):
-        raise InputError(f"mdp={name} is a benchmark whose tasks cannot be tabulated: give one of its tasks.")
     others = {} if cfg.bridge is None else read_bridge(Path(cfg.bridge).expanduser())
     out = None if cfg.out is None else Path(cfg.out).expanduser()
     inputs = [] if cfg.bridge is None else [Path(cfg.bridge).expanduser()]
     if out is not None:
         outputs.check(out, PRODUCT, (CSV, MARKDOWN, FIGURE), inputs)
         outputs.check(out / MDPS, "")
-    tasks = list(get_benchmark(name).tasks)
-    rows, console = [], Console()
-    with Console(stderr=True).status(f"making {name}") as status:
-        for number, task in enumerate(tasks, 1):
-            where = f"{number} of {len(tasks)}"
-            rows.append(
-                _one(benchmark, task, cfg, settings, out, lambda doing, at=where: status.update(f"{at}, {doing}"))
-            )
-    console.print(listed.table_of(rows), highlight=False, markup=False)
-    console.print(listed.long_share(rows), highlight=False, soft_wrap=True, markup=False)
+    rows, left_out, console = [], {}, Console()
+    with Console(stderr=True).status(f"making {title}") as status:
+        for number, each in enumerate(named, 1):
+            where = f"{number} of {len(named)}"
+            try:
+                rows.append(_one(each, cfg, settings, out, lambda doing, at=where: status.update(f"{at}, {doing}")))
+            except _NoTablesError as why:
+                left_out[each.name] = str(why)
+    if not rows:
+        raise InputError(next(iter(left_out.values()), f"mdp={title} has no task: there is nothing to analyse."))
+    console.print(listed.table_of(rows, console.width), highlight=False, markup=False)
+    for line in (listed.long_share(rows), *(f"left out   {name}: {why}" for name, why in left_out.items())):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
     if out is not None:
         with outputs.drafted(out, PRODUCT, inputs) as draft:
             write_atomic(draft / CSV, listed.csv_of(rows))
             write_atomic(draft / MARKDOWN, listed.markdown_of(rows))
-            draw(rows, name, others).savefig(draft / FIGURE, dpi=150)
+            draw(rows, title, others).savefig(draft / FIGURE, dpi=150)
         console.print(f"all of it  {out}", highlight=False, soft_wrap=True, markup=False)
     return 0
 
@@ -72,27 +107,30 @@ def _refuse(cfg: HorizonConfig) -> None:
             raise InputError(f"{key} is {getattr(cfg, key)}, but out is missing: give the folder to write into.")
 
 
-def _one(benchmark: Tabular, task: str, cfg: HorizonConfig, settings: Settings, out: Path | None, tell: Any) -> Any:
-    """A task's row: read where the same tables were analysed in the same way, else made, and written at once."""
-    tell(f"{task}: making the tables")
-    file = f"{slug(task)}.json"
+def _one(each: Named, cfg: HorizonConfig, settings: Settings, out: Path | None, tell: Any) -> Any:
+    """An MDP's row: read where the same tables were analysed in the same way, else made, and written at once."""
+    tell(f"{each.name}: making the tables")
+    file = f"{slug(each.name)}.json"
     with _memory() as memory:
         began = time.perf_counter()
-        mdp = benchmark.tabular(task, cfg.seed, **cfg.knobs)
+        try:
+            mdp = each.make()
+        except InputError as why:
+            raise _NoTablesError(str(why)) from why
         build_s = time.perf_counter() - began
-        made: dict[str, Any] = {"task": task, "settings": asdict(settings), "digest": digest(mdp)}
+        made: dict[str, Any] = {"task": each.name, "settings": asdict(settings), "digest": digest(mdp)}
         kept = None if out is None else _kept(out / MDPS / file, made)
         if kept is None:
             found = analyse(mdp, settings, tell)
     if kept is None:
-        kept = listed.row_of(task, found, settings, build_s, memory[0], made["digest"])
-    elif not cfg.save or (out is not None and (out / MDPS / f"{slug(task)}.npz").is_file()):
+        kept = listed.row_of(each.name, found, settings, build_s, memory[0], made["digest"])
+    elif not cfg.save or (out is not None and (out / MDPS / f"{slug(each.name)}.npz").is_file()):
         return kept
     if out is not None:
-        with outputs.drafted(out / MDPS, slug(task)) as draft:
+        with outputs.drafted(out / MDPS, slug(each.name)) as draft:
             write_atomic(draft / file, json.dumps({**made, "row": kept}, indent=1, allow_nan=False) + "\n")
             if cfg.save:
-                save(mdp, draft / f"{slug(task)}.npz")
+                save(mdp, draft / f"{slug(each.name)}.npz")
     return kept
 
 

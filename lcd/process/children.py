@@ -54,4 +54,6 @@ def describe(error: BaseException) -> str:
     text = " ".join(str(full or error).split())
     if full is not None:
         return f"{text}. What was written before is whole: make room, and the same command continues."
+    if isinstance(error, IsADirectoryError):
+        return f"{error.filename} is a folder where a file should be: move it away"
     return text if isinstance(error, InputError | Diverged) else f"{type(error).__name__}: {text}"[:LONGEST_ERROR]

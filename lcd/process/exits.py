@@ -59,6 +59,13 @@ def system_refusal(fault: Exception) -> str | None:
         return (
             f"{trouble.strerror}{where}: what was written before is whole; make room, and the same command continues."
         )
+    if trouble.errno == errno.ENOENT and "temporary directory" in str(trouble.strerror):
+        return (
+            "no folder for temporary files can be written: make room in /tmp, or name another one by TMPDIR; the same "
+            "command continues."
+        )
+    if isinstance(trouble, IsADirectoryError):
+        return f"{trouble.filename} is a folder where a file should be: move it away; the same command continues."
     if trouble.errno in KEPT_OUT:
         return f"{trouble.strerror}{where}: lcd must be able to read and write there; the same command continues."
     return None

@@ -35,10 +35,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """What one contrast's conditions have reached; nothing where no such run was made."""
+    """What one contrast's conditions have reached."""
 
-    title: str = ""
-    lines: tuple[Line, ...] = ()
+    title: str
+    lines: tuple[Line, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class TaskCurves:
 @styled_figure
 def draw_curves(curves: TaskCurves) -> Figure:
     """Panels of one size side by side, each complete, so that `one_below_the_other` may take them apart."""
-    count, (width, height) = len(curves.panels), PANEL
+    # One alone has the size of one of two, and nothing beside it.
+    count, (width, height) = max(2, len(curves.panels)), PANEL
     figure = new_figure(width * count, height)
     # The same margins for every task: finding the best ones takes longer than drawing.
     figure.set_layout_engine(None)
@@ -61,6 +62,9 @@ def draw_curves(curves: TaskCurves) -> Figure:
     figure.subplots_adjust(0.6 / (width * count), 0.14, 1 - 0.5 / (width * count), 0.78, 1.1 / (width - 1.1))
     place = {"ha": "left", "va": "top", "fontsize": 10.5, "fontweight": "bold"}
     figure.text(0.1 / (width * count), 0.985, short_name(curves.task), **place)
+    for axes in panels[len(curves.panels) :]:
+        axes.remove()
+    panels = panels[: len(curves.panels)]
     for axes, panel in zip(panels, curves.panels, strict=True):
         _draw_panel(axes, panel)
     if curves.ranged:
@@ -75,14 +79,10 @@ def draw_curves(curves: TaskCurves) -> Figure:
 def _draw_panel(axes: Axes, panel: Panel) -> None:
     for line in panel.lines:
         draw_line(axes, line)
-    if panel.title:
-        axes.set_title(panel.title, loc="left", fontsize=9, color=MUTED, pad=21)
+    axes.set_title(panel.title, loc="left", fontsize=9, color=MUTED, pad=21)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    if panel.lines:
-        place = {"loc": "lower left", "bbox_to_anchor": (-0.02, 0.985), "borderaxespad": 0}
-        axes.legend(ncols=4, fontsize=8, handlelength=2.2, columnspacing=1.0, **place)
-    else:
-        axes.text(0.5, 0.5, "no such runs", transform=axes.transAxes, ha="center", color=MUTED)
+    place = {"loc": "lower left", "bbox_to_anchor": (-0.02, 0.985), "borderaxespad": 0}
+    axes.legend(ncols=4, fontsize=8, handlelength=2.2, columnspacing=1.0, **place)
 
 
 def draw_line(axes: Axes, line: Line) -> None:
@@ -115,8 +115,7 @@ def one_below_the_other(drawing: bytes) -> bytes:
     width, height = (72 * inches for inches in PANEL)
     start = drawing.index(b"<svg ")
     head, content = drawing[:start], drawing[drawing.index(b">", start) + 1 : drawing.rindex(b"</svg>")]
-    whole = next(re.finditer(rb'viewBox="0 0 ([\d.]+) ', drawing))
-    count = round(float(whole[1]) / width)
+    count = len(re.findall(rb'<g id="axes_\d+">', drawing))
     panel = f'width="{width:g}" height="{height:g}"'
     panels = "".join(
         f'<svg y="{place * height:g}" {panel} viewBox="{place * width:g} 0 {width:g} {height:g}">'

@@ -10,7 +10,7 @@ import pandas as pd
 from lcd.curves.index import Curve
 from lcd.report.curve_figures import Line, Panel, TaskCurves
 from lcd.report.figures import styles
-from lcd.scores.contrasts import HEADLINE, Contrast
+from lcd.scores.contrasts import Contrast
 from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.judging import NO_RANGE
 from lcd.statistics.intervals import mean_interval
@@ -30,16 +30,13 @@ def curves_by_task(diagnosis: Diagnosis) -> Iterator[tuple[str, TaskCurves]]:
 
 
 def task_curves(diagnosis: Diagnosis, row: pd.Series) -> TaskCurves:
-    """Held-out curves of one row of a diagnosis' table: a panel for each contrast that was trained, at least two."""
-    asked = [each for each in diagnosis.contrasts if _has_lines(diagnosis, row, each)] or list(diagnosis.contrasts[:1])
-    panels = [_panel(diagnosis, row, each) for each in asked]
-    panels += [Panel()] * (2 - len(panels))
-    return TaskCurves(str(row["task"]), tuple(panels), row["status"] != NO_RANGE)
+    """Held-out curves of one row of a diagnosis' table: a panel for each contrast that compares some.
 
-
-def _has_lines(diagnosis: Diagnosis, row: pd.Series, contrast: Contrast) -> bool:
-    conditions = diagnosis.conditions_of(contrast, row["benchmark"])
-    return contrast in HEADLINE or any(diagnosis.curves_under(row, condition) for condition in conditions)
+    Where none does, the first that has a curve.
+    """
+    panels = [panel for each in diagnosis.contrasts if (panel := _panel(diagnosis, row, each)).lines]
+    compared = [panel for panel in panels if len(panel.lines) > 1]
+    return TaskCurves(str(row["task"]), tuple(compared or panels[:1]), row["status"] != NO_RANGE)
 
 
 def _panel(diagnosis: Diagnosis, row: pd.Series, contrast: Contrast) -> Panel:

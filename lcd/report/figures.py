@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -68,7 +69,9 @@ LOOKS = {
 def styled_figure(draw: Callable) -> Callable:
     @wraps(draw)
     def styled(*args, **kwargs):
-        with mpl.rc_context(LOOKS):
+        with mpl.rc_context(LOOKS), warnings.catch_warnings():
+            # A name in letters that the font lacks: a picture shows boxes, the page's own figures the reader's font.
+            warnings.filterwarnings("ignore", message=r"Glyph \d+ ")
             return draw(*args, **kwargs)
 
     return styled

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from lcd.report.curve_figures import PANEL
 from lcd.report.figures import MUTED, SET_STYLES, styled_figure
@@ -73,6 +74,8 @@ def steps_against_horizon(found: pd.DataFrame, narrow: bool = False) -> Figure:
         # Agents side by side, so that none hides another.
         axes.plot(x[never], np.full(never.sum(), top * 1.4**place), marker, color=colour, mfc="white", markersize=5)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_xlim(0, 1.05 * max(LONG, found[["H", "H_low"]].max(axis=None)))
     axes.axhline(top / 1.8, color=MUTED, linewidth=0.9)
     axes.axvline(LONG, color=MUTED, linewidth=1, linestyle="--")
     axes.annotate("not solved", (1, top), (3, 0), xycoords=("axes fraction", "data"), textcoords="offset points",

@@ -19,6 +19,7 @@ from lcd.analyses.analysis import joined_names
 from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
 from lcd.analyses.transfer import MEASURES, Transfer
 from lcd.curves.index import CurveIndex
+from lcd.curves.reading import group_numbers
 from lcd.curves.table import CURVE
 from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
@@ -326,10 +327,13 @@ def _training_amount(curves: pd.DataFrame) -> dict[str, Any]:
     """How much was trained, as far as the curves tell."""
     if curves.empty:
         return {}
-    ends = curves.groupby(list(CURVE)).agg(step=("step", "max"), wall_s=("wall_s", "max")).reset_index()
-    ends = ends[ends["split"] == "eval"]
+    held_out = curves[curves["split"] == "eval"]
+    numbers = pd.Series(group_numbers(held_out, CURVE), held_out.index)
+    first = ~numbers.duplicated()
+    ends = held_out.loc[first, list(CURVE)].set_index(numbers[first])
+    ends = ends.join(held_out[["step", "wall_s"]].groupby(numbers, sort=False).max())
     # Seeds of a run train together, so that a condition's time is the longest of its seeds'.
-    wall = ends.groupby(list(CURVE[:-2]))["wall_s"].max().sum(min_count=1)
+    wall = ends["wall_s"].groupby(group_numbers(ends, CURVE[:-2])).max().sum(min_count=1)
     seeds = sorted(ends["seed"].unique().tolist())
     effort = {
         "conditions": len(ends.drop_duplicates(list(CURVE[:-2]))),

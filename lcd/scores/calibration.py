@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from lcd.envs.errors import InputError
 from lcd.envs.protocols import KnownHardness, offers
 from lcd.scores.contrasts import DEFINITIONS
 from lcd.scores.scoring import TaskSamples, score_columns, score_replicates
@@ -27,15 +26,9 @@ MEASURES = {
 def ground_truth(benchmark: str, task: str) -> dict[str, float]:
     """How hard a task was made: its perception_level and reward_level, NaN where the benchmark does not say."""
     unknown = dict.fromkeys(LEVELS.values(), math.nan)
-    # A "module:object" in somebody's file would be imported, and reading curves must not run code.
-    if ":" in benchmark:
-        return unknown
-    try:
-        from lcd.envs.benchmarks import get_benchmark
+    from lcd.envs.benchmarks import registered_benchmark
 
-        found = get_benchmark(benchmark)
-    except (InputError, ImportError):
-        return unknown
+    found = registered_benchmark(benchmark)
     truth = found.truth if offers(found, KnownHardness) else {}
     if task not in truth:
         return unknown

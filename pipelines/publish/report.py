@@ -180,6 +180,12 @@ def diagnosed(
         f"The contrast '{name}' is left out: no installed package has it, and only lcd diagnose imports code."
         for name in (() if study is None else contrasts_of(study)[1])
     ]
+    notes += [
+        f"runs/{path.name} is left out: there is no readable config.yaml in it. Put it back as it was, or give the "
+        "command again that made the study."
+        for path in (() if study is None else study.strangers())
+        if path.is_dir() and not path.name.startswith(".")
+    ]
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *notes))
     if finished.left_out:
         diagnosis = mark(diagnosis, finished.left_out)

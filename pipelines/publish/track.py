@@ -307,7 +307,10 @@ def discard_unsynced(folder: Path) -> bool:
 
 def offline_folders(folder: Path) -> list[Path]:
     """The offline W&B runs that a run's or a diagnosis's folder holds."""
-    return sorted((folder / "wandb").glob("offline-run-*"))
+    try:
+        return sorted((folder / "wandb").glob("offline-run-*"))
+    except PermissionError:  # somebody else's, whose folder may not be read
+        return []
 
 
 def start(settings: WandbSettings, folder: Path, run_id: str, **fields: Any) -> Any:

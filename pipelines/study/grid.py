@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 from lcd.config.keys import show
+from lcd.config.nested import with_changes
 from lcd.config.schemas import StudyConfig
 from lcd.config.values import check_knob, seed_list
 from lcd.envs.benchmarks import Benchmark, reward_range
@@ -49,7 +50,7 @@ def placed(benchmark: Benchmark, task: str, point: Mapping[str, Any], knobs: Map
     A benchmark whose tasks' names hold knobs says so by `with_knobs(task, knobs)`.
     """
     if not offers(benchmark, NamesKnobs):
-        return task, {**knobs, **point}
+        return task, with_changes(knobs, point)
     benchmark.with_knobs(task, knobs)
     return benchmark.with_knobs(task, point), dict(knobs)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lcd.config.schemas import VideosConfig, ViewConfig
+from lcd.config.schema_parts import VideosConfig
+from lcd.config.schemas import ViewConfig
 from lcd.pipelines.kinds.pretrain import PAIR_BYTES, VIDEO_BYTES
 from lcd.pipelines.kinds.train import COPY_BYTES, evaluations, held_out_bytes, rollout_bytes
 from lcd.pipelines.study.configs import RunConfig

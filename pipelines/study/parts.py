@@ -8,9 +8,11 @@ from typing import Any, cast
 
 import yaml
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from lcd.config.compose import compose
 from lcd.config.keys import show
+from lcd.config.nested import with_changes
 from lcd.config.schemas import DiagnoseConfig
 from lcd.config.values import check_knob, check_probabilities
 from lcd.envs.benchmarks import Benchmark, check_view
@@ -67,7 +69,7 @@ class Part:
         axes = product(self.agents, self.frontends, self.shapings, self.tasks, self.points, self.conditions)
         for agent, frontend, shaping, task, point, each in axes:
             found = {"agent": agent, "frontend": frontend, "shaping": shaping, "task": task, "point": point}
-            yield found | {"knobs": {**self.knobs, **each.knobs}, "view": each.view, "reward_p": each.reward_p}
+            yield found | {"knobs": with_changes(self.knobs, each.knobs), "view": each.view, "reward_p": each.reward_p}
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,7 @@ def _parts_of(contrast: Contrast, base: Part, cfg: DiagnoseConfig, benchmark: Be
         for knob in each.knobs:
             check_knob(f"study.contrasts: {KNOB}{knob}", knob)
         if each.knobs:
-            check_points(benchmark, base.tasks, [{}], {**base.knobs, **each.knobs})
+            check_points(benchmark, base.tasks, [{}], with_changes(base.knobs, each.knobs))
         _check_evaluated(contrast, each, cfg)
         where = dict(each.where)
         agents = [_agent(cfg, where["agent"])] if "agent" in where else base.agents[:1]
@@ -242,15 +244,15 @@ def _agent(cfg: DiagnoseConfig, name: str) -> AgentEntry:
     varied = VARIED.fullmatch(name)
     if varied is None:
         return cast("AgentEntry", _named(cfg, "agent", name))
-    found = OmegaConf.create(_named(cfg, "agent", varied["name"]))
-    for setting in varied["settings"].split(","):
-        key, equals, value = setting.partition("=")
-        if not equals or not key.strip() or key.strip() in ("name", "label"):
-            raise InputError(
-                f"study.agents: '{name}' must be an agent's name with its settings: {varied['name']}[key=value,…]."
-            )
-        OmegaConf.update(found, key.strip(), yaml.safe_load(value))
-    plain = cast("dict[str, Any]", OmegaConf.to_container(found))
+    settings = [setting.strip() for setting in varied["settings"].split(",")]
+    told = f"study.agents: '{name}' must be an agent's name with its settings: {varied['name']}[key=value,…]."
+    if any("=" not in setting or setting.partition("=")[0].strip() in ("", "name", "label") for setting in settings):
+        raise InputError(told)
+    try:
+        merged = OmegaConf.merge(_named(cfg, "agent", varied["name"]), OmegaConf.from_dotlist(settings))
+    except (OmegaConfBaseException, yaml.YAMLError, ValueError) as error:
+        raise InputError(told) from error
+    plain = cast("dict[str, Any]", OmegaConf.to_container(merged))
     return cast("AgentEntry", {**plain, **_changed(cfg, "agent", name), "label": name})
 
 

@@ -13,6 +13,7 @@ lies in the folder now is what the run left there.
 import contextlib
 import json
 import math
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,18 +27,17 @@ from lcd.files.atomic import UNFINISHED, locked, make_folder, remove_unfinished,
 from lcd.files.reading import Unreadable, read_json, read_yaml
 from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import CURVE_FILE, Job, is_job_config, kind_of
-from lcd.pipelines.study import sources
 from lcd.pipelines.study.configs import (
     STATUS,
     JobConfig,
     PretrainConfig,
     RunConfig,
     Status,
-    difference,
     is_pretraining,
     is_training,
     run_id,
 )
+from lcd.pipelines.study.overlaps import refuse_overlap
 
 QUEUED, RUNNING, DONE, FAILED, DIVERGED = STATES = ("queued", "running", "done", "failed", "diverged")
 """What a run can be; of one that diverged (its numbers are not finite any more) `error` says which, where and when."""
@@ -179,7 +179,7 @@ def fault_of(run: Run) -> str | None:
     except (TypeError, ValueError):
         own = None
     if own != run.path.name:
-        return "its config.yaml is not the one that its folder is named after: put it back as it was"
+        return "its config.yaml is not the one that its folder is named after: put it back, or move the folder away"
     status = run.status
     if status["state"] != DONE or not status["seal"] or run.kind.promise is None:
         return None
@@ -297,22 +297,35 @@ class Study:
         return [Pretraining(config, path) for path, config in self._configs() if is_pretraining(config)]
 
     def _configs(self) -> Iterator[tuple[Path, JobConfig]]:
-        for path in sorted((self.path / "runs").glob("*/config.yaml")):
+        for folder in self._run_folders():
             with contextlib.suppress(Unreadable):
-                config = read_yaml(path)
+                config = read_yaml(folder / "config.yaml")
                 if is_job_config(config):
-                    yield path.parent, config
+                    yield folder, config
+
+    def _run_folders(self) -> list[Path]:
+        """What lies among the runs; an `OSError` where that may not be read, as a glob would not say."""
+        folder = self.path / "runs"
+        return sorted(folder / name for name in os.listdir(folder)) if folder.is_dir() else []
+
+    def strangers(self) -> list[Path]:
+        """What lies among the runs and is none: there is no readable config in it."""
+        known = {path for path, _ in self._configs()}
+        return [path for path in self._run_folders() if path not in known]
 
     def ask(self, request: Mapping[str, Any], jobs: Iterable[Job]) -> list[Run]:
         """Take a request in: remember it, and make the runs of those of its jobs that are new.
 
-        The caller holds the lock. Nothing is changed when one of the jobs is refused.
+        The caller holds the lock. Nothing is changed when one of the jobs is refused. A folder is a study from before
+        its first run on: one with runs and without study.yaml is nobody's.
         """
         known = {run.path: run for run in self.runs()}
         wanted = [Run(job.config, self.path / "runs" / job.id) for job in jobs]
         for run in wanted:
             if run.path not in known:
-                self._refuse_overlap(run, [*known.values(), *wanted])
+                refuse_overlap(self.path, run, [*known.values(), *wanted])
+        if self._file_content() is None:
+            self._write()
         for run in wanted:
             if run.path not in known:
                 make_folder(run.path)
@@ -323,32 +336,6 @@ class Study:
         if dict(request) not in self.record["requests"]:
             self.note(requests=[*self.record["requests"], dict(request)])
         return wanted
-
-    def _refuse_overlap(self, run: Run, others: Iterable[Run]) -> None:
-        """The same (condition, seed) twice would be counted as two seeds, or mix two protocols in one curve."""
-        condition, asked = run.kind.condition, cast("Mapping[str, Any]", run.config)
-        if condition is None:
-            return
-        for other in others:
-            if other.config["kind"] != run.config["kind"]:
-                continue
-            shared = sorted(set(other.config["seeds"]) & set(run.config["seeds"]))
-            if condition(other.config) == condition(run.config) and _curriculum(other) != _curriculum(run):
-                raise InputError(
-                    f"The study {self.path} already has another curriculum called '{asked['task']}' (run "
-                    f"{other.path.name}): give this one a name of its own, or train it into another folder with out=."
-                )
-            if other.path != run.path and shared and condition(other.config) == condition(run.config):
-                if told := sources.difference(other.config, run.config):
-                    raise InputError(
-                        f"{told} since run {other.path.name} of the study {self.path} was trained: put the source back "
-                        "as it was, or train the new one into another folder with out=."
-                    )
-                raise InputError(
-                    f"The study {self.path} already has seeds {shared} of ({run.label}), trained otherwise (run "
-                    f"{other.path.name}): {difference(other.config, run.config)}. Give the study's own, seeds that it "
-                    "does not have, or another folder with out=."
-                )
 
     def _refuse(self, creating: bool) -> None:
         if (self.path / "study.yaml").is_file():
@@ -376,17 +363,12 @@ class Study:
             ) from None
         if not isinstance(record, dict):
             record = {}
-        requests = record.get("requests")
-        requests = requests if isinstance(requests, list) else []
+        requests = record["requests"] if isinstance(record.get("requests"), list) else []
         return {"created": time.strftime("%Y-%m-%dT%H:%M:%S%z")} | record | {"requests": requests}
 
     def _write(self) -> None:
         self._make()
         write_atomic(self.path / "study.yaml", yaml.safe_dump(self.record, sort_keys=False, allow_unicode=True))
-
-
-def _curriculum(run: Run) -> Any:
-    return run.config.get("curriculum")
 
 
 def _holds_nothing_yet(folder: Path) -> bool:

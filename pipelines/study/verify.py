@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rich.console import Console
@@ -35,7 +35,7 @@ def run(cfg: VerifyConfig) -> int:
     made, found = study.runs(), []
     for each in made:
         found += [(kind, f"{_named(each)}: {said}") for kind, said in check_run(each)]
-    found += [(FAULT, said) for said in _strangers(study, made)]
+    found += [(FAULT, said) for said in _strangers(study)]
     found += check_diagnosis(study, made)
     for kind, said in sorted(found, key=lambda each: each[0] != FAULT):
         console.print(f"{kind:<5} {said}", highlight=False, soft_wrap=True, markup=False)
@@ -75,22 +75,29 @@ def _status(run: store.Run, believed: bool) -> Found:
         yield FAULT, "status.json is missing: the same command trains the run anew"
     elif status == store.STATUS:
         yield FAULT, "status.json is cut off or no status: the same command trains the run anew"
-    elif status["state"] == store.RUNNING and not _locked(run.path / ".lock"):
+    elif status["state"] == store.RUNNING and (locked := _locked(run.path / ".lock")) is not True:
+        if locked is None:
+            yield NOTE, "it is being trained, says its status: whether it is cannot be told, its .lock may not be read"
+            return
         yield FAULT, "its status says that it is being trained, but no process does: the same command continues it"
     elif status["state"] == store.DONE and believed and not run.done:
         yield FAULT, f"its status says that it is done, but its {run.broken_promise()}"
     elif status["state"] == store.FAILED:
         yield NOTE, f"it failed ({status['error']})"
+    elif status["state"] == store.DIVERGED:
+        yield NOTE, f"it diverged ({status['error']})"
 
 
-def _locked(path: Path) -> bool:
-    """Does a process hold a run's lock?"""
+def _locked(path: Path) -> bool | None:
+    """Does a process hold a run's lock? None where this user may not know."""
     try:
         # A stranger's may be a pipe, which nobody need write to.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except PermissionError:
+        return None
     except OSError:
         pass
     return False
@@ -102,10 +109,23 @@ def _sealed(run: store.Run) -> Found:
     if not seal:
         yield NOTE, "it is not sealed (trained by an earlier LCD): that its files are unchanged cannot be told"
         return
-    now = store.seal_of(run.path)
     for name, digest in seal.items():
-        if name != store.CURVE_FILE and now.get(name) != digest:
-            yield FAULT, f"its {name} {'has been changed' if name in now else 'is gone'} since the run was done"
+        if name != store.CURVE_FILE and (fault := _wrong_with(run.path, name, digest)):
+            yield FAULT, f"its {name} {fault}"
+
+
+def _wrong_with(folder: Path, name: str, digest: object) -> str | None:
+    """What is wrong with a sealed file, in words that follow its name."""
+    place = PurePosixPath(name)
+    if place.is_absolute() or ".." in place.parts:
+        return "is no file of a run, but its seal names it"
+    try:
+        found = sha256_of(folder / name)
+    except (FileNotFoundError, NotADirectoryError):
+        return "is gone since the run was done"
+    except (OSError, ValueError) as error:  # a stranger's name may hold anything
+        return f"cannot be read ({getattr(error, 'strerror', None) or error})"
+    return None if found == digest else "has been changed since the run was done"
 
 
 def _checkpoint(run: store.Run, path: Path, believed: bool) -> Found:
@@ -196,18 +216,20 @@ def _inputs(run: store.Run) -> Found:
             yield FAULT, f"it was trained with another {each['file']} than the one that the run {each['job']} sealed"
 
 
-def _strangers(study: store.Study, made: list[store.Run]) -> Iterator[str]:
+def _strangers(study: store.Study) -> Iterator[str]:
     """Folders among the runs that are none."""
-    known = {run.path for run in made}
-    for path in sorted((study.path / "runs").glob("*")):
-        if path not in known:
-            yield f"{path.name}: there is no readable config.yaml of an installed kind in runs/{path.name}"
+    for path in study.strangers():
+        yield f"{path.name}: there is no readable config.yaml of an installed kind in runs/{path.name}"
 
 
 def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str, str]]:
     """Are the scores in the study's folder those that its curves give now?"""
     folder = study.diagnosis_dir
-    if not any((folder / name).is_file() for name in SCORES):
+    try:
+        there = [name for name in SCORES if (folder / name).is_file()]
+    except OSError as error:
+        return [(FAULT, f"diagnosis: it cannot be read ({error.strerror})")]
+    if not there:
         return [(NOTE, "diagnosis: there is none")] if made else []
     from lcd.pipelines.publish.report import contrasts_of
 
@@ -249,6 +271,6 @@ def _summary(made: list[store.Run]) -> str:
     states = [run.status["state"] for run in made]
     done = states.count(store.DONE)
     sealed = sum(run.status["state"] == store.DONE and bool(run.status["seal"]) for run in made)
-    others = [f"{states.count(state)} {state}" for state in (store.FAILED, store.RUNNING, store.QUEUED)]
+    others = [f"{states.count(state)} {state}" for state in (store.FAILED, store.DIVERGED, store.RUNNING, store.QUEUED)]
     told = [f"{done} done, {sealed} of them sealed", *(other for other in others if not other.startswith("0 "))]
     return f"{len(made)} runs: {', '.join(told)}."

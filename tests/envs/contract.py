@@ -1,4 +1,4 @@
-"""What every environment of ours has to do. A test class inherits the contract and says how to make one."""
+"""What every benchmark and every environment of ours have to do: a test class inherits a contract and names its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
+
+from lcd.envs.benchmarks import make_copies, reward_range
+from lcd.envs.lockstep import compare_views
+from lcd.envs.protocols import views_of
 
 STEPS = 30
 
@@ -35,7 +39,8 @@ def play(env, actions: np.ndarray) -> dict[str, np.ndarray]:
         ended = arrays[2] | arrays[3]
         final = np.zeros_like(arrays[0])
         if "final_obs" in infos and ended.any():
-            final[ended] = infos["final_obs"][ended]
+            # Gymnasium's own vector environments keep one array a copy.
+            final[ended] = np.stack(list(infos["final_obs"][ended]))
         names = ("observations", "rewards", "terminations", "truncations", "final")
         for name, array in zip(names, [*arrays, final], strict=True):
             columns.setdefault(name, []).append(np.array(array))
@@ -44,6 +49,44 @@ def play(env, actions: np.ndarray) -> dict[str, np.ndarray]:
 
 def equal(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
     return all(np.array_equal(one[name], other[name]) for name in one)
+
+
+class BenchmarkContract:
+    """What every benchmark has to do, whosever its environments are. Inherit, and set `benchmark`."""
+
+    benchmark: ClassVar[Any]
+
+    def make(self, task: str, view: str | None = None, split: str = "train", seed: int = 3):
+        view = view or views_of(self.benchmark, task)[-1]
+        return make_copies(self.benchmark, task, view=view, split=split, num_envs=3, seed=seed)
+
+    def test_ranges_are_ranges_where_they_are_known(self):
+        for task in self.benchmark.tasks:
+            low, high = reward_range(self.benchmark, task, 0)
+            assert np.isnan([low, high]).any() or low < high, task
+
+    def test_every_view_of_every_task_can_be_stepped(self):
+        for task in self.benchmark.tasks:
+            for view in views_of(self.benchmark, task):
+                for split in ("train", "eval"):
+                    env = self.make(task, view, split)
+                    assert env.observation_space.contains(env.reset()[0])
+                    assert env.observation_space.contains(env.step(env.action_space.sample())[0])
+                    env.close()
+
+    def test_all_views_are_one_task(self):
+        for task in self.benchmark.tasks:
+            found = compare_views(self.benchmark, task, views=views_of(self.benchmark, task))
+            assert found.replays, task
+            assert not found.differences
+
+    def test_seeds_and_splits_differ_and_the_same_is_the_same(self):
+        for task in self.benchmark.tasks:
+            view = views_of(self.benchmark, task)[0]
+            first = rollout(self.make(task, view))
+            assert equal(first, rollout(self.make(task, view))), task
+            assert not equal(first, rollout(self.make(task, view, seed=4))), task
+            assert not equal(first, rollout(self.make(task, view, "eval"))), task
 
 
 class EnvironmentContract:

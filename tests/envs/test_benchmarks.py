@@ -9,6 +9,7 @@ from typing import ClassVar
 import gymnasium
 import numpy as np
 import pytest
+from contract import BenchmarkContract
 from gymnasium.vector import AutoresetMode
 
 import lcd.envs.registry
@@ -40,6 +41,10 @@ class Poles:
         )
         env.reset(seed=seed)
         return env
+
+
+class TestToy(BenchmarkContract):
+    benchmark = TOY
 
 
 class Toys(ToyBenchmark):

@@ -29,6 +29,7 @@ struct control {
     _Atomic uint64_t failed;
     char root[1024];        /* the folder, absolute; empty: none */
     char what[1024];        /* the first call that failed */
+    char writes[65536];     /* 1 where a call writes, and so can take half */
 };
 
 static struct control *control;
@@ -75,9 +76,10 @@ static void of_name(int folder, const char *name, char *path) {
 }
 
 /* Is it this call's turn? A call that needs no room still works on a full disk. */
-static int fails(const char *call, const char *path, int needs_room) {
+static int fails(const char *call, const char *path, int needs_room, int writes) {
     if (!control || !control->root[0] || !inside(path)) return 0;
     uint64_t number = atomic_fetch_add(&control->count, 1) + 1;
+    if (number < sizeof control->writes) control->writes[number] = writes;
     if (number < control->first || number > control->last || !control->first) return 0;
     if (control->code == ENOSPC && !needs_room) return 0;
     if (atomic_fetch_add(&control->failed, 1) == 0)
@@ -95,7 +97,7 @@ static int named(const char *call, int folder, const char *name, int needs_room)
     char path[PATH_MAX];
     if (!control || !control->root[0]) return 0;
     of_name(folder, name, path);
-    return fails(call, path, needs_room) && refused();
+    return fails(call, path, needs_room, 0) && refused();
 }
 
 static int opened(const char *call, int folder, const char *name, int flags) {
@@ -108,7 +110,7 @@ static int opened(const char *call, int folder, const char *name, int flags) {
 static int written(const char *call, int handle, size_t size) {
     char path[PATH_MAX];
     if (!control || !control->root[0] || !of_handle(handle, path)) return 0;
-    if (!fails(call, path, 1)) return 0;
+    if (!fails(call, path, 1, size > 1)) return 0;
     if (refused()) return 1;
     return size > 1 ? 2 : 0;
 }

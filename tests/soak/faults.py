@@ -1,9 +1,13 @@
 """Makes every write of a small study fail, one after the other, and sees what the command says and leaves.
 
     python tests/soak/faults.py [--kinds ENOSPC EIO EROFS SHORT] [--commands diagnose ...] [--every 1] [--first 1]
+                                [--in-turn K]
+
+--in-turn K: the kinds in turn instead of all of them at every call; the first call has the K-th kind.
 
 ENOSPC, EROFS: from that call on nothing can be written (without room, files can still be deleted and renamed).
-EIO: that call alone fails. SHORT: that write takes half and says so, as a system may.
+EIO: that call alone fails. SHORT: that write takes half and says so, as a system may; where a call writes nothing,
+it is left out (in turn: EIO takes its place).
 
 After each fault the command must have ended with a sentence, every file must be whole, and the same command without
 the fault must finish with the curves and scores of a study that nothing happened to, and leave no temporary file.
@@ -25,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,6 +59,7 @@ class Control(ctypes.Structure):
         ("failed", ctypes.c_uint64),
         ("root", ctypes.c_char * 1024),
         ("what", ctypes.c_char * 1024),
+        ("writes", ctypes.c_char * 65536),
     )
 
 
@@ -98,11 +104,13 @@ class Trials:
     def __init__(self, folder: Path, block: Control, names: list[str]):
         self.folder, self.block, self.whole = folder, block, folder / "whole"
         self.calls: dict[str, int] = {}
+        self.writes: dict[str, bytes] = {}
         self.whole.mkdir()
         for name in [name for name in studies.ORDER if name in self._with_needed(names)]:
             with faulty(block, self.whole, None, 0):
                 code, told, _ = self.run(self.whole, name)
                 self.calls[name] = block.count
+                self.writes[name] = ctypes.string_at(ctypes.addressof(block) + Control.writes.offset, block.count + 1)
             if code != WELL:
                 raise RuntimeError(f"{name} ends with {code} of itself: {told}")
         self.curves, self.scores = studies.curves(self.whole), studies.scores(self.whole)
@@ -182,17 +190,26 @@ def serve(arguments: argparse.Namespace, folder: Path) -> int:
     trials = Trials(folder, control(), arguments.commands)
     figures = {"calls": {name: trials.calls[name] for name in arguments.commands}, "faults": {}, "findings": 0}
     for name in arguments.commands:
-        for kind in arguments.kinds:
-            made = 0
-            for number in range(arguments.first, trials.calls[name] + 1, arguments.every):
+        made = Counter(dict.fromkeys(arguments.kinds, 0))
+        for number in range(arguments.first, trials.calls[name] + 1, arguments.every):
+            for kind in _kinds_at(number, arguments, trials.writes[name][number] != 0):
                 found, failed = trials.trial(name, kind, number)
-                made += failed
+                made[kind] += failed
                 figures["findings"] += len(found)
                 for line in found:
                     print(line, flush=True)
-            figures["faults"][f"{name} {kind}"] = made
+        figures["faults"] |= {f"{name} {kind}": count for kind, count in made.items()}
+        print(f"{name}: {dict(made)}, {figures['findings']} findings so far", file=sys.stderr, flush=True)
     print(json.dumps(figures), flush=True)
     return int(figures["findings"] > 0)
+
+
+def _kinds_at(number: int, arguments: argparse.Namespace, writes: bool) -> list[str]:
+    """With which kinds a call is failed."""
+    if arguments.in_turn is None:
+        return [kind for kind in arguments.kinds if writes or kind != "SHORT"]
+    kind = arguments.kinds[(number - 1 + arguments.in_turn) % len(arguments.kinds)]
+    return [kind if writes or kind != "SHORT" else "EIO"]
 
 
 def main() -> int:
@@ -202,6 +219,7 @@ def main() -> int:
     parser.add_argument("--commands", nargs="+", default=list(studies.ORDER), choices=studies.ORDER)
     parser.add_argument("--every", type=int, default=1, help="fail every so many-th write, not each")
     parser.add_argument("--first", type=int, default=1, help="the first write to fail")
+    parser.add_argument("--in-turn", type=int, help="the kinds in turn, the first call with this one (0, 1, …)")
     arguments = parser.parse_args()
     if ENVIRONMENT in os.environ:
         return serve(arguments, Path(os.environ[ENVIRONMENT]).parent)

@@ -43,6 +43,8 @@ MODULES = (
     *("matplotlib.backends.backend_svg", "pandas", "scipy.stats", "lightning.pytorch"),
 )
 
+STOPS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT)
+
 
 def prepare() -> None:
     """Import what commands need, write checkpoints and status at every chance, and fork workers from now on."""
@@ -53,23 +55,40 @@ def prepare() -> None:
     torch.set_num_threads(1)
     for module in MODULES:
         importlib.import_module(module)
+    from lcd.config.compose import compose
     from lcd.pipelines.jobs import record
-    from lcd.pipelines.launch import local
+    from lcd.process import children
+
+    compose("diagnose", ["benchmark=toy"])
 
     record.CHECKPOINT_EVERY_S, record.CHECKPOINT_SHARE, record.STATUS_EVERY_S = 0.0, 1.0, 0.0
-    local.subprocess = SimpleNamespace(Popen=ForkedWorker, TimeoutExpired=subprocess.TimeoutExpired, DEVNULL=None)
+    children.subprocess = SimpleNamespace(Popen=ForkedProcess, DEVNULL=None)
 
 
-class ForkedWorker:
-    """What the launcher uses of `subprocess.Popen`, for a worker that is forked."""
+class ForkedProcess:
+    """What is used of `subprocess.Popen`, for an interpreter that is forked and runs the code behind `-c`."""
 
-    def __init__(self, arguments: list[str], pass_fds: list[int], env: dict[str, str], **_: object) -> None:
+    def __init__(
+        self,
+        arguments: list[str],
+        pass_fds: list[int],
+        env: dict[str, str] | None = None,
+        process_group: int | None = None,
+        **_: object,
+    ) -> None:
         self.returncode: int | None = None
+        # A new interpreter has the usual handlers, and none of the command's that started it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         self.pid = os.fork()
         if self.pid == 0:
-            _end_with(lambda: _work(pass_fds[0], env))
-        with contextlib.suppress(OSError):
-            os.setpgid(self.pid, self.pid)
+            for number in STOPS:
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            _end_with(lambda: _work(arguments[-1], pass_fds[0], env or {}, process_group))
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if process_group is not None:
+            with contextlib.suppress(OSError):
+                os.setpgid(self.pid, process_group)
 
     def poll(self) -> int | None:
         """The exit code, None while it runs."""
@@ -84,7 +103,7 @@ class ForkedWorker:
         end = time.monotonic() + (1e9 if timeout is None else timeout)
         while self.poll() is None:
             if time.monotonic() > end:
-                raise subprocess.TimeoutExpired("worker", timeout)
+                raise subprocess.TimeoutExpired("a forked process", timeout)
             time.sleep(0.01)
         return self.returncode
 
@@ -98,14 +117,13 @@ class ForkedWorker:
         self.send_signal(signal.SIGTERM)
 
 
-def _work(descriptor: int, environment: dict[str, str]) -> int:
-    from lcd.pipelines.launch import local
-
-    os.setpgid(0, 0)
+def _work(code: str, descriptor: int, environment: dict[str, str], group: int | None) -> int:
+    if group is not None:
+        os.setpgid(0, group)
     os.closerange(3, descriptor)
     os.closerange(descriptor + 1, 1024)
     os.environ.update(environment)
-    local.work(descriptor)
+    exec(code)
     return 0
 
 

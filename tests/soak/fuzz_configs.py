@@ -19,7 +19,8 @@ from fuzz_studies import fill
 from lcd.cli import COMMANDS
 from lcd.config.budgets import choices
 from lcd.config.chosen_files import defaults
-from lcd.config.keys import GROUPS, flatten, registered, schema_fields
+from lcd.config.keys import GROUPS, registered, schema_fields
+from lcd.config.nested import flatten
 from lcd.config.overrides import POSITIONAL
 from lcd.config.schemas import SCHEMAS
 from lcd.config.study_files import SWEEPS

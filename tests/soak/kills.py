@@ -2,7 +2,7 @@
 
     python tests/soak/kills.py [--kills 100] [--seed 0] [--forked] [--commands pretrain ...]
 
-The study is a pretraining, a study of two front-ends that uses it, one with PPG, a learner, and a report. Killed are
+The study is a pretraining, a study that uses it, one with PPG, a learner, and a report. Killed are
 the command, one of its workers, or all of its processes at once, by SIGKILL, SIGTERM, SIGHUP or SIGINT. The same
 command follows until it ends well. Then all curves (but for the column of seconds) and scores must be those of a
 study that nothing happened to, every status says done, no process is left and no temporary file.

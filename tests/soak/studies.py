@@ -24,15 +24,16 @@ ORDER = tuple(MAKES)
 
 def command(root: Path, name: str, work: int = 1) -> list[str]:
     """A command of lcd that works in a folder below `root`; `work` times as much is trained."""
-    evaluation = [f"evaluation.{each}" for each in (f"every={128 * work}", "copies=2", "episodes=1")]
+    work *= 2 if name in ("ppg", "learner") else 1
+    evaluation = [f"evaluation.{each}" for each in (f"every={64 * work}", "copies=2", "episodes=1")]
     if name == "pretrain":
-        asked = [f"pretraining.iterations={6 * work}", f"pretraining.every={3 * work}", "tracker=none", "device=cpu"]
+        asked = [f"pretraining.iterations={2 * work}", f"pretraining.every={work}", "tracker=none", "device=cpu"]
         return ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "budget=smoke", *asked,
                 f"out={root / 'pretrained'}"]  # fmt: skip
     if name == "diagnose":
         (weights,) = (root / "pretrained").glob("runs/*/flow.pt")
-        study = ["study.views=[pixels,semantic]", "study.reward_p=[1.0]", "study.frontends=[identity,flow]",
-                 "study.seeds=2", f"study.steps={256 * work}", f"study.tasks=[{TASK}]",
+        study = ["study.views=[pixels,semantic]", "study.reward_p=[1.0]", "study.frontends=[flow]",
+                 "study.seeds=2", f"study.steps={128 * work}", f"study.tasks=[{TASK}]",
                  f"study.frontend_params.flow.weights={weights}"]  # fmt: skip
         return ["diagnose", "benchmark=toy", *SMALL, *study, *(f"study.{each}" for each in evaluation),
                 f"out={root / 'study'}"]  # fmt: skip
@@ -44,12 +45,12 @@ def command(root: Path, name: str, work: int = 1) -> list[str]:
             *SMALL,
             *sizes,
             "seeds=1",
-            f"steps={256 * work}",
+            f"steps={128 * work}",
             *evaluation,
             f"out={root / 'ppg'}",
         ]
     if name == "learner":
-        given = ["agent=tabular/q_learning", "tracker=none", "device=cpu", "seeds=2", f"steps={512 * work}"]
+        given = ["agent=tabular/q_learning", "tracker=none", "device=cpu", "seeds=2", f"steps={256 * work}"]
         return ["train", "task=hardness/discrete", "view=state", *given, *evaluation, f"out={root / 'learner'}"]
     return ["report", str(root / "study"), "tables=[markdown]"]
 

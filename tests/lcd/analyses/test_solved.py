@@ -65,6 +65,26 @@ def test_a_mean_that_only_looks_like_the_best_is_none():
     assert not made.table["solved"].any()
 
 
+def test_steps_are_ranked_against_the_horizon():
+    """N is 1,000 at H = 3, 2,000 at 9.5 and 3,000 at 12 or more: the same order."""
+    returns = {("easy", "dqn"): [[0, 2, 2, 2]], ("long", "dqn"): [[0, 0, 2, 2]], ("far", "dqn"): [[0, 0, 0, 2]]}
+    says = solved(Evidence(diagnose_curves(curves(returns), horizons=HORIZONS))).says
+    assert len(says) == 2
+    assert "that are solved take more steps, ρ = 1.00" in says[1]
+
+
+def test_a_task_with_a_changed_knob_is_told_beside_it():
+    """Its own H is unknown, so it counts for no share of H."""
+    varied = {("long", "ppo"): [[0, 1, 1, 1]], ("long[left=4]", "ppo"): [[0, 0, 2, 2]], ("odd[a=1]", "ppo"): [[2] * 4]}
+    made = solved(Evidence(diagnose_curves(curves(varied), horizons=HORIZONS)))
+    assert made.table[["task", "solved", "N", "H"]].fillna(0).values.tolist() == [
+        ["long", False, 0, "9.5"], ["long[left=4]", True, 2000, "–"],
+    ]  # fmt: skip
+    assert made.says[0] == "ppo solves 0 of 1 tasks exactly: 0 of 1 with H ≥ 8."
+    assert made.says[1:] == ["With left=4 ppo solves 1 of 1 exactly."]
+    assert b"not solved" in draw_svg(made.figures[0].draw(False))
+
+
 def test_nothing_is_told_where_no_horizon_is_known():
     assert solved(Evidence(diagnose_curves(curves(RETURNS)))) is None
 

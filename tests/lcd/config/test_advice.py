@@ -9,7 +9,8 @@ import pytest
 
 from lcd import cli
 from lcd.config.chosen_files import defaults
-from lcd.config.keys import flatten, groups, schema_fields
+from lcd.config.keys import groups, schema_fields
+from lcd.config.nested import flatten
 from lcd.config.schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[3]

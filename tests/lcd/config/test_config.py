@@ -7,7 +7,8 @@ from lcd.config.budgets import choices
 from lcd.config.chosen_files import defaults
 from lcd.config.compose import compose
 from lcd.config.help import key_table
-from lcd.config.keys import GROUPS, flatten, groups, registered, schema_fields
+from lcd.config.keys import GROUPS, groups, registered, schema_fields
+from lcd.config.nested import flatten
 from lcd.config.schemas import SCHEMAS
 from lcd.config.settings import check_choices
 from lcd.config.values import seed_list

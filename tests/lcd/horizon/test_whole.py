@@ -8,11 +8,12 @@ import pytest
 
 from lcd import cli
 from lcd.envs.benchmarks import BENCHMARKS
+from lcd.envs.errors import InputError
 from lcd.envs.tabular.files import digest, load
 from lcd.envs.tabular.mdp import TabularMDP
 from lcd.horizon import whole
 from lcd.horizon.histogram import read_bridge
-from lcd.horizon.listed import COLUMNS, MEASURED, long_share
+from lcd.horizon.listed import COLUMNS, MEASURED, long_share, table_of
 
 
 def chain(length):
@@ -94,6 +95,27 @@ def test_what_is_done_is_not_done_again(chains, tmp_path, monkeypatch):
         assert {key: one[key] for key in COLUMNS if key not in MEASURED} == {
             key: again[key] for key in COLUMNS if key not in MEASURED
         }
+
+
+def test_what_cannot_be_tabulated_is_named_and_left_out(chains, tmp_path, monkeypatch, capsys):
+    real = Chains.tabular
+
+    def some(self, task, seed, **knobs):
+        if task == "chains/3":
+            raise InputError("noise is 0.3, but a tabular MDP is deterministic.")
+        return real(self, task, seed, **knobs)
+
+    monkeypatch.setattr(Chains, "tabular", some)
+    assert cli.main(["horizon", "chains", "timesteps=1e4", f"out={tmp_path / 'all'}"]) == 0
+    assert "left out   chains/3: noise is 0.3" in capsys.readouterr().out
+    assert [row["task"] for row in rows_in(tmp_path / "all")] == ["chains/5"]
+
+
+def test_a_narrow_terminal_gets_what_matters():
+    row = dict.fromkeys(COLUMNS, 1) | {"task": "a", "filter": "survives"}
+    heads = [[column.header for column in table_of([row], width).columns] for width in (80, 200)]
+    assert heads[0] == ["MDP", "S", "A", "T", "k", "H", "filter"]
+    assert len(heads[1]) == 13
 
 
 def test_a_broken_row_is_made_again(chains, tmp_path):

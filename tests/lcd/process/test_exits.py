@@ -100,6 +100,7 @@ def test_what_nobody_foresaw_is_one_sentence_and_a_log(monkeypatch, capsys, tmp_
         (PermissionError(errno.EACCES, "Permission denied", "study/.lock"), exits.FAILED, "denied at study/.lock: "),
         (OSError(errno.ENOSPC, "No space left on device", "x.csv"), exits.FAILED, "make room"),
         (FileNotFoundError(errno.ENOENT, "No such file", "ours.yaml"), exits.OURS, "a fault of lcd"),
+        (FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']"), exits.FAILED, "by TMPDIR"),
         (BrokenPipeError(), exits.PIPE, ""),
     ],
     ids=lambda value: type(value).__name__,

@@ -3,7 +3,8 @@
 import pytest
 
 from lcd.config.compose import compose
-from lcd.config.schemas import VideosConfig, ViewConfig
+from lcd.config.schema_parts import VideosConfig
+from lcd.config.schemas import ViewConfig
 from lcd.config.values import seed_list
 from lcd.envs.errors import InputError
 from lcd.pipelines.study import needs

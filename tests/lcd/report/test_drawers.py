@@ -5,13 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lcd.process import children
 from lcd.report import drawers
-from lcd.report.curve_figures import Panel, TaskCurves
+from lcd.report.curve_figures import Line, Panel, TaskCurves
 
-CURVES = {f"curves-{number}": TaskCurves(f"my/task{number}", (Panel(), Panel()), ranged=True) for number in range(16)}
+LINE = Line("all", ("black", "-"), np.arange(2.0), np.arange(2.0), None)
+PANELS = (Panel("one", (LINE,)), Panel("another", (LINE,)))
+CURVES = {f"curves-{number}": TaskCurves(f"my/task{number}", PANELS, ranged=True) for number in range(16)}
 # Says when a process draws beside this one, and is then interrupted as a terminal does it.
 INTERRUPTED = """
 import sys, time

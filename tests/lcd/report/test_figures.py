@@ -144,7 +144,9 @@ def test_one_seed_and_a_missing_view_can_be_drawn(make_study):
     diagnosis = diagnose_curves(make_study({"a": (0.2, None, 0.8, None, None, None)}))
     assert [name for name, _ in all_figures(diagnosis)] == ["curves-0"]
     only_thinned = diagnose_curves(make_study({"a": (None, None, None, 0.5, None, None)}))
-    assert "no such runs" in words(learning_curves(only_thinned, only_thinned.table.iloc[0]))
+    (alone,) = task_curves(only_thinned, only_thinned.table.iloc[0]).panels
+    assert [line.label for line in alone.lines] == ["p = 0.75"]
+    assert "p = 0.75" in words(learning_curves(only_thinned, only_thinned.table.iloc[0]))
 
 
 @pytest.mark.parametrize(
@@ -158,3 +160,10 @@ def test_one_seed_and_a_missing_view_can_be_drawn(make_study):
 )
 def test_a_short_name_keeps_what_tells_tasks_apart(name, shown):
     assert short_name(name, 26) == shown
+
+
+@pytest.mark.filterwarnings("error")
+def test_letters_that_the_font_lacks_are_no_warnings(curves, tmp_path):
+    named = curves.assign(task=curves["task"] + " 中文", benchmark="任务")
+    for name, figure in all_figures(diagnose_curves(named)):
+        save_figure(figure, tmp_path, name)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import lcd
+from lcd.envs import benchmarks
 from lcd.envs.errors import InputError
 from lcd.scores.challenge_table import table_columns
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
@@ -220,17 +221,10 @@ def test_a_task_without_any_scored_condition_does_not_crash(make_study):
 @pytest.fixture
 def toys(monkeypatch):
     """A registered benchmark whose range is another one for every seed."""
-    module = SimpleNamespace(
-        get_benchmark=lambda name: (
-            SimpleNamespace(tasks=["toy/a"], views=["pixels", "semantic"]) if name == "toys" else refuse(name)
-        ),
-        reward_range=lambda benchmark, task, seed: (0.0, 2.0 + seed),
-    )
-    monkeypatch.setitem(__import__("sys").modules, "lcd.envs.benchmarks", module)
-
-
-def refuse(name):
-    raise InputError(f"Unknown benchmark '{name}'.")
+    mine = SimpleNamespace(name="toys", tasks=["toy/a"], views=["pixels", "semantic"], r_min={}, r_max={})
+    mine.make_vec = None
+    monkeypatch.setitem(benchmarks.BENCHMARKS._built_in, "toys", mine)
+    monkeypatch.setattr(benchmarks, "reward_range", lambda benchmark, task, seed: (0.0, 2.0 + seed))
 
 
 def test_ranges_come_from_the_argument_then_the_columns_then_the_benchmark(make_curve, toys):
@@ -254,7 +248,10 @@ def test_ranges_come_from_the_argument_then_the_columns_then_the_benchmark(make_
 
 
 def test_a_benchmarks_name_in_a_file_never_imports_anything(make_study, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "lcd.envs.benchmarks", None)
+    def resolved(name):
+        raise AssertionError(name)
+
+    monkeypatch.setattr(benchmarks, "get_benchmark", resolved)
     table = diagnose_curves(make_study({"a": EASY}, 2, benchmark="os:system")).table
     assert table["benchmark"].tolist() == ["os:system"]
 

@@ -83,7 +83,7 @@ def test_agents_and_frontends_of_parts_take_their_own_knobs():
 
 
 def test_an_agents_settings_are_an_axis():
-    names = ["ppo", "ppo[rollout=32]", "ppo[rollout=32,gamma=0.5]", "sb3/dqn[params.exploration_fraction=1.0]"]
+    names = ["ppo", "ppo[rollout=32]", "ppo[rollout=32,gamma=5e-1]", "sb3/dqn[params.exploration_fraction=1.0]"]
     words = ["study.views=[semantic]", "study.reward_p=[1]", "study.evaluation.greedy=true", "agent.width=32"]
     cfg = compose("diagnose", [TOY, f"study.agents={json.dumps(names)}", *words])
     cfg.study.steps = {"ppo[rollout=32]": 7, "default": 5}
@@ -99,7 +99,22 @@ def test_an_agents_settings_are_an_axis():
     assert all(config["evaluation"]["greedy"] is True for config in found.values())
 
 
-@pytest.mark.parametrize("name", ["ppo[rollout]", "ppo[name=x]", "ppo[nosuch=1]", "ppo[rollout=x]", "nosuch[a=1]"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ppo[rollout]",
+        "ppo[name=x]",
+        "ppo[nosuch=1]",
+        "ppo[rollout=x]",
+        "nosuch[a=1]",
+        "ppo[rollout=*x]",
+        "ppo[rollout={]",
+        "ppo[a..b=1]",
+        "ppo[rollout.x=1]",
+        "ppo[=1]",
+        "ppo[width=${oc.env:HOME}]",
+    ],
+)
 def test_wrong_settings_of_an_agent_are_refused(name):
     cfg = compose("diagnose", [TOY, f"study.agents={json.dumps([name])}"])
     with pytest.raises(InputError):

@@ -7,6 +7,7 @@ import pytest
 
 from lcd import cli
 from lcd.config.compose import compose
+from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import runs, sources, store
@@ -120,3 +121,33 @@ def test_a_run_that_kept_no_source_is_not_taken_for_one_of_this_source(worlds, t
     study.ask({}, [Job(old)])
     with pytest.raises(InputError, match="It is not known whether the source of benchmark=edited_worlds:Worlds has"):
         study.ask({}, [Job(now)])
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_a_renamed_benchmark_does_not_mix_with_the_runs_of_its_old_name(code, worlds, tmp_path, trained):
+    """Curves know it by what it calls itself, and would hold each seed twice."""
+    words = ["task=worlds/cave", "seeds=2", "steps=100"]
+    before = runs.run_config_from(compose("train", [f"benchmark={worlds}", *words]))
+    study = store.Study(tmp_path / "study", create=True)
+    (made,) = study.ask({}, [Job(before)])
+    if trained:
+        name = get_benchmark(worlds).name
+        (made.path / "curve.csv").write_text(f"benchmark,task\n{name},worlds/cave\n")
+    code("renamed_worlds.py", BENCHMARK.replace("rules", "edited_rules"))
+    now = runs.run_config_from(compose("train", ["benchmark=renamed_worlds:Worlds", *words]))
+    with pytest.raises(InputError, match="calls itself 'worlds' as that does: give benchmark=edited_worlds:Worlds, or"):
+        study.ask({}, [Job(now)])
+    assert [run.path for run in study.runs()] == [made.path]
+    sys.modules.pop("renamed_worlds", None)
+
+
+def test_benchmarks_of_different_names_may_share_a_study(code, worlds, tmp_path):
+    words = ["task=worlds/cave", "seeds=2", "steps=100"]
+    study = store.Study(tmp_path / "study", create=True)
+    (made,) = study.ask({}, [Job(runs.run_config_from(compose("train", [f"benchmark={worlds}", *words])))])
+    (made.path / "curve.csv").write_text("benchmark,task\nanother,worlds/cave\n")
+    code("renamed_worlds.py", BENCHMARK.replace("rules", "edited_rules"))
+    now = runs.run_config_from(compose("train", ["benchmark=renamed_worlds:Worlds", *words]))
+    study.ask({}, [Job(now)])
+    assert len(study.runs()) == 2
+    sys.modules.pop("renamed_worlds", None)

@@ -1,5 +1,6 @@
 """Study folders: identity of runs, atomic files, locks, and what is refused."""
 
+import errno
 import json
 import os
 import stat
@@ -15,6 +16,8 @@ from lcd.pipelines.jobs.worker import do_under_lock
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import Device, run_id
+from lcd.process.children import describe
+from lcd.process.exits import system_refusal
 
 
 def run_config(**changes):
@@ -139,6 +142,23 @@ def test_an_atomic_write_that_fails_leaves_the_old_file_alone(tmp_path, monkeypa
     assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]
 
 
+def test_an_error_of_the_disk_names_the_file(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left") as told:
+            write_atomic(tmp_path / "status.json", "x")
+    assert f"at {tmp_path / 'status.json'}: what was written before is whole" in system_refusal(told.value)
+    (tmp_path / "curve.csv").mkdir()
+    with pytest.raises(IsADirectoryError) as told:
+        write_atomic(tmp_path / "curve.csv", "x")
+    for sentence in (system_refusal(told.value), describe(told.value)):
+        assert f"{tmp_path / 'curve.csv'} is a folder where a file should be: move it away" in sentence
+    assert [path.name for path in tmp_path.iterdir()] == ["curve.csv"]
+
+
 def test_a_file_and_its_name_are_on_the_disk_when_it_is_written(tmp_path, monkeypatch):
     """A power cut can undo what is not: the content before the rename, the folder after it."""
     done = []
@@ -201,6 +221,22 @@ def test_done_is_believed_only_with_the_curve_that_the_config_asks_for(tmp_path)
     rows = "seed,split,step\n" + "".join(f"{seed},eval,0\n" for seed in run.config["seeds"])
     (run.path / "curve.csv").write_text(rows)
     assert not run.done
+
+
+def test_a_study_killed_before_its_first_run_is_whole_goes_on(tmp_path, monkeypatch):
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    job = Job(run_config())
+    with monkeypatch.context() as patch:
+        patch.setattr(store.Run, "update", killed)
+        with pytest.raises(KeyboardInterrupt), store.Study(tmp_path, create=True).lock():
+            store.Study(tmp_path, create=True).ask({"asked": 1}, [job])
+    assert any((tmp_path / "runs").iterdir())
+    study = store.Study(tmp_path, create=True)
+    with study.lock():
+        (run,) = study.ask({"asked": 1}, [job])
+    assert (run.path / "config.yaml").is_file()
 
 
 @pytest.mark.parametrize("content", ["requests: 5", "requests: {a: 1}", "[]"])

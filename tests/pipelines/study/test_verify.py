@@ -1,5 +1,6 @@
 """What binds a run's files to it: seals, what a report makes of broken ones, and what `lcd verify` finds."""
 
+import errno
 import json
 import os
 import shutil
@@ -264,3 +265,74 @@ def test_a_benchmark_that_ignores_its_seed_is_refused(tmp_path, monkeypatch):
 def test_our_own_benchmarks_are_not_probed(monkeypatch):
     monkeypatch.setattr(determinism, "launch", None)
     determinism.refuse_chance([Job({"kind": "train", "benchmark": name}) for name in ("toy", "procgen")])
+
+
+def kept_from_reading(monkeypatch, refused):
+    """Let files fail to open as they do for a user who may not read them; root may read all."""
+
+    def opened(path, *how, **options):
+        if refused in str(path):
+            raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+        return open(path, *how, **options)
+
+    monkeypatch.setattr("lcd.files.atomic.open", opened, raising=False)
+
+
+@pytest.mark.parametrize("name", ["curve.csv", "last.ckpt"])
+def test_files_that_may_not_be_read_are_named_each_and_the_rest_is_checked(study, name, monkeypatch, capsys):
+    for run in study.runs():
+        (run.path / "checkpoints").mkdir(exist_ok=True)
+        torch.save({}, run.path / "checkpoints" / "last.ckpt")
+        store.finish(run.path)
+    kept_from_reading(monkeypatch, name)
+    (study.path / "runs" / "stranger").mkdir()
+    assert cli.main(["verify", str(study.path)]) == 1
+    told = capsys.readouterr().out
+    assert (
+        sum(f"{name} cannot be read (Permission denied)" in line and " p=1 " in line for line in told.splitlines()) == 4
+    )
+    assert "wrong stranger" in told
+
+
+def test_that_a_run_is_not_trained_is_not_said_where_it_cannot_be_known(study, monkeypatch, capsys):
+    store.update_status(study.runs()[0].path, state=store.RUNNING)
+
+    def refused(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("fcntl.flock", refused)
+    cli.main(["verify", str(study.path)])
+    told = capsys.readouterr().out
+    assert "whether it is cannot be told" in told
+    assert "no process does" not in told
+
+
+def test_runs_that_may_not_be_listed_are_not_taken_for_none(study, monkeypatch, capsys):
+    listdir = os.listdir
+
+    def refused(path="."):
+        if path == study.path / "runs":
+            raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+        return listdir(path)
+
+    monkeypatch.setattr(store.os, "listdir", refused)
+    for command in ("verify", "report"):
+        assert cli.main([command, str(study.path)]) == 1
+        assert f"Permission denied at {study.path}/runs" in capsys.readouterr().err
+
+
+def test_a_run_that_diverged_is_counted_and_named(study, capsys):
+    store.update_status(study.runs()[0].path, state=store.DIVERGED, error="a loss is nan")
+    assert cli.main(["verify", str(study.path)]) == 1
+    told = capsys.readouterr().out
+    assert "it diverged (a loss is nan)" in told
+    assert "4 runs: 3 done, 3 of them sealed, 1 diverged." in told
+
+
+def test_a_report_names_a_run_without_a_readable_config(study, capsys):
+    first = study.runs()[0].path
+    (first / "config.yaml").write_bytes(b"\0")
+    assert cli.main(["report", str(study.path)]) == 0
+    sentence = f"runs/{first.name} is left out: there is no readable config.yaml"
+    assert sentence in capsys.readouterr().out
+    assert sentence in (study.diagnosis_dir / "diagnosis.json").read_text()
