@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 from gymnasium.vector import VectorEnv
 
 if TYPE_CHECKING:
+    from lcd.envs.families.family import Family, Point
     from lcd.envs.state import State
     from lcd.envs.tabular.mdp import TabularMDP
 
@@ -178,6 +179,35 @@ class KnownHorizons(Protocol):
     """Tasks whose effective horizon is known: task → an object with `h`, `low` and `high`, NaN where unknown."""
 
     horizons: Mapping[str, Any]
+
+
+class Families(Protocol):
+    """Tasks that are underspecified: each is one point of a family of MDPs. Features of the context are knobs."""
+
+    def family(self, task: str) -> Family | None:
+        """The family of a task; None where it is the only one of its kind."""
+        ...
+
+
+class PointPopulations(Protocol):
+    """Several points of a family in one environment; without it, one population a point is stacked."""
+
+    def make_points(
+        self,
+        task: str,
+        *,
+        points: Sequence[Point],
+        seeds: Sequence[int],
+        copies: int,
+        view: str,
+        split: str,
+        **knobs: Any,
+    ) -> VectorEnv:
+        """`copies` copies of each seed of each point: points first, then seeds, then copies.
+
+        Every seed of a point gets what it would get where the point's features are knobs of the task.
+        """
+        ...
 
 
 class Tabular(Protocol):

@@ -1,0 +1,1 @@
+"""Families of MDPs: tasks that are specified up to a context, and what their point MDPs are."""
