@@ -82,7 +82,7 @@ def grid_family(
 
 def point_name(point: Point) -> str:
     """A point as curves write it: `gravity=9.8,length=0.5`, its features in alphabetical order."""
-    return ",".join(f"{name}={float(value):g}" for name, value in sorted(point.items()))
+    return ",".join(f"{name}={repr(float(value)).removesuffix('.0')}" for name, value in sorted(point.items()))
 
 
 def parse_point(name: str) -> dict[str, float] | None:

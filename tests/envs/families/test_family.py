@@ -13,7 +13,7 @@ def test_a_grid_has_every_combination_once_and_the_last_feature_changes_fastest(
     assert [family.context_of(point) for point in family.points[:2]] == ["", "length=1,mass=1"]
 
 
-@pytest.mark.parametrize("value", [0.1, 1e-12, -9.81, 3, 1e30])
+@pytest.mark.parametrize("value", [0.1, 1e-12, -9.81, 3, 1e30, 0.12345678901])
 def test_a_point_is_read_from_its_name(value):
     point = {"gravity": value, "length": 0.25}
     assert parse_point(point_name(point)) == point
