@@ -15,6 +15,10 @@ _ENVIRONMENTS = {
         "lcd.envs.hardness.continuous:HardnessContinuousEnv",
         "lcd.envs.hardness.continuous:HardnessContinuousVectorEnv",
     ),
+    "lcd/cartpole-family-v0": (
+        "lcd.envs.families.cartpole:CartpoleEnv",
+        "lcd.envs.families.cartpole:CartpoleVectorEnv",
+    ),
 }
 
 _PROCGEN = ("lcd.envs.procgen.vector:ProcgenEnv", "lcd.envs.procgen.vector:ProcgenVectorEnv")
