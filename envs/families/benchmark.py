@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.benchmarks import NativeBenchmark, check_task
-from lcd.envs.families import cartpole
+from lcd.envs.families import cartpole, half_cheetah, mountain_car, pendulum, quad, swimmer
 from lcd.envs.families.family import Family, Point
 from lcd.envs.families.features import checked_point
 from lcd.envs.families.point_vector import VIEWS, FamilyVectorEnv
@@ -30,6 +30,13 @@ class Task:
 
 TASKS: dict[str, Task] = {
     f"{NAME}/cartpole": Task(cartpole.CartpoleVectorEnv, cartpole.FAMILY, 500.0),
+    f"{NAME}/cartpole-carl": Task(cartpole.CarlCartpoleVectorEnv, cartpole.FAMILY, 500.0),
+    f"{NAME}/pendulum": Task(pendulum.PendulumVectorEnv, pendulum.FAMILY, 0.0),
+    f"{NAME}/pendulum-five": Task(pendulum.SwingUpVectorEnv, pendulum.FIVE, 0.0),
+    f"{NAME}/mountain-car": Task(mountain_car.MountainCarVectorEnv, mountain_car.FAMILY, mountain_car.REACHED),
+    f"{NAME}/quad": Task(quad.QuadVectorEnv, quad.FAMILY, 1.0),
+    f"{NAME}/half-cheetah": Task(half_cheetah.HalfCheetahVectorEnv, half_cheetah.FAMILY, math.nan),
+    f"{NAME}/swimmer": Task(swimmer.SwimmerVectorEnv, swimmer.FAMILY, 0.0),
 }
 
 

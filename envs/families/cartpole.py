@@ -52,13 +52,17 @@ class CartpoleVectorEnv(FamilyVectorEnv):
 
     def _make(self) -> None:
         context = self.context
-        self._total_mass = context["masspole"] + context["masscart"]
-        self._pole_moment = context["masspole"] * context["length"]
+        self._total_mass, self._pole_moment = self._derived()
         self._forces = np.stack([-context["force_mag"], context["force_mag"]])
         self._copies = np.arange(self.num_envs)
         self._state = np.zeros((4, self.num_envs))
         self.single_observation_space = spaces.Box(-UNBOUNDED, UNBOUNDED, (4,), np.float32)
         self.single_action_space = spaces.Discrete(2)
+
+    def _derived(self) -> tuple[np.ndarray, np.ndarray]:
+        """The mass of cart and pole, and the pole's mass times its length."""
+        context = self.context
+        return context["masspole"] + context["masscart"], context["masspole"] * context["length"]
 
     def _start(self, copies: np.ndarray) -> np.ndarray:
         return self._uniform(copies, -START, START, 4)
@@ -92,8 +96,27 @@ class CartpoleVectorEnv(FamilyVectorEnv):
         return canvas.pictures
 
 
+class CarlCartpoleVectorEnv(CartpoleVectorEnv):
+    """Cartpoles as the CARL suite makes them: what Gymnasium derives of masses and length stays at the default's.
+
+    There the cart's mass changes nothing, and of every four points that differ in it alone three are the same MDP.
+    """
+
+    def _derived(self) -> tuple[np.ndarray, np.ndarray]:
+        own = defaults(FEATURES)
+        total, moment = own["masspole"] + own["masscart"], own["masspole"] * own["length"]
+        return np.full(self.num_envs, total), np.full(self.num_envs, moment)
+
+
 class CartpoleEnv(SingleCopy):
     """One cart with its pole."""
 
     vector_class = CartpoleVectorEnv
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 50}
+
+
+class CarlCartpoleEnv(SingleCopy):
+    """One cart with its pole, as the CARL suite makes it."""
+
+    vector_class = CarlCartpoleVectorEnv
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 50}

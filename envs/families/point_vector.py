@@ -129,7 +129,7 @@ class FamilyVectorEnv(NativeVectorEnv):
 
     def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
         state = self._state if index is None else self._state[:, index]
-        return _as_rows(state)
+        return as_rows(state)
 
     def _own_state(self) -> State:
         return {"state": self._state.copy(), "steps": self._steps.copy()}
@@ -138,7 +138,7 @@ class FamilyVectorEnv(NativeVectorEnv):
         self._state, self._steps = state["state"].copy(), state["steps"].copy()
 
 
-def _as_rows(columns: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+def as_rows(columns: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     """Quantities of all copies as one row of float32 a copy."""
     rows = np.empty((len(columns[0]), len(columns)), dtype=np.float32)
     for number, column in enumerate(columns):

@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from lcd.envs.families.cartpole import FAMILY, CartpoleVectorEnv
+from lcd.envs.families.cartpole import FAMILY, CarlCartpoleVectorEnv, CartpoleVectorEnv
 
 from ..contract import EnvironmentContract
 
@@ -46,3 +46,23 @@ def test_every_step_is_gymnasiums(number):
         else:
             assert np.array_equal(ours.states[:, 0], env.state)
             assert np.array_equal(observations[0], observation)
+
+
+def test_carls_cartpoles_do_not_feel_the_carts_mass():
+    """CARL sets attributes and derives nothing anew."""
+    env = gymnasium.make("CartPole-v1").unwrapped
+    env.masscart, env.length, env.force_mag, env.masspole = 10.0, 3.0, 50.0, 0.5
+    env.reset()
+    ours = CarlCartpoleVectorEnv(1, masscart=10, length=3, force_mag=50, masspole=0.5)
+    light = CarlCartpoleVectorEnv(1, masscart=0.1, length=3, force_mag=50, masspole=0.5)
+    ours.reset()
+    light.reset()
+    for number in range(STEPS):
+        env.state = ours.states[:, 0]
+        action = number // 2 % 2
+        env.step(action)
+        _, _, terminations, _, _ = ours.step(np.array([action]))
+        light.step(np.array([action]))
+        assert np.array_equal(light.states, ours.states)
+        if not terminations[0]:
+            assert np.array_equal(ours.states[:, 0], env.state)

@@ -10,8 +10,16 @@ from lcd.envs.protocols import ChecksKnobs, Families, PointPopulations, Populati
 
 from ..contract import BenchmarkContract, equal, play, random_actions
 
-NATIVE = list(TASKS)
-SIZES = {"families/cartpole": 576}
+SIZES = {
+    "families/cartpole": 576,
+    "families/cartpole-carl": 576,
+    "families/pendulum": 180,
+    "families/pendulum-five": 5,
+    "families/mountain-car": 36,
+    "families/quad": 5,
+    "families/half-cheetah": 120,
+    "families/swimmer": 5,
+}
 
 
 class TestFamilies(BenchmarkContract):
@@ -27,7 +35,7 @@ def test_what_it_offers():
         assert offers(benchmark, protocol)
 
 
-@pytest.mark.parametrize("task", NATIVE)
+@pytest.mark.parametrize("task", TASKS)
 def test_families_have_the_papers_points(task):
     family = FAMILIES.family(task)
     assert len(family.points) == SIZES[task]
@@ -35,7 +43,7 @@ def test_families_have_the_papers_points(task):
         FAMILIES.check_knobs(task, point)
 
 
-@pytest.mark.parametrize("task", NATIVE)
+@pytest.mark.parametrize("task", TASKS)
 def test_points_together_are_the_points_alone(task):
     family = FAMILIES.family(task)
     points = [family.points[0], family.points[len(family.points) // 2], family.points[-1]]
