@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
+import numpy as np
 from gymnasium.vector import VectorEnv
 
 if TYPE_CHECKING:
@@ -247,6 +248,14 @@ class OneHotStates(Protocol):
     """Observations that are one-hot vectors side by side, so that tabular agents can number them; None: others."""
 
     one_hot_sizes: tuple[int, ...] | None
+
+
+class Drawn(Protocol):
+    """Copies that can be drawn where their view is no image."""
+
+    def pictures(self) -> np.ndarray:
+        """A picture a copy, as uint8."""
+        ...
 
 
 # What holds of every benchmark

@@ -3,64 +3,68 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from lcd.envs.benchmarks import NativeBenchmark, check_task
-from lcd.envs.families import cartpole, half_cheetah, mountain_car, pendulum, quad, swimmer
+from lcd.envs.benchmarks import NativeBenchmark, check_task, check_view
+from lcd.envs.families import attributes
 from lcd.envs.families.family import Family, Point
 from lcd.envs.families.features import checked_point
-from lcd.envs.families.point_vector import VIEWS, FamilyVectorEnv
+from lcd.envs.families.point_vector import VIEWS
+from lcd.envs.families.ranges import random_return
+from lcd.envs.families.tasks import TASKS
 
-NAME = "families"
-
-
-@dataclass(frozen=True)
-class Task:
-    """What simulates a task, the family that it is a point of, and the best return there is, or a bound of it."""
-
-    environment: type[FamilyVectorEnv]
-    family: Family
-    best: float
+UNKNOWN = (math.nan, math.nan)
 
 
-TASKS: dict[str, Task] = {
-    f"{NAME}/cartpole": Task(cartpole.CartpoleVectorEnv, cartpole.FAMILY, 500.0),
-    f"{NAME}/cartpole-carl": Task(cartpole.CarlCartpoleVectorEnv, cartpole.FAMILY, 500.0),
-    f"{NAME}/pendulum": Task(pendulum.PendulumVectorEnv, pendulum.FAMILY, 0.0),
-    f"{NAME}/pendulum-five": Task(pendulum.SwingUpVectorEnv, pendulum.FIVE, 0.0),
-    f"{NAME}/mountain-car": Task(mountain_car.MountainCarVectorEnv, mountain_car.FAMILY, mountain_car.REACHED),
-    f"{NAME}/quad": Task(quad.QuadVectorEnv, quad.FAMILY, 1.0),
-    f"{NAME}/half-cheetah": Task(half_cheetah.HalfCheetahVectorEnv, half_cheetah.FAMILY, math.nan),
-    f"{NAME}/swimmer": Task(swimmer.SwimmerVectorEnv, swimmer.FAMILY, 0.0),
-}
+class TaskNames(Sequence[str]):
+    """The tasks that ship with a family; but every environment that is registered with Gymnasium is one, too."""
+
+    def __getitem__(self, number: Any) -> Any:
+        return tuple(TASKS)[number]
+
+    def __len__(self) -> int:
+        return len(TASKS)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(TASKS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in TASKS or attributes.is_well_formed(str(name))
 
 
 class FamiliesBenchmark(NativeBenchmark):
-    """Tasks with the points of the paper on underspecified tasks; a task's own name is its default point."""
+    """Tasks with the points of the paper on underspecified tasks; a task's own name is its default point.
 
-    name = NAME
-    tasks: Sequence[str] = tuple(TASKS)
+    `families/gym:<id>` is any environment of Gymnasium's, whose knobs are numbers among its attributes.
+    """
+
+    name = "families"
+    tasks: Sequence[str] = TaskNames()
     views: Sequence[str] = VIEWS
 
     def family(self, task: str) -> Family | None:
-        """The family of a task."""
+        """The family of a task; None where only a study says what it is."""
         check_task(self, task)
-        return TASKS[task].family
+        return TASKS[task].family if task in TASKS else None
 
     def check_knobs(self, task: str, knobs: Mapping[str, Any]) -> None:
         """Refuse features that the task does not have, or values that they cannot have."""
         check_task(self, task)
-        checked_point(TASKS[task].environment.features, knobs)
+        if task in TASKS:
+            checked_point(TASKS[task].environment.features, knobs)
+        else:
+            attributes.check(task, knobs)
 
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
-        """The mean return of a random agent at a point, and the best there is."""
+        """The mean return of a random agent at a point, and the best there is, or a bound of it; NaN where unknown."""
         self.check_knobs(task, knobs)
-        return math.nan, TASKS[task].best
+        if task not in TASKS:
+            return UNKNOWN
+        return random_return(task, checked_point(TASKS[task].environment.features, knobs)), TASKS[task].best
 
     def make_population(
         self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any
@@ -81,8 +85,12 @@ class FamiliesBenchmark(NativeBenchmark):
     ) -> VectorEnv:
         """Copies of each seed of each point: points first, then seeds, then copies; features of a point beat knobs."""
         check_task(self, task)
+        check_view(self, task, view)
+        given = [{**knobs, **point} for point in points]
+        if task not in TASKS:
+            return attributes.make(task, given, seeds, copies, split)
         environment = TASKS[task].environment
-        whole = [checked_point(environment.features, {**knobs, **point}) for point in points]
+        whole = [checked_point(environment.features, point) for point in given]
         columns: dict[str, Any] = {name: np.repeat([point[name] for point in whole], len(seeds)) for name in whole[0]}
         population = list(seeds) * len(whole)
         return environment(len(population) * copies, view=view, split=split, seed=population, **columns)

@@ -131,6 +131,11 @@ class FamilyVectorEnv(NativeVectorEnv):
         state = self._state if index is None else self._state[:, index]
         return as_rows(state)
 
+    def pictures(self) -> np.ndarray:
+        """A drawing of every copy, its context included."""
+        self._require_episode("pictures")
+        return self._pictures()
+
     def _own_state(self) -> State:
         return {"state": self._state.copy(), "steps": self._steps.copy()}
 

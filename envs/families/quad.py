@@ -91,7 +91,7 @@ class QuadVectorEnv(FamilyVectorEnv):
         canvas.box(LOWER_AT, self._lower_end, 0.0, LOWER_TOP * (self.context["lower"] > 0), GREY)
         canvas.box(UPPER_AT, self._upper_end, UPPER_BOTTOM, np.where(self.context["upper"] > 0, CEILING, 0.0), GREY)
         canvas.rod((COURSE, 0.0), (COURSE, CEILING), 0.1, GREEN)
-        canvas.rod((distance - 0.5, height), (distance + 0.5, height), 0.25, BLUE)
+        canvas.rod((distance - 0.8, height), (distance + 0.8, height), 0.3, BLUE)
         return canvas.pictures
 
 

@@ -1,6 +1,7 @@
 """`lcd view`: a contact sheet of a task, rows = views, columns = successive steps; or `lcd.pipelines.publish.sheets`'.
 
-A task that has a graph gets a picture of it, too.
+A task that has a graph gets a picture of it, too. Of a task whose views are no images, drawings are shown, and of one that
+has a family some of its points, a row each.
 """
 
 from dataclasses import replace
@@ -8,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import VectorEnv
 
 from lcd.config.schemas import ViewConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies
 from lcd.envs.errors import InputError
-from lcd.envs.protocols import Graphs, Pairs, offers
+from lcd.envs.families.family import point_name
+from lcd.envs.protocols import Drawn, Families, Graphs, Pairs, offers
 from lcd.envs.streams import seed_sequence
 from lcd.files import outputs
 from lcd.pipelines.publish.graph_pictures import draw_graph
@@ -21,6 +24,8 @@ from lcd.pipelines.study.parts import check_names
 from lcd.scores.contrasts import PERCEPTION
 
 TILE_INCHES = 1.1
+MOST_POINTS = 6
+"""Points of a family on one sheet."""
 
 
 def run(cfg: ViewConfig) -> int:
@@ -29,7 +34,8 @@ def run(cfg: ViewConfig) -> int:
     whole = cfg.task.name == cfg.benchmark.name
     if not whole:
         check_names("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
-    views = [cfg.view] if cfg.view is not None else [view for view in benchmark.views if view in PERCEPTION.values]
+    images = [view for view in benchmark.views if view in PERCEPTION.values]
+    views = [cfg.view] if cfg.view is not None else images or list(benchmark.views)
     check_names("view", views, benchmark.views, cfg.benchmark.name)
     needs.check_sheets(cfg, len(views))
     place = Path(cfg.out or ("." if whole else f"{_file(cfg.task.name)}.png")).expanduser()
@@ -56,7 +62,7 @@ def _draw(benchmark: Benchmark, cfg: ViewConfig, views: list[str], out: Path) ->
 
             written = write_sheets(benchmark, cfg, views, draft)
         else:
-            rows = {view: frames(benchmark, view, cfg) for view in views}
+            rows = _rows(benchmark, cfg, views)
             pictures = {
                 draft: sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}"),
                 **_graph(benchmark, cfg, draft),
@@ -65,6 +71,17 @@ def _draw(benchmark: Benchmark, cfg: ViewConfig, views: list[str], out: Path) ->
                 picture.savefig(place, dpi=150)
             written = list(pictures)
     print(*(out.with_name(path.name) for path in written), sep="\n")
+
+
+def _rows(benchmark: Benchmark, cfg: ViewConfig, views: list[str]) -> dict[str, list[tuple[np.ndarray, float]]]:
+    """What each row of a sheet shows: a view, or a point of the task's family where no point is asked for."""
+    family = benchmark.family(cfg.task.name) if offers(benchmark, Families) else None
+    if family is None or cfg.task.knobs or any(view in PERCEPTION.values for view in views):
+        return {view: frames(benchmark, view, cfg) for view in views}
+    places = np.unique(np.linspace(0, len(family.points) - 1, MOST_POINTS).round().astype(int))
+    points = [family.points[place] for place in places]
+    tasks = {point_name(point).replace(",", "\n"): replace(cfg.task, knobs=dict(point)) for point in points}
+    return {name: frames(benchmark, views[0], replace(cfg, task=task)) for name, task in tasks.items()}
 
 
 def _graph(benchmark: Benchmark, cfg: ViewConfig, out: Path) -> dict[Path, Any]:
@@ -82,16 +99,23 @@ def frames(benchmark: Benchmark, view: str, cfg: ViewConfig) -> list[tuple[np.nd
     try:
         env.single_action_space.seed(int(seed_sequence(cfg.seed, "exploration").generate_state(1)[0]))
         observations, _ = env.reset()
-        if observations.ndim != 4:
-            raise InputError(f"view={view} of {cfg.task.name} shows no images: there is nothing to draw.")
-        shown = [(observations[0], 0.0)]
+        shown = [(_picture(env, observations, f"view={view} of {cfg.task.name}"), 0.0)]
         while len(shown) < cfg.steps:
             action = np.asarray([env.single_action_space.sample()])
             observations, rewards, *_ = env.step(action)
-            shown.append((observations[0], float(rewards[0])))
+            shown.append((_picture(env, observations, view), float(rewards[0])))
     finally:
         env.close()
     return shown
+
+
+def _picture(env: VectorEnv, observations: np.ndarray, what: str) -> np.ndarray:
+    """The first copy's observation where it is an image, else a drawing of the copy."""
+    if observations.ndim == 4:
+        return observations[0]
+    if not offers(env, Drawn):
+        raise InputError(f"{what} shows no images: there is nothing to draw.")
+    return env.pictures()[0]
 
 
 def sheet(rows: dict[str, list[tuple[np.ndarray, float]]], title: str) -> Any:
@@ -110,5 +134,5 @@ def sheet(rows: dict[str, list[tuple[np.ndarray, float]]], title: str) -> Any:
             axis.imshow(image, interpolation="nearest")
             axis.set_xticks([])
             axis.set_yticks([])
-            axis.set_xlabel(f"{step}" + (f", reward {reward:g}" if reward else ""), fontsize=7)
+            axis.set_xlabel(f"{step}" + (f", reward {reward:.3g}" if reward else ""), fontsize=7)
     return figure

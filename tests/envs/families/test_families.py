@@ -5,7 +5,8 @@ import pytest
 
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
-from lcd.envs.families.benchmark import FAMILIES, TASKS
+from lcd.envs.families.benchmark import FAMILIES
+from lcd.envs.families.tasks import TASKS
 from lcd.envs.protocols import ChecksKnobs, Families, PointPopulations, Populations, RangesByKnobs, offers
 
 from ..contract import BenchmarkContract, equal, play, random_actions
