@@ -70,17 +70,18 @@ def _actions(space: spaces.Space, chance: Streams, points: int) -> np.ndarray:
     return np.tile(drawn.astype(np.float32), (points, 1))
 
 
+def names(task: str) -> list[str]:
+    """The names of a task's default and of all points of its family, each once."""
+    features, family = TASKS[task].environment.features, TASKS[task].family
+    return list(dict.fromkeys(point_name(checked_point(features, point)) for point in (family.default, *family.points)))
+
+
 def rows(task: str) -> Iterator[tuple[str, str, float, float, int]]:
     """The lines of a task: its default and all points of its family."""
-    features = TASKS[task].environment.features
-    family = TASKS[task].family
-    whole = {
-        point_name(point): point for point in (checked_point(features, p) for p in (family.default, *family.points))
-    }
-    names = list(whole)
-    for first in range(0, len(names), POINTS_AT_ONCE):
-        part = names[first : first + POINTS_AT_ONCE]
-        for name, found in zip(part, returns(TASKS[task], [whole[name] for name in part]), strict=True):
+    every = names(task)
+    for first in range(0, len(every), POINTS_AT_ONCE):
+        part = every[first : first + POINTS_AT_ONCE]
+        for name, found in zip(part, returns(TASKS[task], [parse_point(name) or {} for name in part]), strict=True):
             error = found.std(ddof=1) / math.sqrt(len(found))
             yield task, name, float(found.mean()), float(error), len(found)
 
