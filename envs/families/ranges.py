@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -48,7 +49,7 @@ def _measured_once(task: str, point: str) -> float:
 def returns(task: Task, points: Sequence[Point]) -> np.ndarray:
     """(points, episodes): returns of random actions; those of a point do not depend on which others are measured."""
     copies = EPISODES if task.quick else SIMULATED_EPISODES
-    columns = {name: np.array([point[name] for point in points]) for name in points[0]}
+    columns: dict[str, Any] = {name: np.array([point[name] for point in points]) for name in points[0]}
     env = task.environment(len(points) * copies, split="eval", seed=[SEED] * len(points), **columns)
     chance = Streams.spawn([seed_sequence(SEED, "exploration", copy) for copy in range(copies)], 1)[0]
     env.reset()
