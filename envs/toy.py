@@ -8,6 +8,7 @@ from typing import Any
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.benchmarks import NativeBenchmark
+from lcd.envs.families.family import Family, grid_family
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.envs.hardness.mdp import HardnessKnobs, build_mdp
 from lcd.envs.hardness.solve import exact_range
@@ -55,6 +56,10 @@ KNOBS: dict[str, dict[str, Any]] = {
 }
 
 
+FEATURES: dict[str, tuple[float, ...]] = {"delay": (0, 1, 2, 4), "transition_noise": (0.0, 0.15, 0.3, 0.45)}
+"""Knobs that every task is a family over: how late rewards come, and how often an action leads elsewhere."""
+
+
 class ToyBenchmark(NativeBenchmark):
     """Every seed is another MDP of the task's kind; a task's name says how it looks and how it rewards."""
 
@@ -73,6 +78,10 @@ class ToyBenchmark(NativeBenchmark):
         return HardnessDiscreteVectorEnv(
             len(seeds) * copies, view=view, split=split, seed=seeds, **{**KNOBS[task], **knobs}
         )
+
+    def family(self, task: str) -> Family:
+        """A task under other delays and noise; a seed has the same states and rewards at every point."""
+        return grid_family(FEATURES, {name: KNOBS[task].get(name, 0) for name in FEATURES})
 
     def tabular(self, task: str, seed: int, start: int | None = None, **knobs: Any) -> TabularMDP:
         """A seed's toy as a tabular MDP that begins in the state `start`, where the knobs make it deterministic."""

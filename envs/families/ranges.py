@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -48,7 +49,7 @@ def _measured_once(task: str, point: str) -> float:
 def returns(task: Task, points: Sequence[Point]) -> np.ndarray:
     """(points, episodes): returns of random actions; those of a point do not depend on which others are measured."""
     copies = EPISODES if task.quick else SIMULATED_EPISODES
-    columns = {name: np.array([point[name] for point in points]) for name in points[0]}
+    columns: dict[str, Any] = {name: np.array([point[name] for point in points]) for name in points[0]}
     env = task.environment(len(points) * copies, split="eval", seed=[SEED] * len(points), **columns)
     chance = Streams.spawn([seed_sequence(SEED, "exploration", copy) for copy in range(copies)], 1)[0]
     env.reset()
@@ -70,17 +71,18 @@ def _actions(space: spaces.Space, chance: Streams, points: int) -> np.ndarray:
     return np.tile(drawn.astype(np.float32), (points, 1))
 
 
+def names(task: str) -> list[str]:
+    """The names of a task's default and of all points of its family, each once."""
+    features, family = TASKS[task].environment.features, TASKS[task].family
+    return list(dict.fromkeys(point_name(checked_point(features, point)) for point in (family.default, *family.points)))
+
+
 def rows(task: str) -> Iterator[tuple[str, str, float, float, int]]:
     """The lines of a task: its default and all points of its family."""
-    features = TASKS[task].environment.features
-    family = TASKS[task].family
-    whole = {
-        point_name(point): point for point in (checked_point(features, p) for p in (family.default, *family.points))
-    }
-    names = list(whole)
-    for first in range(0, len(names), POINTS_AT_ONCE):
-        part = names[first : first + POINTS_AT_ONCE]
-        for name, found in zip(part, returns(TASKS[task], [whole[name] for name in part]), strict=True):
+    every = names(task)
+    for first in range(0, len(every), POINTS_AT_ONCE):
+        part = every[first : first + POINTS_AT_ONCE]
+        for name, found in zip(part, returns(TASKS[task], [parse_point(name) or {} for name in part]), strict=True):
             error = found.std(ddof=1) / math.sqrt(len(found))
             yield task, name, float(found.mean()), float(error), len(found)
 

@@ -1,7 +1,7 @@
 """`lcd view`: a contact sheet of a task, rows = views, columns = successive steps; or `lcd.pipelines.publish.sheets`'.
 
-A task that has a graph gets a picture of it, too. Of a task whose views are no images drawings are shown, and of one that has
-a family some of its points, a row each.
+A task that has a graph gets a picture of it, too. Of a task whose views are no images drawings are shown, and of one
+with a family some of its points, a row each.
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
 """Steps per second of families: all points together, beside Gymnasium's vector environments of as many copies.
 
 Run it as a script, on one core (MuJoCo's robots also on two threads). The target is 50 times the speed of Gymnasium's
-copies that are stepped one after the other; its own natively vectorised cartpole has one context for all copies. All are
-measured in turn, several times, and the medians are told.
+copies that are stepped one after the other; its own natively vectorised cartpole has one context for all copies. What
+is compared is measured in turn, several times, and the medians are told.
 """
 
 from __future__ import annotations

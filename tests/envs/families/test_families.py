@@ -1,11 +1,17 @@
 """The benchmark `families`: points as knobs, points side by side, ranges, refusals."""
 
+import csv
+from importlib import resources
+
+import gymnasium
 import numpy as np
 import pytest
 
-from lcd.envs.benchmarks import get_benchmark
+from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
+from lcd.envs.families import ranges
 from lcd.envs.families.benchmark import FAMILIES
+from lcd.envs.families.features import checked_point
 from lcd.envs.families.tasks import TASKS
 from lcd.envs.protocols import ChecksKnobs, Families, PointPopulations, Populations, RangesByKnobs, offers
 
@@ -77,3 +83,59 @@ def test_bad_contexts_are_refused_in_a_sentence(knobs, said):
         FAMILIES.check_knobs("families/cartpole", knobs)
     with pytest.raises(InputError, match=said):
         FAMILIES.make_vec("families/cartpole", view="state", split="train", num_envs=1, seed=0, **knobs)
+
+
+def test_toys_are_families_over_delay_and_noise():
+    toy = get_benchmark("toy")
+    for task in toy.tasks:
+        family = toy.family(task)
+        assert len(family.points) == 16
+        assert reward_range(toy, task, 3, family.default) == reward_range(toy, task, 3)
+    # Noise costs the best agent, and tells a random one nothing.
+    family = toy.family(toy.tasks[0])
+    best = {point["transition_noise"]: reward_range(toy, toy.tasks[0], 3, point)[1] for point in family.points[:4]}
+    assert sorted(best.values(), reverse=True) == list(best.values())
+
+
+def test_random_agents_returns_are_those_of_the_table():
+    """Measured again, alone: bit for bit on one machine; elsewhere within what a thousand episodes can tell."""
+    for task, number in (("families/cartpole", 17), ("families/pendulum-five", 4), ("families/quad", 1)):
+        point = FAMILIES.family(task).points[number]
+        found = ranges.returns(TASKS[task], [checked_point(TASKS[task].environment.features, point)])
+        error = found.std() / np.sqrt(found.size)
+        assert FAMILIES.reward_range(task, 0, **point)[0] == pytest.approx(found.mean(), abs=error + 1e-9)
+
+
+def test_the_table_has_every_point():
+    with resources.files("lcd.envs.families").joinpath(ranges.FILE).open(encoding="utf-8") as file:
+        known = [(row["task"], row["point"]) for row in csv.DictReader(file)]
+    wanted = [(task, name) for task in TASKS for name in ranges.names(task)]
+    assert known == wanted
+
+
+def test_ranges_elsewhere_are_measured_or_unknown():
+    low, high = FAMILIES.reward_range("families/quad", 0, upper=0, lower=0)
+    # Without obstacles random agents get farther than with any.
+    assert 0.5 < low < high == 1
+    assert np.isnan(FAMILIES.reward_range("families/half-cheetah", 0, gravity=-7)).all()
+    assert FAMILIES.reward_range("families/cartpole", 0) == FAMILIES.reward_range("families/cartpole", 5, length=0.5)
+
+
+@pytest.mark.parametrize("number", [0, 200, 575])
+def test_an_untouched_random_agent_of_gymnasiums_gets_as_much(number):
+    """An independent measurement: Gymnasium's own environment, its own starts and random numbers."""
+    point = FAMILIES.family("families/cartpole").points[number]
+    env = gymnasium.make("CartPole-v1").unwrapped
+    for name, value in point.items():
+        setattr(env, name, float(value))
+    env.total_mass, env.polemass_length = env.masspole + env.masscart, env.masspole * env.length
+    rng, lengths = np.random.default_rng(0), []
+    env.reset(seed=1)
+    for _ in range(60):
+        env.reset()
+        steps = 1
+        while not env.step(int(rng.integers(2)))[2] and steps < 500:
+            steps += 1
+        lengths.append(steps)
+    error = np.std(lengths, ddof=1) / np.sqrt(len(lengths))
+    assert FAMILIES.reward_range("families/cartpole", 0, **point)[0] == pytest.approx(np.mean(lengths), abs=5 * error)
