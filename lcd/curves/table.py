@@ -11,6 +11,7 @@ import pandas as pd
 from lcd.curves.names import evaluated_name, unvaried_task
 from lcd.curves.reading import as_categories, concatenated, group_numbers, read_csv, read_parquet
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.families.family import parse_point
 
 COLUMNS = (
     "benchmark", "trained_on", "stage", "task", "context", "view", "frontend", "reward_p", "shaping", "agent", "seed",
@@ -111,6 +112,26 @@ def as_trained(curves: pd.DataFrame) -> pd.Series:
     trained, task = (curves[name].array for name in ("trained_on", "task"))
     own = task.categories.get_indexer(trained.categories)[trained.codes] == task.codes
     return own & (curves["stage"] == "") & (curves["context"] == "")
+
+
+def of_points(curves: pd.DataFrame) -> np.ndarray:
+    """Which rows of checked curves evaluate a point of a family on which the agent was trained.
+
+    Those of the default point are not among them: it is the task as it is.
+    """
+    names = ["trained_on", "task", "context"]
+    away = np.asarray((curves["context"] != "") & (curves["stage"] == ""))
+    found = np.zeros(len(curves), bool)
+    if away.any():
+        numbers = group_numbers(curves[away], names)
+        _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
+        distinct = curves.loc[away, names].iloc[first].itertuples(index=False, name=None)
+        are = [
+            trained == evaluated_name(task, context) and parse_point(context) is not None
+            for trained, task, context in distinct
+        ]
+        found[away] = np.array(are)[place]
+    return found
 
 
 def _refuse_nameless_curricula(given: pd.DataFrame, clean: pd.DataFrame) -> None:
@@ -328,8 +349,11 @@ def _check_written(written: pd.DataFrame, seeds: np.ndarray, task: str) -> None:
             f"The columns r_min and r_max of task '{task}' are empty in some rows, and not in others: give them in all "
             f"rows or in none, or 'ranges.{task}=[R_min,R_max]'."
         )
-    for pair in written.drop_duplicates().itertuples(index=False):
+    distinct = written.drop_duplicates()
+    for pair in distinct.itertuples(index=False):
         _checked(pair, f"The range in the columns r_min and r_max of task '{task}'")
+    if len(distinct) == 1:
+        return  # nearly always, and asked for each point of a family
     by_seed = written.groupby(seeds)
     differing = (by_seed.max() - by_seed.min()).max(axis=1) > 1e-6 * (written["r_max"] - written["r_min"]).min()
     if differing.any():

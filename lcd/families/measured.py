@@ -1,0 +1,232 @@
+"""What methods reach on the points of a family, read from curves: the arrays that everything else here takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lcd.curves.reading import group_numbers
+from lcd.envs.errors import InputError
+from lcd.envs.families.family import Family, parse_point, point_name
+from lcd.envs.protocols import Families, offers
+
+SETTING = ("view", "frontend", "reward_p", "shaping")
+"""What is alike for all methods of a comparison, beside benchmark and task."""
+WEIGHT = "weight"
+"""A column of curves, if its owner likes: how much a point counts."""
+MEASURES = ("final", "auc")
+"""What the score of a point is made of: the last normalised return, or the mean height of the curve."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Scores of several methods on the points of one family.
+
+    Attributes:
+        benchmark, task: whose family it is.
+        setting: the values of `SETTING`.
+        table: (points, features), in the order of `features`.
+        features: the names of the context's features.
+        distribution: the probability of each point, of those that are measured.
+        scores: method → (points, seeds): the normalised score, or, on the scale "return", as it is.
+        reported: method → the scores of its seeds on the default point; a method that has none is missing.
+        marks: points with a name of their own, by their place.
+        scale: "normalised" or "return".
+        notes: sentences on what was left out or taken for granted.
+    """
+
+    benchmark: str
+    task: str
+    setting: Mapping[str, Any]
+    table: np.ndarray
+    features: tuple[str, ...]
+    distribution: np.ndarray
+    scores: Mapping[str, np.ndarray]
+    reported: Mapping[str, np.ndarray] = field(default_factory=dict)
+    marks: Mapping[str, int] = field(default_factory=dict)
+    scale: str = "normalised"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def methods(self) -> list[str]:
+        """Their names, in the order of all arrays."""
+        return list(self.scores)
+
+    @property
+    def means(self) -> np.ndarray:
+        """(methods, points): the mean over seeds."""
+        return np.stack([scores.mean(1) for scores in self.scores.values()])
+
+    @property
+    def overall(self) -> dict[str, np.ndarray]:
+        """Method → the overall performance Σ s_i p_i of each seed."""
+        return {method: self.distribution @ scores for method, scores in self.scores.items()}
+
+
+def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str = "final") -> Iterator[Measured]:
+    """The families in some curves, one for each task and setting.
+
+    Args:
+        curves: rows that `lcd.curves.table.of_points` chooses, with the column `normalised`.
+        defaults: rows of tasks as they were trained, likewise: those of the default points.
+        measure: one of `MEASURES`.
+    """
+    if measure not in MEASURES:
+        raise InputError(f"score={measure} is no score of a point: take {' or '.join(MEASURES)}.")
+    keys = ["benchmark", "task", *SETTING]
+    found = _runs(curves, measure)
+    own = _runs(defaults[defaults["task"].isin(set(found["task"]))], measure) if len(found) else found
+    for key, rows in found.groupby(keys, sort=True, observed=True):
+        where = dict(zip(keys, key, strict=True))
+        same = np.ones(len(own), bool)
+        for name, value in where.items():
+            same &= (own[name] == value).to_numpy()
+        yield _measured(where, rows, own[same])
+
+
+def _runs(curves: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """One row a run (a curve of one seed): what it is, and its score; held-out curves alone."""
+    held_out = curves[(curves["split"] == "eval").to_numpy()]
+    names = ["benchmark", "task", *SETTING, "agent", "context", "seed"]
+    codes, steps = group_numbers(held_out, names), held_out["step"].to_numpy(float)
+    order = np.lexsort((steps, codes))
+    codes, steps = codes[order], steps[order]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    last = np.append(starts[1:], len(codes))[: len(starts)] - 1
+    kept = held_out.iloc[order[last]]
+    table = kept[[*names, *([WEIGHT] if WEIGHT in kept else [])]].reset_index(drop=True)
+    for name, column in (("normalised", "normalised"), ("return", "return_mean")):
+        values = held_out[column].to_numpy(float)[order]
+        table[name] = values[last] if measure == "final" else _heights(steps, values, starts, last)
+    return table
+
+
+def _heights(steps: np.ndarray, values: np.ndarray, starts: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The mean height of each of several curves that stand one after the other; a curve of one evaluation has none."""
+    if not len(starts):
+        return np.zeros(0)
+    pieces = np.append(np.diff(steps) * (values[1:] + values[:-1]) / 2, 0.0)
+    pieces[last] = 0.0
+    spans = steps[last] - steps[starts]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(spans > 0, np.add.reduceat(pieces, starts) / spans, np.nan)
+
+
+def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -> Measured:
+    """The family of one task and setting."""
+    scale = "normalised" if rows["normalised"].notna().all() else "return"
+    family = known_family(where["benchmark"], where["task"])
+    notes: list[str] = []
+    if scale == "return":
+        notes.append("Nobody knows the range of all points (r_min, r_max): scores are returns as they are.")
+    if family is not None and "" in {family.context_of(point) for point in family.points} and len(own):
+        default = own.assign(context=point_name(family.default))
+        rows = pd.concat([default, rows[rows["context"].astype(object) != point_name(family.default)]])
+    rows = rows.assign(context=rows["context"].astype(object), agent=rows["agent"].astype(object))
+    scores, contexts, left = _complete(rows, scale)
+    points = [parse_point(context) or {} for context in contexts]
+    if any(set(point) != set(points[0]) for point in points):
+        raise InputError(
+            f"The points of '{where['task']}' have different features: name in each context all of "
+            f"{', '.join(sorted(set().union(*points)))}."
+        )
+    weights, told = _weights(contexts, points, rows, family)
+    features = tuple(points[0])
+    order = {point_name(point): place for place, point in enumerate(family.points)} if family is not None else {}
+    reported = {
+        str(agent): mine[scale].to_numpy(float)
+        for agent, mine in own.assign(agent=own["agent"].astype(object)).groupby("agent")
+        if agent in scores
+    }
+    places = {context: place for place, context in enumerate(contexts)}
+    marks = {} if family is None else {
+        name: places[point_name(family.points[place])]
+        for name, place in family.marks.items()
+        if point_name(family.points[place]) in places
+    }  # fmt: skip
+    if order and len(contexts) < len(order):
+        notes.append(
+            f"{len(contexts)} of the family's {len(order)} points are measured: they weigh what they weigh in it, made "
+            "to sum to 1."
+        )
+    return Measured(
+        str(where["benchmark"]),
+        str(where["task"]),
+        {name: where[name] for name in SETTING},
+        np.array([[point[name] for name in features] for point in points], float),
+        features,
+        weights / weights.sum(),
+        scores,
+        reported,
+        marks,
+        scale,
+        (*notes, *left, *told),
+    )
+
+
+def _complete(rows: pd.DataFrame, scale: str) -> tuple[dict[str, np.ndarray], list[str], list[str]]:
+    """Method → (points, seeds) without gaps, the points' contexts, and sentences on what is left out.
+
+    A seed of a method takes part if the method has it on at least half of its points; a point if every method has all
+    of its seeds there.
+    """
+    methods = sorted(map(str, rows["agent"].unique()))
+    wide = {}
+    for method in methods:
+        mine = rows[rows["agent"] == method]
+        table = mine.pivot_table(index="context", columns="seed", values=scale, aggfunc="first")
+        wide[method] = table.loc[:, table.notna().sum() >= len(table) / 2]
+    everywhere = set.intersection(*(set(table.index[table.notna().all(axis=1)]) for table in wide.values()))
+    contexts = sorted(everywhere, key=lambda name: tuple((parse_point(name) or {}).values()))
+    if not contexts:
+        raise InputError(
+            f"The methods {', '.join(methods)} have no point of '{rows['task'].iloc[0]}' in common on which all of "
+            "their seeds are trained: an overall performance needs one."
+        )
+    missing = rows["context"].nunique() - len(contexts)
+    left = [f"{missing} points are left out: some method has not all of its seeds there."] if missing else []
+    return {name: table.loc[contexts].to_numpy(float) for name, table in wide.items()}, contexts, left
+
+
+def known_family(benchmark: str, task: str) -> Family | None:
+    """The family of a task as its benchmark has it; None where nobody registered one."""
+    from lcd.envs.benchmarks import registered_benchmark
+
+    found = registered_benchmark(benchmark)
+    if found is None or not offers(found, Families):
+        return None
+    try:
+        return found.family(task)
+    except (InputError, ImportError):
+        return None
+
+
+def _weights(
+    contexts: list[str], points: list[dict[str, float]], rows: pd.DataFrame, family: Family | None
+) -> tuple[np.ndarray, list[str]]:
+    """What each point weighs: as a column of the curves says, else as the family does, else all alike."""
+    if WEIGHT in rows:
+        given = pd.to_numeric(rows[WEIGHT], errors="coerce").groupby(rows["context"]).agg(["min", "max"])
+        low, high = given.loc[contexts].to_numpy(float).T
+        wrong = ~(np.isfinite(low) & (low >= 0) & (low == high))
+        if wrong.any():
+            raise InputError(
+                f"The column '{WEIGHT}' holds {low[wrong][0]:g} to {high[wrong][0]:g} for the point "
+                f"'{contexts[int(np.argmax(wrong))]}': give each point one weight, 0 or more."
+            )
+        if high.sum() > 0:
+            return high, []
+        raise InputError(f"The column '{WEIGHT}' is 0 for all points: at least one must count.")
+    names: dict[str, float] = {}
+    if family is not None:
+        names = dict(zip(map(point_name, family.points), family.distribution, strict=True))
+    found = np.array([names.get(point_name(point), np.nan) for point in points])
+    if np.isfinite(found).all() and found.sum() > 0:
+        return found, []
+    if names:
+        return np.ones(len(contexts)), ["Some points are none of the benchmark's family: all of them count alike."]
+    return np.ones(len(contexts)), ["Nobody says how much each point counts: all of them count alike."]
