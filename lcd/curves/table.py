@@ -160,10 +160,15 @@ def _refuse_missing(frame: pd.DataFrame) -> None:
 
 def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.ndarray, np.ndarray]]:
     """Curves of the column `normalised` by the values of `keys`: (steps in order, returns)."""
-    ordered = frame[[*keys, "step", "normalised"]].sort_values([*keys, "step"])
+    codes, steps = group_numbers(frame, keys), frame["step"].to_numpy(float)
+    order = np.lexsort((steps, codes))
+    codes, steps, values = codes[order], steps[order], frame["normalised"].to_numpy(float)[order]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    named = [frame[name].iloc[order[starts]].tolist() for name in keys]
+    ends = [*starts[1:], len(codes)] if len(starts) else []
     return {
-        key: (rows["step"].to_numpy(float), rows["normalised"].to_numpy(float))
-        for key, rows in ordered.groupby(keys, sort=True)
+        tuple(key): (steps[start:end], values[start:end])
+        for start, end, *key in zip(starts, ends, *named, strict=True)
     }
 
 
@@ -342,6 +347,10 @@ def _own_ranges(name: str, task: str, seeds: np.ndarray) -> dict[int, Range] | N
 
 
 def _check_written(written: pd.DataFrame, seeds: np.ndarray, task: str) -> None:
+    values = written.to_numpy(float)
+    if (values == values[0]).all():  # nearly always, and asked for each point of a family
+        _checked(values[0], f"The range in the columns r_min and r_max of task '{task}'")
+        return
     if written.isna().all().any():
         return  # nobody knows R_max, say
     if written.isna().any(axis=None):
@@ -349,11 +358,8 @@ def _check_written(written: pd.DataFrame, seeds: np.ndarray, task: str) -> None:
             f"The columns r_min and r_max of task '{task}' are empty in some rows, and not in others: give them in all "
             f"rows or in none, or 'ranges.{task}=[R_min,R_max]'."
         )
-    distinct = written.drop_duplicates()
-    for pair in distinct.itertuples(index=False):
+    for pair in written.drop_duplicates().itertuples(index=False):
         _checked(pair, f"The range in the columns r_min and r_max of task '{task}'")
-    if len(distinct) == 1:
-        return  # nearly always, and asked for each point of a family
     by_seed = written.groupby(seeds)
     differing = (by_seed.max() - by_seed.min()).max(axis=1) > 1e-6 * (written["r_max"] - written["r_min"]).min()
     if differing.any():

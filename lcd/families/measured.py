@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lcd.curves.names import FAMILY, evaluated_name
 from lcd.curves.reading import group_numbers
+from lcd.curves.table import TEXT, common_interval, split_curves
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import Family, parse_point, point_name
 from lcd.envs.protocols import Families, offers
@@ -34,6 +36,9 @@ class Measured:
         distribution: the probability of each point, of those that are measured.
         scores: method → (points, seeds): the normalised score, or, on the scale "return", as it is.
         reported: method → the scores of its seeds on the default point; a method that has none is missing.
+        contexts: the points by name.
+        default: the name of the default point, where it is one of them.
+        seeds: method → its seeds, in the order of its scores.
         marks: points with a name of their own, by their place.
         scale: "normalised" or "return".
         notes: sentences on what was left out or taken for granted.
@@ -47,6 +52,9 @@ class Measured:
     distribution: np.ndarray
     scores: Mapping[str, np.ndarray]
     reported: Mapping[str, np.ndarray] = field(default_factory=dict)
+    contexts: tuple[str, ...] = ()
+    default: str = ""
+    seeds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     marks: Mapping[str, int] = field(default_factory=dict)
     scale: str = "normalised"
     notes: tuple[str, ...] = ()
@@ -88,6 +96,57 @@ def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str
         yield _measured(where, rows, own[same])
 
 
+def whole_families(curves: pd.DataFrame, defaults: pd.DataFrame) -> pd.DataFrame:
+    """Curves of whole families: of each method and seed the weighted mean over points, in the context `FAMILY`.
+
+    Args:
+        curves: rows that `lcd.curves.table.of_points` chooses, with the column `normalised`.
+        defaults: rows of tasks as they were trained, likewise.
+
+    Returns:
+        Rows with the columns of `curves`; none for families without ranges, or whose curves have too few steps in
+        common.
+    """
+    both = pd.concat([curves, defaults])
+    held_out = both[(both["split"] == "eval").to_numpy()]
+    parts = [part for found in _families_or_none(curves, defaults) for part in _whole(found, held_out)]
+    whole = pd.concat(parts) if parts else curves.iloc[:0]
+    return whole.reindex(columns=curves.columns).astype(dict.fromkeys(TEXT, "category"))
+
+
+def _families_or_none(curves: pd.DataFrame, defaults: pd.DataFrame) -> list[Measured]:
+    """The families that have a range; none where the curves are no families, of which their analysis tells."""
+    try:
+        found = measured_families(curves, defaults)
+        return [each for each in found if each.scale == "normalised"]
+    except InputError:
+        return []
+
+
+def _whole(found: Measured, held_out: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The curves of one whole family, one a method and seed."""
+    where = {"benchmark": found.benchmark, "task": found.task, **found.setting}
+    mine = held_out[np.logical_and.reduce([(held_out[name] == value).to_numpy() for name, value in where.items()])]
+    curves = split_curves(mine, ["agent", "seed", "context"])
+    names = {}
+    for name in mine["context"].unique():
+        names.setdefault(point_name(parse_point(name) or {}) if name else found.default, name)
+    for method, seeds in found.seeds.items():
+        for seed in seeds:
+            parts = [curves[method, seed, names[context]] for context in found.contexts]
+            try:
+                low, high = common_interval([steps for steps, _ in parts], f"the family of '{found.task}'")
+            except InputError:
+                return
+            steps = np.unique(np.concatenate([[low, high], *(steps for steps, _ in parts)]))
+            steps = steps[(steps >= low) & (steps <= high)]
+            heights = found.distribution @ np.stack([np.interp(steps, *part) for part in parts])
+            yield pd.DataFrame({"step": steps, "return_mean": heights, "normalised": heights}).assign(
+                **where, agent=method, seed=seed, split="eval", stage="", context=FAMILY,
+                trained_on=evaluated_name(found.task, FAMILY), r_min=0.0, r_max=1.0,
+            )  # fmt: skip
+
+
 def _runs(curves: pd.DataFrame, measure: str) -> pd.DataFrame:
     """One row a run (a curve of one seed): what it is, and its score; held-out curves alone."""
     held_out = curves[(curves["split"] == "eval").to_numpy()]
@@ -120,14 +179,18 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
     """The family of one task and setting."""
     scale = "normalised" if rows["normalised"].notna().all() else "return"
     family = known_family(where["benchmark"], where["task"])
+    # Features in whatever order and digits: a point has one name.
+    names = {name: point_name(parse_point(name) or {}) for name in map(str, rows["context"].unique())}
+    rows = rows.assign(context=rows["context"].astype(object).map(names))
     notes: list[str] = []
     if scale == "return":
         notes.append("Nobody knows the range of all points (r_min, r_max): scores are returns as they are.")
+    default_name = ""
     if family is not None and "" in {family.context_of(point) for point in family.points} and len(own):
-        default = own.assign(context=point_name(family.default))
-        rows = pd.concat([default, rows[rows["context"].astype(object) != point_name(family.default)]])
-    rows = rows.assign(context=rows["context"].astype(object), agent=rows["agent"].astype(object))
-    scores, contexts, left = _complete(rows, scale)
+        default_name = point_name(family.default)
+        rows = pd.concat([own.assign(context=default_name), rows[rows["context"] != default_name]])
+    rows = rows.assign(agent=rows["agent"].astype(object))
+    scores, seeds, contexts, left = _complete(rows, scale)
     points = [parse_point(context) or {} for context in contexts]
     if any(set(point) != set(points[0]) for point in points):
         raise InputError(
@@ -162,14 +225,19 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
         weights / weights.sum(),
         scores,
         reported,
+        tuple(contexts),
+        default_name,
+        seeds,
         marks,
         scale,
         (*notes, *left, *told),
     )
 
 
-def _complete(rows: pd.DataFrame, scale: str) -> tuple[dict[str, np.ndarray], list[str], list[str]]:
-    """Method → (points, seeds) without gaps, the points' contexts, and sentences on what is left out.
+def _complete(
+    rows: pd.DataFrame, scale: str
+) -> tuple[dict[str, np.ndarray], dict[str, tuple[int, ...]], list[str], list[str]]:
+    """Method → (points, seeds) without gaps, its seeds, the points' contexts, and sentences on what is left out.
 
     A seed of a method takes part if the method has it on at least half of its points; a point if every method has all
     of its seeds there.
@@ -189,7 +257,8 @@ def _complete(rows: pd.DataFrame, scale: str) -> tuple[dict[str, np.ndarray], li
         )
     missing = rows["context"].nunique() - len(contexts)
     left = [f"{missing} points are left out: some method has not all of its seeds there."] if missing else []
-    return {name: table.loc[contexts].to_numpy(float) for name, table in wide.items()}, contexts, left
+    seeds = {name: tuple(int(seed) for seed in table.columns) for name, table in wide.items()}
+    return {name: table.loc[contexts].to_numpy(float) for name, table in wide.items()}, seeds, contexts, left
 
 
 def known_family(benchmark: str, task: str) -> Family | None:
