@@ -33,6 +33,7 @@ for _name, _function in {
     "final": "levels:performance_at_the_end",
     "generalisation": "levels:gaps",
     "outcomes": "outcomes:beyond_training",
+    "families": "families:families",
     "returns": "raw_returns:without_range",
     "horizon": "look_ahead:against_horizon",
     "solved": "solved:solved",

@@ -67,23 +67,24 @@ def errors(
         how, N, method (its place), and of the estimates less the family's mean: `bias` (their mean), `spread` (their
         standard deviation over repeats), `error` (the root of their mean square).
     """
-    truth = scores @ distribution
     asked = sorted({int(budget) for budget in budgets if 1 <= budget <= len(distribution)})
     rows = []
     for how in ways:
-        count = (repeats or REPEATS)[how]
-        found: dict[int, list[np.ndarray]] = {budget: [] for budget in asked}
-        for budget, choice in choices(how, table, distribution, asked, scores, count, seed):
-            found[budget].append(choice.overall(scores) - truth)
-        for budget, wrong in found.items():
-            off = np.array(wrong)
-            for method in range(len(scores)):
-                mine = off[:, method]
-                rows.append(
-                    {"how": how, "N": budget, "method": method, "bias": float(mine.mean()),
-                     "spread": float(mine.std()), "error": float(np.sqrt((mine**2).mean()))}
-                )  # fmt: skip
+        found: dict[int, list[Choice]] = {budget: [] for budget in asked}
+        for budget, choice in choices(how, table, distribution, asked, scores, (repeats or REPEATS)[how], seed):
+            found[budget].append(choice)
+        for budget, made in found.items():
+            rows += [{"how": how, "N": budget} | row for row in errors_of(made, distribution, scores)]
     return pd.DataFrame(rows)
+
+
+def errors_of(choices: Sequence[Choice], distribution: np.ndarray, scores: np.ndarray) -> list[dict[str, float]]:
+    """How wrong some choices are on average: method (its place), `bias`, `spread` and `error`, as `errors` has them."""
+    off = np.array([choice.overall(scores) for choice in choices]) - scores @ distribution
+    return [
+        {"method": method, "bias": float(mine.mean()), "spread": float(mine.std()), "error": float((mine**2).mean() ** 0.5)}
+        for method, mine in enumerate(off.T)
+    ]  # fmt: skip
 
 
 def usual_budgets(points: int) -> list[int]:

@@ -49,18 +49,22 @@ def without_replacement(table: np.ndarray, distribution: np.ndarray, budget: int
 
 
 def by_kmeans(table: np.ndarray, distribution: np.ndarray, budget: int, rng: np.random.Generator) -> Choice:
-    """M3: of each cluster the member that is nearest to its centre, with the probability of the whole cluster.
+    """M3: of each cluster the member that is nearest to its centre, with the probability of the whole cluster."""
+    places, clusters = clustered(table, budget, rng)
+    return Choice(places, np.bincount(clusters, distribution, minlength=budget))
+
+
+def clustered(table: np.ndarray, budget: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The member nearest to the centre of each of so many clusters, and the cluster of each point.
 
     Features are standardised and all points count alike. The paper snaps a centre to the nearest point of the family,
     which two centres may share; the nearest of its own cluster is one that no other centre has.
     """
-    kmeans = _kmeans()
     scaled = standardised(table)
-    found = kmeans(n_clusters=budget, n_init=1, random_state=int(rng.integers(2**31))).fit(scaled)
+    found = kmeans_or_refuse()(n_clusters=budget, n_init=1, random_state=int(rng.integers(2**31))).fit(scaled)
     distance = ((scaled - found.cluster_centers_[found.labels_]) ** 2).sum(1)
     order = np.lexsort((distance, found.labels_))
-    places = order[np.searchsorted(found.labels_[order], np.arange(budget))]
-    return Choice(places, np.bincount(found.labels_, distribution, minlength=budget))
+    return order[np.searchsorted(found.labels_[order], np.arange(budget))], found.labels_
 
 
 def standardised(table: np.ndarray) -> np.ndarray:
@@ -69,7 +73,8 @@ def standardised(table: np.ndarray) -> np.ndarray:
     return (table - table.mean(0)) / np.where(spread > 0, spread, 1.0)
 
 
-def _kmeans() -> Callable:
+def kmeans_or_refuse() -> Callable:
+    """scikit-learn's KMeans, or an `InputError` that says what to install."""
     try:
         from sklearn.cluster import KMeans
     except ImportError:
@@ -79,9 +84,9 @@ def _kmeans() -> Callable:
     return KMeans
 
 
-RANDOM = {"with_replacement": with_replacement, "without_replacement": without_replacement, "kmeans": by_kmeans}
+KMEANS, QUADRATURE = "kmeans", "quadrature"
+RANDOM = {"with_replacement": with_replacement, "without_replacement": without_replacement, KMEANS: by_kmeans}
 """The paper's M1, M2 and M3: they look at no score."""
-QUADRATURE = "quadrature"
 WAYS = (*RANDOM, QUADRATURE)
 """How points may be chosen."""
 

@@ -197,7 +197,7 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
             f"The points of '{where['task']}' have different features: name in each context all of "
             f"{', '.join(sorted(set().union(*points)))}."
         )
-    weights, told = _weights(contexts, points, rows, family)
+    weights, told = _weights(contexts, rows, family)
     features = tuple(points[0])
     order = {point_name(point): place for place, point in enumerate(family.points)} if family is not None else {}
     reported = {
@@ -274,9 +274,20 @@ def known_family(benchmark: str, task: str) -> Family | None:
         return None
 
 
-def _weights(
-    contexts: list[str], points: list[dict[str, float]], rows: pd.DataFrame, family: Family | None
-) -> tuple[np.ndarray, list[str]]:
+def point_weights(benchmark: str, task: str, rows: pd.DataFrame, contexts: list[str]) -> np.ndarray:
+    """The probability of each of some points of a task's family, among them.
+
+    Args:
+        benchmark: whose task it is.
+        task: whose family it is.
+        rows: of curves, which may have the column `WEIGHT`.
+        contexts: the points as the rows call them.
+    """
+    weights, _ = _weights(contexts, rows, known_family(benchmark, task))
+    return weights / weights.sum()
+
+
+def _weights(contexts: list[str], rows: pd.DataFrame, family: Family | None) -> tuple[np.ndarray, list[str]]:
     """What each point weighs: as a column of the curves says, else as the family does, else all alike."""
     if WEIGHT in rows:
         given = pd.to_numeric(rows[WEIGHT], errors="coerce").groupby(rows["context"]).agg(["min", "max"])
@@ -293,7 +304,7 @@ def _weights(
     names: dict[str, float] = {}
     if family is not None:
         names = dict(zip(map(point_name, family.points), family.distribution, strict=True))
-    found = np.array([names.get(point_name(point), np.nan) for point in points])
+    found = np.array([names.get(point_name(parse_point(name) or {}), np.nan) for name in contexts])
     if np.isfinite(found).all() and found.sum() > 0:
         return found, []
     if names:
