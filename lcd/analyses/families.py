@@ -6,6 +6,7 @@ Methods are trained on every point of a family and evaluated where they were tra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +25,6 @@ from lcd.families.measured import Measured, measured_families
 from lcd.families.prevalence import random_distributions
 from lcd.families.profiles import dominance
 from lcd.families.standings import TIE, leads, rank_shares, rank_shares_of_choices
-from lcd.files.slugs import slug
 from lcd.report import family_figures as figures
 from lcd.statistics.intervals import BOOTSTRAP_SEED, replicates, widen
 
@@ -67,7 +67,7 @@ def families(evidence: Evidence, settings: FamilySettings) -> list[Analysis]:
 
 def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterator[Analysis]:
     """All that is told of one family."""
-    stem = KEY if place == 0 else f"{KEY}-{slug(found.task)[:40]}-{place}"
+    stem = KEY if place == 0 else f"{KEY}-{place + 1}"
     what = f"{found.task}, {found.setting['view']}"
     random = over_distributions(found, settings)
     points = signed(found, settings).T
@@ -80,11 +80,12 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
         *found.notes,
     ]
     note = (
-        f"{len(found.distribution)} points; an agent a point, evaluated where it was trained. Overall is Σ s_i p_i with "
-        f"the {'last return' if settings.score == 'final' else 'mean height of the curve'} of point i as s_i and its "
-        f"probability as p_i; intervals over seeds. Rank columns: how often a method has the rank over {settings.draws:,} "
-        f"random distributions over the points (Dirichlet, concentration {settings.concentration:g}). Solved: the mean "
-        f"over seeds is {settings.solved:g} or {'more' if settings.higher_is_better else 'less'}."
+        f"{len(found.distribution)} points; an agent a point, evaluated where it was trained. Overall is Σ s_i p_i "
+        f"with the {'last return' if settings.score == 'final' else 'mean height of the curve'} of point i as s_i and "
+        "its probability as p_i; intervals over seeds. Rank columns: how often a method has the rank over "
+        f"{settings.draws:,} random distributions over the points (Dirichlet, concentration "
+        f"{settings.concentration:g}); best, seeds: how often it is the best of resampled seeds. Solved: the mean over "
+        f"seeds is {settings.solved:g} or {'more' if settings.higher_is_better else 'less'}."
     )
     table = method_table(found, random, solved, settings)
     yield Analysis(stem, f"The family of {what}", table, says, note, _drawings(found, table, stem, what, settings))
@@ -101,13 +102,18 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
             f"{stem}-pairs",
             f"Pairs of methods over the family of {what}",
             pairs,
-            note="Differences of the first to the second, with intervals over seeds; how often the first is ahead, over "
-            "random distributions and over points; and whether its performance profile is nowhere below the other's. "
+            note="Differences of the first to the second, with intervals over seeds; how often the first is ahead, "
+            "over random distributions and over points; whether its performance profile is nowhere below the other's. "
             "Against: the share of the area between the profiles that speaks against it.",
         )
     if settings.approximations and len(found.distribution) > 2:
         yield from accuracy_of(found, stem, what)
         yield prevalence_of(found, solved, stem, what)
+
+
+def is_of_methods(key: str) -> bool:
+    """Whether an analysis of this key is a family's table of methods, which a terminal shows, too."""
+    return re.fullmatch(rf"{KEY}(-\d+)?", key) is not None
 
 
 def signed(found: Measured, settings: FamilySettings) -> np.ndarray:
@@ -190,7 +196,8 @@ def choice_table(found: Measured, settings: FamilySettings) -> pd.DataFrame:
         {"choice": "random", "point": "", **dict(zip(found.methods, overall, strict=True)),
          "off by": float(off @ found.distribution), "same order %": float(100 * same @ found.distribution)}
     )  # fmt: skip
-    rows.append({"choice": "family", "point": "", **dict(zip(found.methods, overall, strict=True)), "off by": 0.0, "same order %": 100.0})  # fmt: skip
+    family = dict(zip(found.methods, overall, strict=True))
+    rows.append({"choice": "family", "point": "", **family, "off by": 0.0, "same order %": 100.0})
     return pd.DataFrame(rows)
 
 
@@ -209,7 +216,8 @@ def pair_table(found: Measured, random: np.ndarray, points: np.ndarray, settings
         row |= _difference("overall", [overall[name] for name in names], found, names)
         row |= {"ahead, distributions %": over[one, other], "ahead, points %": on_points[one, other]}
         row["behind, points %"] = on_points[other, one]
-        held = dominance(*(found.scores[name] for name in names), found.distribution, settings.higher_is_better)
+        scores = [found.scores[name] for name in names]
+        held = dominance(scores[0], scores[1], found.distribution, settings.higher_is_better)
         rows.append(row | {"dominates": "yes" if held.holds else "no", "against": held.against})
     return pd.DataFrame(rows)
 
@@ -230,7 +238,8 @@ def _sentences(found: Measured, pairs: pd.DataFrame) -> list[str]:
     for _, row in pairs.iterrows():
         a, b = row["agent"], row["than"]
         gap, share = row["reported"], row["ahead, distributions %"]
-        over = f"over the family {a} leads {b} in {share:.1f} % of distributions, and on {row['ahead, points %']:.1f} % of points"
+        points = row["ahead, points %"]
+        over = f"over the family {a} leads {b} in {share:.1f} % of distributions, and on {points:.1f} % of points"
         if np.isnan(gap):
             told.append((1, f"{over[0].upper()}{over[1:]}."))
         elif abs(gap) <= 0.005:
@@ -242,9 +251,7 @@ def _sentences(found: Measured, pairs: pd.DataFrame) -> list[str]:
     return [sentence for _, sentence in sorted(told, key=lambda each: each[0])[:MOST_SAID]]
 
 
-def _drawings(
-    found: Measured, table: pd.DataFrame, stem: str, what: str, settings: FamilySettings
-) -> list[Drawing]:
+def _drawings(found: Measured, table: pd.DataFrame, stem: str, what: str, settings: FamilySettings) -> list[Drawing]:
     drawn = [
         Drawing(f"{stem}-bars", f"Reported and overall performance, {what}", partial(figures.bars, table)),
         Drawing(

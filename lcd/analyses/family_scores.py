@@ -46,9 +46,9 @@ def challenges_over_families(diagnosis: Diagnosis) -> Iterator[Analysis]:
             rows += _rows(mine, weights, named, diagnosis)
     if rows:
         note = (
-            f"Unscaled scores ({diagnosis.definition}) of each point, as if it were a task; their mean over the family with an "
-            "interval over seeds, their quantiles over points, and the value on the default point. Points that are "
-            "unsolved under every condition, or leave nothing to divide by, have no score: the rest weighs what it "
+            f"Unscaled scores ({diagnosis.definition}) of each point, as if it were a task; their mean over the family "
+            "with an interval over seeds, their quantiles over points, and the value on the default point. Points that "
+            "are unsolved under every condition, or leave nothing to divide by, have no score: the rest weighs what it "
             "weighs in the family, made to sum to 1."
         )
         yield Analysis("families-scores", "Do φ and ψ hold over the family?", pd.DataFrame(rows), _says(rows), note)
@@ -99,9 +99,9 @@ def _of_default(diagnosis: Diagnosis, named: dict[str, Any], name: str) -> float
 
 def _says(rows: list[dict[str, Any]]) -> list[str]:
     return [
-        f"{row['task']}, {row['agent']}: {row['score']} is {row['default']:.2f} on the default point and {row['family']:.2f} "
-        f"[{row['family_low']:.2f}, {row['family_high']:.2f}] over the family, where nine points in ten lie between "
-        f"{row['5 %']:.2f} and {row['95 %']:.2f}."
+        f"{row['task']}, {row['agent']}: {row['score']} is {row['default']:.2f} on the default point and "
+        f"{row['family']:.2f} [{row['family_low']:.2f}, {row['family_high']:.2f}] over the family, where nine points "
+        f"in ten lie between {row['5 %']:.2f} and {row['95 %']:.2f}."
         for row in rows
         if np.isfinite([row["default"], row["family"]]).all()
     ]

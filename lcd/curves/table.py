@@ -167,8 +167,7 @@ def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.n
     named = [frame[name].iloc[order[starts]].tolist() for name in keys]
     ends = [*starts[1:], len(codes)] if len(starts) else []
     return {
-        tuple(key): (steps[start:end], values[start:end])
-        for start, end, *key in zip(starts, ends, *named, strict=True)
+        tuple(key): (steps[start:end], values[start:end]) for start, end, *key in zip(starts, ends, *named, strict=True)
     }
 
 

@@ -82,9 +82,9 @@ def errors_of(choices: Sequence[Choice], distribution: np.ndarray, scores: np.nd
     """How wrong some choices are on average: method (its place), `bias`, `spread` and `error`, as `errors` has them."""
     off = np.array([choice.overall(scores) for choice in choices]) - scores @ distribution
     return [
-        {"method": method, "bias": float(mine.mean()), "spread": float(mine.std()), "error": float((mine**2).mean() ** 0.5)}
+        {"method": method, "bias": mine.mean(), "spread": mine.std(), "error": np.sqrt((mine**2).mean())}
         for method, mine in enumerate(off.T)
-    ]  # fmt: skip
+    ]
 
 
 def usual_budgets(points: int) -> list[int]:

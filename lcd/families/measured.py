@@ -128,7 +128,7 @@ def _whole(found: Measured, held_out: pd.DataFrame) -> Iterator[pd.DataFrame]:
     where = {"benchmark": found.benchmark, "task": found.task, **found.setting}
     mine = held_out[np.logical_and.reduce([(held_out[name] == value).to_numpy() for name, value in where.items()])]
     curves = split_curves(mine, ["agent", "seed", "context"])
-    names = {}
+    names: dict[str, str] = {}
     for name in mine["context"].unique():
         names.setdefault(point_name(parse_point(name) or {}) if name else found.default, name)
     for method, seeds in found.seeds.items():

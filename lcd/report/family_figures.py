@@ -170,7 +170,7 @@ def _levels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @styled_figure
 def accuracy(table: pd.DataFrame, narrow: bool = False) -> Figure:
-    """The error of the overall performance over the number of points, a line a way to choose them (figures 16 to 19)."""
+    """The error of the overall performance over the number of points, a line a way to choose them (figures 16–19)."""
     figure = new_figure(4.4 if narrow else 8.4, 3.2)
     axes = figure.subplots()
     for (how, rows), (colour, dashes) in zip(table.groupby("how", sort=False), SET_STYLES, strict=False):

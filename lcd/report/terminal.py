@@ -140,7 +140,7 @@ def _area_columns(diagnosis: Diagnosis, asked: Sequence[Contrast]) -> list[_Area
             for benchmark in diagnosis.solved
         }
         first = 0 if any(of[0] not in shown for of in names.values()) else 1
-        values = [f"{v:g}" if isinstance(v, float) else str(v) for v in contrast.values[first:]]
+        values = [f"{v:g}" if isinstance(v, float) else str(v) or contrast.label(v) for v in contrast.values[first:]]
         amounts = " ".join(value.removeprefix("0") or "0" for value in values)
         head = {PERCEPTION: "AUC by view*", REWARD: f"p {amounts}"}.get(contrast, f"AUC, {contrast.name} {amounts}")
         found.append(_Areas(head, {benchmark: of[first:] for benchmark, of in names.items()}))
