@@ -86,6 +86,8 @@ def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str
     if measure not in MEASURES:
         raise InputError(f"score={measure} is no score of a point: take {' or '.join(MEASURES)}.")
     keys = ["benchmark", "task", *SETTING]
+    # A diagnosis of no task has no columns either.
+    defaults = defaults if len(defaults) else curves.iloc[:0]
     found = _runs(curves, measure)
     own = _runs(defaults[defaults["task"].isin(set(found["task"]))], measure) if len(found) else found
     for key, rows in found.groupby(keys, sort=True, observed=True):

@@ -19,7 +19,7 @@ VAGUE = 100.0
 """Variance of the process' mean, in those of its deviations: next to nothing is known of it."""
 LENGTH, LENGTH_SPREAD = 1.0, 1.0
 """What is believed of a length before anything is measured (features go from 0 to 1): its median, sd of its log."""
-OWN, OWN_SPREAD = 0.05, 1.0
+OWN, OWN_SPREAD = 0.3, 1.0
 """Likewise of the share of a point's own."""
 FEWEST = 6
 """Points from which lengths are first learned."""
