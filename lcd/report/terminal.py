@@ -96,7 +96,8 @@ def analysis_table(analysis: Analysis, width: int = 120) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title=Text(analysis.title))
     table.title_justify = "left"
     shown = [name for name in analysis.columns() if name not in WIDE or name in ("n",)]
-    kept = {"task", *(name for name in shown if f"{name}_low" in analysis.table and analysis.table[name].notna().any())}
+    rows = analysis.table
+    kept = {"task", *(name for name in shown if f"{name}_low" in rows and rows[name].notna().any())}
     shown = [name for name in shown if len(shown) < 8 or analysis.table[name].nunique() > 1 or name in kept]
     for name in shown:
         table.add_column(Text(name), overflow="fold")
