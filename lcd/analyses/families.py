@@ -20,7 +20,6 @@ from scipy.stats import rankdata
 from lcd.analyses.analysis import Analysis, Drawing, Evidence, joined_names
 from lcd.analyses.areas import with_interval
 from lcd.analyses.family_accuracy import accuracy_of, prevalence_of
-from lcd.analyses.family_scores import challenges_over_families
 from lcd.families.measured import Measured, measured_families
 from lcd.families.prevalence import random_distributions
 from lcd.families.profiles import dominance
@@ -61,8 +60,7 @@ def families(evidence: Evidence, settings: FamilySettings) -> list[Analysis]:
         return []
     found = list(measured_families(diagnosis.points, diagnosis.curves, settings.score))
     made = [analysis for place, each in enumerate(found) for analysis in _of_family(each, place, settings)]
-    made += _over_tasks(found, settings)
-    return [*made, *challenges_over_families(diagnosis)]
+    return [*made, *_over_tasks(found, settings)]
 
 
 def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterator[Analysis]:

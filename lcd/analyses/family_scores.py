@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lcd.analyses.analysis import Analysis
+from lcd.analyses.analysis import Analysis, Evidence
 from lcd.curves.names import evaluated_name
 from lcd.curves.reading import as_categories
 from lcd.curves.table import TEXT
@@ -23,12 +23,14 @@ RESAMPLED = 200
 """Resamples of an interval here: of every point, so that a report takes seconds."""
 
 
-def challenges_over_families(diagnosis: Diagnosis) -> Iterator[Analysis]:
-    """φ and ψ over the points of families that were trained under their conditions; nothing where none was."""
-    points = diagnosis.points
+def challenges_over_families(evidence: Evidence) -> Analysis | None:
+    """Do φ and ψ hold over the family? Of points that were trained under their conditions."""
+    diagnosis = evidence.diagnosis
+    if (points := diagnosis.points).empty:
+        return None
     points = points[(points["split"] == "eval") & points["normalised"].notna()]
-    if points.empty or (points["view"].nunique() < 2 and points["reward_p"].nunique() < 2):
-        return
+    if points["view"].nunique() < 2 and points["reward_p"].nunique() < 2:
+        return None
     samples = samples_by_task(as_tasks(points))
     places = points[["benchmark", "task", "context"]].drop_duplicates().astype(str)
     rows: list[dict[str, Any]] = []
@@ -44,14 +46,15 @@ def challenges_over_families(diagnosis: Diagnosis) -> Iterator[Analysis]:
             weights = point_weights(group[0], task, points[points["task"] == task], list(mine))
             named = dict(zip(GROUP, group, strict=True)) | {"task": task}
             rows += _rows(mine, weights, named, diagnosis)
-    if rows:
-        note = (
-            f"Unscaled scores ({diagnosis.definition}) of each point, as if it were a task; their mean over the family "
-            "with an interval over seeds, their quantiles over points, and the value on the default point. Points that "
-            "are unsolved under every condition, or leave nothing to divide by, have no score: the rest weighs what it "
-            "weighs in the family, made to sum to 1."
-        )
-        yield Analysis("families-scores", "Do φ and ψ hold over the family?", pd.DataFrame(rows), _says(rows), note)
+    if not rows:
+        return None
+    note = (
+        f"Unscaled scores ({diagnosis.definition}) of each point, as if it were a task; their mean over the family "
+        "with an interval over seeds, their quantiles over points, and the value on the default point. Points that are "
+        "unsolved under every condition, or leave nothing to divide by, have no score: the rest weighs what it weighs "
+        "in the family, made to sum to 1."
+    )
+    return Analysis("family_scores", "Do φ and ψ hold over the family?", pd.DataFrame(rows), _says(rows), note)
 
 
 def as_tasks(points: pd.DataFrame) -> pd.DataFrame:

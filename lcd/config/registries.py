@@ -34,6 +34,7 @@ for _name, _function in {
     "generalisation": "levels:gaps",
     "outcomes": "outcomes:beyond_training",
     "families": "families:families",
+    "family_scores": "family_scores:challenges_over_families",
     "family_claims": "family_claims:claims_about_families",
     "returns": "raw_returns:without_range",
     "horizon": "look_ahead:against_horizon",

@@ -9,6 +9,7 @@ from family_curves import family_curves
 from lcd.analyses import Evidence, analyse
 from lcd.analyses.families import FamilySettings, families
 from lcd.analyses.family_claims import CLAIMS, by_paper, run_claims
+from lcd.analyses.family_scores import challenges_over_families
 from lcd.curves.names import FAMILY, evaluated_name
 from lcd.envs.families.family import grid_family, point_name
 from lcd.families.measured import measured_families
@@ -111,6 +112,33 @@ def test_one_point_is_judged_by_how_far_it_leads_off(frame):
     assert table.loc["family", "off by"] == 0
 
 
+@pytest.mark.parametrize("change", ["one point", "one seed", "one method", "no ranges", "weights", "one feature"])
+def test_the_least_that_a_family_can_be_is_told_of(frame, change):
+    few = {
+        "one point": frame[frame["context"] == NAMES[0]],
+        "one seed": frame[frame["seed"] == 1],
+        "one method": frame[frame["agent"] == "a"],
+        "no ranges": frame.drop(columns=["r_min", "r_max"]),
+        "weights": frame.assign(weight=[1.0 + len(name) for name in frame["context"]]),
+        "one feature": family_curves("cart", [f"length={k}" for k in range(len(NAMES))], scores(0.4, 0.6)),
+    }[change]
+    made, notes = analyse(Evidence(diagnose_curves(few)), ["families", "family_scores", "family_claims"])
+    assert notes == []
+    assert made[0].key == "families"
+    for analysis in made:
+        for drawing in analysis.figures:
+            drawing.draw(True)
+
+
+def test_a_table_that_is_no_family_costs_no_other_analysis(frame):
+    broken = pd.concat([frame, family_curves("cart", ["wheels=4"], {"a": np.ones((1, 3)), "b": np.ones((1, 3))})])
+    made, notes = analyse(Evidence(diagnose_curves(broken)))
+    assert "final" in {found.key for found in made}
+    assert any("name in each context all of length, mass, wheels" in note for note in notes)
+    wrong = frame.assign(weight=-1)
+    assert any("give each point one weight" in note for note in analyse(Evidence(diagnose_curves(wrong)))[1])
+
+
 def test_every_figure_is_drawn_for_both_widths(frame):
     found = told(frame, FamilySettings())
     names = {drawing.name for analysis in found.values() for drawing in analysis.figures}
@@ -142,7 +170,8 @@ def test_phi_of_points_is_that_of_the_same_curves_as_a_task():
     plain = study(dict(list(TASKS.items())[:1]), seeds=4, noise=0.02)
     task = plain["task"].iloc[0]
     parts = [plain.assign(context=name, trained_on=evaluated_name(task, name)) for name in NAMES[:3]]
-    found = told(pd.concat([plain.assign(context="", trained_on=task), *parts]))["families-scores"].table
+    evidence = Evidence(diagnose_curves(pd.concat([plain.assign(context="", trained_on=task), *parts])))
+    found = challenges_over_families(evidence).table
     alone = diagnose_curves(plain).table.iloc[0]
     for sign, name in (("φ", "phi"), ("ψ", "psi")):
         row = found[found["score"] == sign].iloc[0]
