@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lcd.curves.names import varied_task
+from lcd.curves.names import FAMILY, evaluated_name, varied_task
 from lcd.curves.reading import group_numbers
 from lcd.curves.table import CONDITION
 from lcd.scores.contrasts import KNOB, Condition
@@ -82,4 +82,6 @@ class CurveIndex:
         """The values of `CONDITION` of a task under a condition."""
         where = {key: value for key, value in condition.where if not key.startswith(KNOB)}
         task = varied_task(row["task"], condition.knobs)
-        return {**row, "task": task, "trained_on": task, "stage": "", "context": "", **where}
+        # A family's agents are trained where they are evaluated.
+        trained_on = evaluated_name(task, FAMILY) if where.get("context") == FAMILY else task
+        return {**row, "task": task, "trained_on": trained_on, "stage": "", "context": "", **where}

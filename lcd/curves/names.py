@@ -6,6 +6,8 @@ from typing import Any
 
 from lcd.config.nested import flatten
 
+FAMILY = "family"
+"""The context in which a task is all points of its family at once: curves' weighted mean over them."""
 _VARIED = re.compile(r"(.*?[^=\[, ])\[(.+)\]", re.DOTALL)
 """A task and its changed knobs; a list that is the value of a knob in the task's own name is none of them."""
 

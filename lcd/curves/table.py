@@ -11,6 +11,7 @@ import pandas as pd
 from lcd.curves.names import evaluated_name, unvaried_task
 from lcd.curves.reading import as_categories, concatenated, group_numbers, read_csv, read_parquet
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.families.family import parse_point
 
 COLUMNS = (
     "benchmark", "trained_on", "stage", "task", "context", "view", "frontend", "reward_p", "shaping", "agent", "seed",
@@ -113,6 +114,26 @@ def as_trained(curves: pd.DataFrame) -> pd.Series:
     return own & (curves["stage"] == "") & (curves["context"] == "")
 
 
+def of_points(curves: pd.DataFrame) -> np.ndarray:
+    """Which rows of checked curves evaluate a point of a family on which the agent was trained.
+
+    Those of the default point are not among them: it is the task as it is.
+    """
+    names = ["trained_on", "task", "context"]
+    away = np.asarray((curves["context"] != "") & (curves["stage"] == ""))
+    found = np.zeros(len(curves), bool)
+    if away.any():
+        numbers = group_numbers(curves[away], names)
+        _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
+        distinct = curves.loc[away, names].iloc[first].itertuples(index=False, name=None)
+        are = [
+            trained == evaluated_name(task, context) and parse_point(context) is not None
+            for trained, task, context in distinct
+        ]
+        found[away] = np.array(are)[place]
+    return found
+
+
 def _refuse_nameless_curricula(given: pd.DataFrame, clean: pd.DataFrame) -> None:
     nameless = clean["stage"] != ""
     if "trained_on" in given:
@@ -139,10 +160,14 @@ def _refuse_missing(frame: pd.DataFrame) -> None:
 
 def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.ndarray, np.ndarray]]:
     """Curves of the column `normalised` by the values of `keys`: (steps in order, returns)."""
-    ordered = frame[[*keys, "step", "normalised"]].sort_values([*keys, "step"])
+    codes, steps = group_numbers(frame, keys), frame["step"].to_numpy(float)
+    order = np.lexsort((steps, codes))
+    codes, steps, values = codes[order], steps[order], frame["normalised"].to_numpy(float)[order]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    named = [frame[name].iloc[order[starts]].tolist() for name in keys]
+    ends = [*starts[1:], len(codes)] if len(starts) else []
     return {
-        key: (rows["step"].to_numpy(float), rows["normalised"].to_numpy(float))
-        for key, rows in ordered.groupby(keys, sort=True)
+        tuple(key): (steps[start:end], values[start:end]) for start, end, *key in zip(starts, ends, *named, strict=True)
     }
 
 
@@ -321,6 +346,10 @@ def _own_ranges(name: str, task: str, seeds: np.ndarray) -> dict[int, Range] | N
 
 
 def _check_written(written: pd.DataFrame, seeds: np.ndarray, task: str) -> None:
+    values = written.to_numpy(float)
+    if (values == values[0]).all():  # nearly always, and asked for each point of a family
+        _checked(values[0], f"The range in the columns r_min and r_max of task '{task}'")
+        return
     if written.isna().all().any():
         return  # nobody knows R_max, say
     if written.isna().any(axis=None):

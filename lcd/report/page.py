@@ -302,7 +302,7 @@ def _subject(diagnosis: Diagnosis, transfers: Sequence[Transfer]) -> str:
     """The benchmark that the page is about; the first of several."""
     if not len(diagnosis.table) and transfers:
         return str(transfers[0].key["benchmark"])
-    known = diagnosis.table if len(diagnosis.table) else diagnosis.others
+    known = next(each for each in (diagnosis.table, diagnosis.others, diagnosis.points) if len(each))
     return str(known["benchmark"].iloc[0])
 
 

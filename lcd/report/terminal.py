@@ -96,7 +96,9 @@ def analysis_table(analysis: Analysis, width: int = 120) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title=Text(analysis.title))
     table.title_justify = "left"
     shown = [name for name in analysis.columns() if name not in WIDE or name in ("n",)]
-    shown = [name for name in shown if len(shown) < 8 or analysis.table[name].nunique() > 1 or name == "task"]
+    rows = analysis.table
+    kept = {"task", *(name for name in shown if f"{name}_low" in rows and rows[name].notna().any())}
+    shown = [name for name in shown if len(shown) < 8 or analysis.table[name].nunique() > 1 or name in kept]
     for name in shown:
         table.add_column(Text(name), overflow="fold")
     for _, row in analysis.table.head(MOST_ROWS).iterrows():
@@ -140,7 +142,7 @@ def _area_columns(diagnosis: Diagnosis, asked: Sequence[Contrast]) -> list[_Area
             for benchmark in diagnosis.solved
         }
         first = 0 if any(of[0] not in shown for of in names.values()) else 1
-        values = [f"{v:g}" if isinstance(v, float) else str(v) for v in contrast.values[first:]]
+        values = [f"{v:g}" if isinstance(v, float) else str(v) or contrast.label(v) for v in contrast.values[first:]]
         amounts = " ".join(value.removeprefix("0") or "0" for value in values)
         head = {PERCEPTION: "AUC by view*", REWARD: f"p {amounts}"}.get(contrast, f"AUC, {contrast.name} {amounts}")
         found.append(_Areas(head, {benchmark: of[first:] for benchmark, of in names.items()}))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lcd.curves.names import FAMILY
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import SolvedView, offers
 from lcd.envs.registry import Registry
@@ -135,8 +136,8 @@ class Contrast:
             return f"p = {value:g}"
         if self.axis.startswith(KNOB):
             return f"{self.axis.removeprefix(KNOB)} {'as it is' if value is None else value}"
-        if self.axis == CONTEXT and value == "":
-            return "as trained"
+        if self.axis == CONTEXT and value in ("", FAMILY):
+            return "over the family" if value else "default point" if FAMILY in self.variants else "as trained"
         return str(value).replace("_", " ")
 
     @property
@@ -273,10 +274,14 @@ DELAY_LOSS = Contrast(
 )
 # A task of which n steps are left has an effective horizon of at most n.
 HORIZON_LOSS = Contrast("horizon_loss", "η", "what a long effective horizon costs", "knobs.left", None, (4, 8), _GAIN)
+FAMILY_LOSS = Contrast(
+    "family_loss", "f", "what is lost between the default point and the family", CONTEXT, "", (FAMILY,),
+    {"loss": FORMULAS["loss"]},
+)  # fmt: skip
 
 
 contrasts = Registry("contrast", "lcd.contrasts")
-for _each in (*HEADLINE, FRONTEND_GAIN, SHAPING_GAIN, MEMORY_GAIN, DELAY_LOSS, HORIZON_LOSS):
+for _each in (*HEADLINE, FRONTEND_GAIN, SHAPING_GAIN, MEMORY_GAIN, DELAY_LOSS, HORIZON_LOSS, FAMILY_LOSS):
     contrasts.add(_each.name, _each)
 
 

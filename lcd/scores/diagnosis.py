@@ -10,8 +10,10 @@ from typing import Any
 import pandas as pd
 
 from lcd.curves.index import Curve, CurveIndex
-from lcd.curves.table import as_trained, attach_ranges, check_curves, evaluated_names, normalised
+from lcd.curves.reading import concatenated
+from lcd.curves.table import as_trained, attach_ranges, check_curves, evaluated_names, normalised, of_points
 from lcd.envs.errors import InputError
+from lcd.families.measured import whole_families
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, parse_json
 from lcd.files.spreadsheets import csv_text
@@ -19,6 +21,7 @@ from lcd.scores.calibration import calibrate, ground_truth
 from lcd.scores.challenge_table import GROUP, KEYS, conditions_at, numeric, table_columns, tasks_of
 from lcd.scores.contrasts import (
     DEFINITIONS,
+    FAMILY_LOSS,
     FORMULAS,
     HEADLINE,
     PERCEPTION,
@@ -51,6 +54,7 @@ class Diagnosis:
         curves: the checked curves of tasks as they were trained, with the range used in `r_min`, `r_max` and the return
             under it in `normalised`; empty when the diagnosis was read back from JSON.
         others: those of curricula, of other tasks than the trained one, and of other contexts: the same columns.
+        points: those of points of families on which agents were trained, likewise; see `lcd.analyses.families`.
         thresholds: what the statuses were decided by.
         notes: sentences about the curves that a reader should know.
         definition: which of `lcd.scores.contrasts.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
@@ -77,6 +81,7 @@ class Diagnosis:
     contrasts: tuple[Contrast, ...] = HEADLINE
     solved: dict[str, str] = field(default_factory=dict)
     others: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    points: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
@@ -99,10 +104,11 @@ class Diagnosis:
     left_out: tuple[LeftOut, ...] = ()
 
     @classmethod
-    def empty(cls, others: pd.DataFrame | None = None) -> "Diagnosis":
+    def empty(cls, others: pd.DataFrame | None = None, points: pd.DataFrame | None = None) -> "Diagnosis":
         """No task at all: what is left when no curve is of a task as it was trained."""
         nothing = pd.DataFrame()
-        return cls(pd.DataFrame(columns=list(table_columns())), nothing, others=nothing if others is None else others)
+        others, points = (nothing if each is None else each for each in (others, points))
+        return cls(pd.DataFrame(columns=list(table_columns())), nothing, others=others, points=points)
 
     def to_json(self) -> str:
         """The diagnosis without its curves, as strict JSON: what is not a number is null."""
@@ -200,15 +206,19 @@ def diagnose_curves(
     """
     thresholds, definition = thresholds or Thresholds(), check_definition(definition)
     all_held_out, curves, notes = _held_out(dataframe, ranges)
-    contrasts = (*HEADLINE, *(each for each in contrasts if each not in HEADLINE))
-    own = as_trained(curves)
-    curves, others = curves[own], curves[~own]
+    own, of_family = as_trained(curves), of_points(curves)
+    curves, others, points = curves[own], curves[~own & ~of_family], curves[of_family]
+    if len(points):
+        families = whole_families(points, curves)
+        all_held_out = concatenated([all_held_out[~of_points(all_held_out)], families])
+        contrasts = (*contrasts, *([FAMILY_LOSS] if len(families) else []))
+    contrasts = (*HEADLINE, *dict.fromkeys(each for each in contrasts if each not in HEADLINE))
     held_out = all_held_out[as_trained(all_held_out)]
     solved = solved_views(all_held_out) | solved_views(held_out)
     index = CurveIndex(all_held_out)
     tasks = tasks_of(index, contrasts)
     if not tasks:
-        return Diagnosis.empty(others)
+        return Diagnosis.empty(others, points)
     rows: list[dict[str, Any]] = []
     samples: dict[str, dict[tuple[str, ...], TaskSamples]] = {contrast.name: {} for contrast in contrasts}
     for key in tasks:
@@ -242,6 +252,7 @@ def diagnose_curves(
         contrasts=contrasts,
         solved=solved,
         others=others,
+        points=points,
     )
 
 

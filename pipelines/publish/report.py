@@ -271,6 +271,7 @@ def _print_diagnosis(
     how: ReportOptions,
 ) -> None:
     """Print the tables: an ablation's own, or the scores."""
+    from lcd.analyses.families import is_of_methods
     from lcd.report.calibration_figures import calibration_table
     from lcd.report.terminal import analysis_table, terminal_table, transfer_table, validity_text
 
@@ -278,7 +279,8 @@ def _print_diagnosis(
         console.print(warnings, soft_wrap=True)
     leading = [analysis for analysis in analyses if how.first and analysis.key.startswith(how.first)]
     shown = {"adaptive", "returns", "return_ranks", *(() if curricula else ("outcomes",))}
-    for analysis in leading or [analysis for analysis in analyses if analysis.key in shown]:
+    whole = [analysis for analysis in analyses if analysis.key in shown or is_of_methods(analysis.key)]
+    for analysis in leading or whole:
         console.print(analysis_table(analysis, console.width))
     if len(diagnosis.table) and not leading:
         console.print(terminal_table(diagnosis, console.width))

@@ -1,0 +1,292 @@
+"""Does what was measured on one MDP hold for its family? Reported against overall performance, ranks, profiles.
+
+Methods are trained on every point of a family and evaluated where they were trained. A method's overall performance is
+Σ s_i p_i over the points; what is usually reported is its score on the default point.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from lcd.analyses.analysis import Analysis, Drawing, Evidence, joined_names
+from lcd.analyses.areas import with_interval
+from lcd.analyses.family_accuracy import accuracy_of, prevalence_of
+from lcd.families.measured import Measured, measured_families
+from lcd.families.prevalence import random_distributions
+from lcd.families.profiles import dominance
+from lcd.families.standings import TIE, leads, rank_shares, rank_shares_of_choices
+from lcd.report import family_figures as figures
+from lcd.statistics.intervals import BOOTSTRAP_SEED, replicates, widen
+
+KEY = "families"
+MOST_SAID = 6
+
+
+@dataclass(frozen=True)
+class FamilySettings:
+    """Settings: `'analysis_params={families: {score: auc}}'`.
+
+    Attributes:
+        score: what a point's score is: `final`, the last normalised return, or `auc`, the mean height of the curve.
+        solved: the score from which on a method solves a point.
+        draws: how many random distributions over the points are drawn.
+        concentration: of the Dirichlet distribution that they are drawn from: at 1 all are alike likely, towards 0 each
+            is about few points.
+        higher_is_better: whether a high score is good; delays, say, should be low.
+        approximations: whether to measure how well fewer points would have told the same.
+    """
+
+    score: str = "final"
+    solved: float = 0.95
+    draws: int = 10_000
+    concentration: float = 1.0
+    higher_is_better: bool = True
+    approximations: bool = True
+
+
+def families(evidence: Evidence, settings: FamilySettings) -> list[Analysis]:
+    """Does what methods reach on the default point hold over the family that a task is one point of?"""
+    diagnosis = evidence.diagnosis
+    if diagnosis.points.empty:
+        return []
+    found = list(measured_families(diagnosis.points, diagnosis.curves, settings.score))
+    made = [analysis for place, each in enumerate(found) for analysis in _of_family(each, place, settings)]
+    return [*made, *_over_tasks(found, settings)]
+
+
+def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterator[Analysis]:
+    """All that is told of one family."""
+    stem = KEY if place == 0 else f"{KEY}-{place + 1}"
+    what = f"{found.task}, {found.setting['view']}"
+    random = over_distributions(found, settings)
+    points = signed(found, settings).T
+    pairs = pair_table(found, random, points, settings)
+    solved = found.means >= settings.solved if settings.higher_is_better else found.means <= settings.solved
+    nobody = float(100 * found.distribution @ ~solved.any(0))
+    says = [
+        *_sentences(found, pairs),
+        f"{nobody:.1f} % of the family is solved by none of {joined_names(found.methods)}.",
+        *found.notes,
+    ]
+    note = (
+        f"{len(found.distribution)} points; an agent a point, evaluated where it was trained. Overall is Σ s_i p_i "
+        f"with the {'last return' if settings.score == 'final' else 'mean height of the curve'} of point i as s_i and "
+        "its probability as p_i; intervals over seeds. Rank columns: how often a method has the rank over "
+        f"{settings.draws:,} random distributions over the points (Dirichlet, concentration "
+        f"{settings.concentration:g}); best, seeds: how often it is the best of resampled seeds. Solved: the mean over "
+        f"seeds is {settings.solved:g} or {'more' if settings.higher_is_better else 'less'}."
+    )
+    table = method_table(found, random, solved, settings)
+    yield Analysis(stem, f"The family of {what}", table, says, note, _drawings(found, table, stem, what, settings))
+    yield Analysis(
+        f"{stem}-choices",
+        f"One point for the family of {what}",
+        choice_table(found, settings),
+        note="What choosing a single point would have told: the default one, those that the family marks, or any one, "
+        "drawn from the distribution (the mean over points). Off by: the mean over methods of the distance to the "
+        "overall performance. Same order: how often the methods' order is that of the family.",
+    )
+    if len(found.methods) > 1:
+        yield Analysis(
+            f"{stem}-pairs",
+            f"Pairs of methods over the family of {what}",
+            pairs,
+            note="Differences of the first to the second, with intervals over seeds; how often the first is ahead, "
+            "over random distributions and over points; whether its performance profile is nowhere below the other's. "
+            "Against: the share of the area between the profiles that speaks against it.",
+        )
+    if settings.approximations and len(found.distribution) > 2:
+        yield from accuracy_of(found, stem, what)
+        yield prevalence_of(found, solved, stem, what)
+
+
+def is_of_methods(key: str) -> bool:
+    """Whether an analysis of this key is a family's table of methods, which a terminal shows, too."""
+    return re.fullmatch(rf"{KEY}(-\d+)?", key) is not None
+
+
+def signed(found: Measured, settings: FamilySettings) -> np.ndarray:
+    """(methods, points): mean scores, of which the higher ones are the better."""
+    return found.means if settings.higher_is_better else -found.means
+
+
+def over_distributions(found: Measured, settings: FamilySettings) -> np.ndarray:
+    """(draws, methods): overall performances under random distributions; the higher, the better."""
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    drawn = random_distributions(len(found.distribution), settings.draws, rng, settings.concentration)
+    return drawn @ signed(found, settings).T
+
+
+def ranks_of(values: Sequence[float] | np.ndarray, settings: FamilySettings) -> np.ndarray:
+    """Ranks, 1 the best; those that differ by rounding alone share the better one. NaN has none."""
+    values = np.asarray(values, float)
+    found = np.full(len(values), np.nan)
+    there = np.isfinite(values)
+    sign = -1.0 if settings.higher_is_better else 1.0
+    found[there] = rankdata(np.round(sign * values[there] / TIE), method="min")
+    return found
+
+
+def method_table(found: Measured, random: np.ndarray, solved: np.ndarray, settings: FamilySettings) -> pd.DataFrame:
+    """A row a method: reported and overall performance, ranks, how often each rank, and the share solved."""
+    shares = 100 * rank_shares(random)
+    best = 100 * rank_shares(_resampled(found, settings))[:, 0]
+    rows: list[dict[str, Any]] = []
+    for place, (method, overall) in enumerate(found.overall.items()):
+        row: dict[str, Any] = {"task": found.task, "view": found.setting["view"], "agent": method}
+        reported = found.reported.get(method)
+        row |= dict.fromkeys(("reported", "reported_low", "reported_high"), np.nan)
+        if reported is not None and len(reported):
+            row |= with_interval(("reported",), {"": pd.Series(reported)}, lambda means: means)
+        row["reported rank"] = np.nan
+        row |= with_interval(("overall",), {"": pd.Series(overall)}, lambda means: means)
+        row |= {"rank": np.nan, "best, seeds %": best[place]}
+        row |= {f"rank {rank + 1} %": shares[place, rank] for rank in range(len(shares))}
+        row |= {"solved %": float(100 * found.distribution @ solved[place]), "seeds": float(len(overall))}
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    table["reported rank"] = ranks_of(table["reported"], settings)
+    table["rank"] = ranks_of(table["overall"], settings)
+    for name in ("reported rank", "rank"):
+        table[name] = [f"{value:.0f}" if np.isfinite(value) else "" for value in table[name]]
+    order = np.argsort(-table["overall"] if settings.higher_is_better else table["overall"], kind="stable")
+    return table.iloc[order].reset_index(drop=True)
+
+
+def _resampled(found: Measured, settings: FamilySettings) -> np.ndarray:
+    """(resamples, methods): overall performances from resampled seeds; the higher, the better."""
+    samples = list(found.overall.values())
+    estimate = np.array([[sample.mean() for sample in samples]])
+    fewest = min(map(len, samples))
+    if fewest > 1:
+        paired = len(set(found.seeds.values())) == 1
+        drawn = replicates(samples, paired=paired, rng=np.random.default_rng(BOOTSTRAP_SEED))
+        estimate = widen(estimate[0], drawn, fewest)
+    return estimate if settings.higher_is_better else -estimate
+
+
+def choice_table(found: Measured, settings: FamilySettings) -> pd.DataFrame:
+    """What one point alone would have told (the paper's section 2, table 3)."""
+    means = found.means
+    overall = means @ found.distribution
+    order = ranks_of(overall, settings)
+    reported = np.array([found.reported.get(method, np.array([np.nan])).mean() for method in found.methods])
+    chosen = {"default": ("", reported)} if np.isfinite(reported).all() else {}
+    chosen |= {name: (found.contexts[place], means[:, place]) for name, place in found.marks.items()}
+    rows = [
+        {"choice": name, "point": point, **dict(zip(found.methods, scores, strict=True)),
+         "off by": float(np.abs(scores - overall).mean()),
+         "same order %": 100.0 * bool((ranks_of(scores, settings) == order).all())}
+        for name, (point, scores) in chosen.items()
+    ]  # fmt: skip
+    same = np.array([(ranks_of(column, settings) == order).all() for column in means.T])
+    off = np.abs(means - overall[:, None]).mean(0)
+    rows.append(
+        {"choice": "random", "point": "", **dict(zip(found.methods, overall, strict=True)),
+         "off by": float(off @ found.distribution), "same order %": float(100 * same @ found.distribution)}
+    )  # fmt: skip
+    family = dict(zip(found.methods, overall, strict=True))
+    rows.append({"choice": "family", "point": "", **family, "off by": 0.0, "same order %": 100.0})
+    return pd.DataFrame(rows)
+
+
+def pair_table(found: Measured, random: np.ndarray, points: np.ndarray, settings: FamilySettings) -> pd.DataFrame:
+    """A row a pair of methods, the one that is better overall first."""
+    means, overall = found.means @ found.distribution, found.overall
+    over, on_points = 100 * leads(random), 100 * leads(points, found.distribution)
+    better = np.argsort(-means if settings.higher_is_better else means, kind="stable")
+    rows = []
+    for one, other in combinations(better, 2):
+        names = [found.methods[one], found.methods[other]]
+        row: dict[str, Any] = {"agent": names[0], "than": names[1]}
+        row |= dict.fromkeys(("reported", "reported_low", "reported_high"), np.nan)
+        if all(len(found.reported.get(name, ())) for name in names):
+            row |= _difference("reported", [found.reported[name] for name in names], found, names)
+        row |= _difference("overall", [overall[name] for name in names], found, names)
+        row |= {"ahead, distributions %": over[one, other], "ahead, points %": on_points[one, other]}
+        row["behind, points %"] = on_points[other, one]
+        scores = [found.scores[name] for name in names]
+        held = dominance(scores[0], scores[1], found.distribution, settings.higher_is_better)
+        rows.append(row | {"dominates": "yes" if held.holds else "no", "against": held.against})
+    return pd.DataFrame(rows)
+
+
+def _difference(name: str, samples: Sequence[np.ndarray], found: Measured, methods: Sequence[str]) -> dict[str, float]:
+    # Seeds of the default point may be others than those of the family: then they are not paired.
+    indices = [found.seeds[method] for method in methods]
+    named = {
+        str(place): pd.Series(sample, index=seeds if len(seeds) == len(sample) else None)
+        for place, (sample, seeds) in enumerate(zip(samples, indices, strict=True))
+    }
+    return with_interval((name,), named, lambda both: (both[..., 0] - both[..., 1])[..., None])
+
+
+def _sentences(found: Measured, pairs: pd.DataFrame) -> list[str]:
+    """What a pair's order on the default point becomes over the family; those that turn come first."""
+    told = []
+    for _, row in pairs.iterrows():
+        a, b = row["agent"], row["than"]
+        gap, share = row["reported"], row["ahead, distributions %"]
+        points = row["ahead, points %"]
+        over = f"over the family {a} leads {b} in {share:.1f} % of distributions, and on {points:.1f} % of points"
+        if np.isnan(gap):
+            told.append((1, f"{over[0].upper()}{over[1:]}."))
+        elif abs(gap) <= 0.005:
+            told.append((1, f"On the default MDP {a} and {b} do the same; {over}."))
+        elif (gap > 0) == (row["overall"] > 0):
+            told.append((2, f"On the default MDP {a} leads {b}; {over}."))
+        else:
+            told.append((0, f"On the default MDP {b} leads {a}; {over}."))
+    return [sentence for _, sentence in sorted(told, key=lambda each: each[0])[:MOST_SAID]]
+
+
+def _drawings(found: Measured, table: pd.DataFrame, stem: str, what: str, settings: FamilySettings) -> list[Drawing]:
+    drawn = [
+        Drawing(f"{stem}-bars", f"Reported and overall performance, {what}", partial(figures.bars, table)),
+        Drawing(
+            f"{stem}-profile",
+            f"Share of the family on which methods reach a performance, {what}",
+            partial(figures.profiles, found, settings.higher_is_better),
+        ),
+        Drawing(f"{stem}-histogram", f"Performance over points, {what}", partial(figures.histograms, found)),
+    ]
+    if len(found.features) > 1:
+        caption = f"Performance over two features of the context, {what}"
+        drawn.append(Drawing(f"{stem}-map", caption, partial(figures.maps, found, settings.higher_is_better)))
+    return drawn
+
+
+def _over_tasks(found: Sequence[Measured], settings: FamilySettings) -> Iterator[Analysis]:
+    """Ranks over every choice of one point of each task, of families whose methods and setting are the same."""
+    alike: dict[tuple, list[Measured]] = {}
+    for each in found:
+        alike.setdefault((tuple(each.methods), *each.setting.values(), each.scale), []).append(each)
+    for place, group in enumerate(group for group in alike.values() if len(group) > 1 and len(group[0].methods) > 1):
+        shares = 100 * rank_shares_of_choices([signed(each, settings) for each in group])
+        rows: list[Mapping[str, Any]] = [
+            {"agent": method} | {f"rank {rank + 1} %": share for rank, share in enumerate(mine)}
+            for method, mine in zip(group[0].methods, shares, strict=True)
+        ]
+        table = pd.DataFrame(rows)
+        reported = [
+            sum(each.reported[method].mean() if method in each.reported else np.nan for each in group)
+            for method in group[0].methods
+        ]
+        table["reported rank"] = [f"{r:.0f}" if np.isfinite(r) else "" for r in ranks_of(reported, settings)]
+        count = int(np.prod([len(each.distribution) for each in group]))
+        yield Analysis(
+            f"{KEY}-suite" if place == 0 else f"{KEY}-suite-{place}",
+            f"One point of each of {joined_names([each.task for each in group])}",
+            table,
+            note=f"How often each method has each rank by its mean score, over all {count:,} choices of one point of "
+            "each task; exact. Who ties shares ranks evenly. Reported: by the default points.",
+        )

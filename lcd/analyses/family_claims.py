@@ -1,0 +1,241 @@
+"""What Jayawardana et al. (2022) report of families of MDPs, as tests that were written before anything was trained.
+
+docs/families.md#what-we-expect states each of them with its rule. A claim whose methods were not trained is not tested.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from lcd.analyses.analysis import Analysis, Evidence
+from lcd.analyses.family_accuracy import mean_errors
+from lcd.envs.errors import InputError
+from lcd.families.measured import Measured, measured_families
+from lcd.families.prevalence import random_distributions
+from lcd.families.standings import rank_shares_of_choices
+from lcd.statistics.intervals import BOOTSTRAP_SEED, mean_interval
+
+OPTIMAL = 0.95
+"""A point is optimally solved, and a reported performance is the best there is, from here on (the paper: 1.0)."""
+SURE = 0.05
+"""Ranks change if they do in more than this share of random distributions."""
+NEAR, NEARER = 10.0, 5.0
+"""Percentage points within which a share counts as the paper's: of a method, and of what no method solves."""
+DRAWS = 10_000
+BUDGETS = (0.125, 0.25, 0.5)
+"""Shares of the points at which ways to choose them are compared."""
+
+Verdict = tuple[str, bool]
+"""What was found, and whether the claim holds."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of the paper.
+
+    Attributes:
+        family: the task that it is about: a key of `TASKS`.
+        says: the claim.
+        paper: where the paper says it, or its figures.
+        methods: without which it cannot be tested.
+        test: what decides, given the family with these methods alone.
+    """
+
+    family: str
+    says: str
+    paper: str
+    methods: tuple[str, ...]
+    test: Callable[[Measured], Verdict]
+
+
+TASKS = {
+    "cartpole": r"cart_?pole",
+    "pendulum": r"(?<!inverted)(?<!inverted_)(?<!double)(?<!double_)pendulum",
+    "half-cheetah": r"half_?cheetah",
+}
+"""Family → what its task is called somewhere in its name, capitals and hyphens aside."""
+CART, SWING = ("ppo", "trpo", "dqn", "ars"), ("ppo", "trpo", "sac", "td3")
+_PAPER_SUITE = {"sac": "42.56", "trpo": "26.23", "ppo": "18.75", "td3": "12.46"}
+
+
+def _reported_best(found: Measured) -> Verdict:
+    reported = {method: scores.mean() for method, scores in found.reported.items()}
+    return _listed(reported), min(reported.values()) >= OPTIMAL
+
+
+def _overall_below(found: Measured) -> Verdict:
+    told, holds = [], True
+    for method, overall in found.overall.items():
+        high = float(mean_interval(overall).high) if len(overall) > 1 else float(overall.mean())
+        told.append(f"{method} {overall.mean():.3f}")
+        holds &= high < found.reported[method].mean()
+    return ", ".join(told), holds
+
+
+def _order(*wanted: str) -> Callable[[Measured], Verdict]:
+    def test(found: Measured) -> Verdict:
+        overall = {method: float(scores.mean()) for method, scores in found.overall.items()}
+        order = sorted(overall, key=lambda method: -overall[method])
+        return ", ".join(f"{method} {overall[method]:.3f}" for method in order), order == list(wanted)
+
+    return test
+
+
+def _unsolved(found: Measured) -> Verdict:
+    share = float(100 * found.distribution @ (found.means < OPTIMAL).all(0))
+    return f"{share:.1f} %", abs(share - 17) <= NEARER
+
+
+def _solved_shares(found: Measured) -> Verdict:
+    shares = dict(zip(found.methods, 100 * (found.means >= OPTIMAL) @ found.distribution, strict=True))
+    first = sorted(shares, key=lambda method: -shares[method])[:2]
+    near = abs(shares["ppo"] - 61) <= NEAR and abs(shares["trpo"] - 56) <= NEAR
+    return ", ".join(f"{m} {share:.1f} %" for m, share in shares.items()), near and set(first) == {"ppo", "trpo"}
+
+
+def _ranks_change(found: Measured) -> Verdict:
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    drawn = random_distributions(len(found.distribution), DRAWS, rng) @ found.means.T
+    own = np.argsort(-(found.means @ found.distribution))
+    share = float((np.argsort(-drawn, axis=1) != own).any(1).mean())
+    return f"another order in {100 * share:.1f} % of distributions", share > SURE
+
+
+def _kmeans_wins(found: Measured) -> Verdict:
+    ways = ("with_replacement", "without_replacement", "kmeans")
+    budgets = [max(1, round(share * len(found.distribution))) for share in BUDGETS]
+    error = mean_errors(found, budgets, ways).groupby("how")["error"].mean()
+    told = ", ".join(f"{name} {error[how]:.4f}" for name, how in zip(("M1", "M2", "M3"), ways, strict=True))
+    return told, bool(error["kmeans"] < min(error[how] for how in ways[:2]))
+
+
+def _reported_first(method: str) -> Callable[[Measured], Verdict]:
+    def test(found: Measured) -> Verdict:
+        reported = {name: scores.mean() for name, scores in found.reported.items()}
+        return _listed(reported), max(reported, key=lambda name: reported[name]) == method
+
+    return test
+
+
+def _overall_first(method: str) -> Callable[[Measured], Verdict]:
+    def test(found: Measured) -> Verdict:
+        overall = {name: scores.mean() for name, scores in found.overall.items()}
+        return _listed(overall), max(overall, key=lambda name: overall[name]) == method
+
+    return test
+
+
+def _swapped(found: Measured) -> Verdict:
+    before = found.reported["ppo"].mean() - found.reported["td3"].mean()
+    after = found.overall["ppo"].mean() - found.overall["td3"].mean()
+    return f"ppo − td3: reported {before:+.3f}, overall {after:+.3f}", bool(before > 0 > after)
+
+
+CLAIMS = (
+    Claim("cartpole", "All methods report the best performance.", "figure 6a: 1.0", CART, _reported_best),
+    Claim("cartpole", "Overall, each method is below what it reports.", "figure 6a", CART, _overall_below),
+    Claim("cartpole", "Overall, the order is PPO, TRPO, DQN, ARS.", "D.2", CART, _order(*CART)),
+    Claim("cartpole", "About 17 % of the points are solved by no method.", "D.2: 17 %", CART, _unsolved),
+    Claim("cartpole", "PPO and TRPO solve the most points, 61 % and 56 %.", "D.2", CART, _solved_shares),
+    Claim("cartpole", "Ranks change between distributions.", "figure 23", CART, _ranks_change),
+    Claim("cartpole", "k-means is nearer than random sampling.", "figure 18", CART, _kmeans_wins),
+    Claim("pendulum", "TRPO reports the best performance.", "figure 6b", SWING, _reported_first("trpo")),
+    Claim("pendulum", "Overall, SAC is the best.", "figure 6b", SWING, _overall_first("sac")),
+    Claim("pendulum", "Ranks change between distributions.", "figure 23", SWING, _ranks_change),
+    Claim("pendulum", "k-means is nearer than random sampling.", "figure 17", SWING, _kmeans_wins),
+    Claim("half-cheetah", "PPO is ahead of TD3 as reported, and behind overall.", "figure 6c", SWING, _swapped),
+    Claim("half-cheetah", "k-means is nearer than random sampling.", "figure 19", SWING, _kmeans_wins),
+)
+
+
+def claims_about_families(evidence: Evidence) -> Analysis | None:
+    """Do the paper's findings on families of MDPs hold here? Each claim, what was found, and whether it holds."""
+    diagnosis = evidence.diagnosis
+    if diagnosis.points.empty:
+        return None
+    found = [each for each in measured_families(diagnosis.points, diagnosis.curves) if each.scale == "normalised"]
+    rows = list(run_claims(found))
+    if not rows:
+        return None
+    tested = [row for row in rows if row["outcome"] != "not tested"]
+    held = sum(row["outcome"] == "holds" for row in tested)
+    note = (
+        "The rules are in docs/families.md; they were written before anything was trained. A claim is about the "
+        "paper's methods: without one of them it is not tested."
+    )
+    says = [f"{held} of {len(tested)} claims that could be tested hold."]
+    return Analysis("family_claims", "The paper's claims about families", pd.DataFrame(rows), says, note)
+
+
+def run_claims(found: Sequence[Measured]) -> Iterator[dict[str, str]]:
+    """A row for each claim about one of these families: what the paper says, what was found, whether it holds."""
+    for each in found:
+        named = by_paper(each)
+        for claim in CLAIMS:
+            if re.search(TASKS[claim.family], _plain(each.task)):
+                yield _row(claim, each, named)
+    yield from _suite(found)
+
+
+def _row(claim: Claim, found: Measured, named: Measured) -> dict[str, str]:
+    row = {"task": found.task, "claim": claim.says, "paper": claim.paper}
+    lacking = [name for name in claim.methods if name not in named.scores or not len(named.reported.get(name, ()))]
+    if lacking:
+        return row | {"found": f"lacks {', '.join(lacking)}", "outcome": "not tested", "points": ""}
+    mine = replace(
+        named,
+        scores={name: named.scores[name] for name in claim.methods},
+        reported={name: named.reported[name] for name in claim.methods},
+    )
+    try:
+        told, holds = claim.test(mine)
+    except InputError as why:
+        return row | {"found": str(why), "outcome": "not tested", "points": ""}
+    outcome = "holds" if holds else "fails"
+    return row | {"found": told, "outcome": outcome, "points": str(len(found.distribution))}
+
+
+def _suite(found: Sequence[Measured]) -> Iterator[dict[str, str]]:
+    """Table 6: over every choice of one point a task, who is ranked first most often."""
+    suite = [by_paper(each) for each in found if re.search(r"pendulum|cheetah|mountain_?car", _plain(each.task))]
+    suite = [each for each in suite if set(SWING) <= set(each.scores)]
+    if len({each.task for each in suite}) < 3:
+        return
+    first = {each.task: each for each in reversed(suite)}.values()
+    means = [np.stack([each.scores[name].mean(1) for name in SWING]) for each in first]
+    shares = dict(zip(SWING, 100 * rank_shares_of_choices(means)[:, 0], strict=True))
+    best = sorted(shares, key=lambda name: -shares[name])
+    yield {
+        "task": " × ".join(each.task for each in first),
+        "claim": "Over choices of one point a task SAC is first most often, then TRPO, PPO, TD3.",
+        "paper": "table 6: " + ", ".join(f"{name} {share} %" for name, share in _PAPER_SUITE.items()),
+        "found": ", ".join(f"{name} {shares[name]:.2f} %" for name in best),
+        "outcome": "holds" if best == list(_PAPER_SUITE) else "fails",
+        "points": " × ".join(str(len(each.distribution)) for each in first),
+    }
+
+
+def by_paper(found: Measured) -> Measured:
+    """The family with its methods called as in the paper: `sb3/ppo` is `ppo`, and comes before another `ppo`."""
+    names: dict[str, str] = {}
+    for method in sorted(found.methods, key=lambda name: not name.startswith("sb3/")):
+        names.setdefault(_plain(method).rpartition("/")[2].partition("[")[0], method)
+    return replace(
+        found,
+        scores={name: found.scores[method] for name, method in names.items()},
+        reported={name: found.reported[method] for name, method in names.items() if method in found.reported},
+        seeds={name: found.seeds[method] for name, method in names.items()},
+    )
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def _listed(values: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.3f}" for name, value in values.items())

@@ -1,0 +1,314 @@
+"""What methods reach on the points of a family, read from curves: the arrays that everything else here takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lcd.curves.names import FAMILY, evaluated_name
+from lcd.curves.reading import group_numbers
+from lcd.curves.table import TEXT, common_interval, split_curves
+from lcd.envs.errors import InputError
+from lcd.envs.families.family import Family, parse_point, point_name
+from lcd.envs.protocols import Families, offers
+
+SETTING = ("view", "frontend", "reward_p", "shaping")
+"""What is alike for all methods of a comparison, beside benchmark and task."""
+WEIGHT = "weight"
+"""A column of curves, if its owner likes: how much a point counts."""
+MEASURES = ("final", "auc")
+"""What the score of a point is made of: the last normalised return, or the mean height of the curve."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Scores of several methods on the points of one family.
+
+    Attributes:
+        benchmark, task: whose family it is.
+        setting: the values of `SETTING`.
+        table: (points, features), in the order of `features`.
+        features: the names of the context's features.
+        distribution: the probability of each point, of those that are measured.
+        scores: method → (points, seeds): the normalised score, or, on the scale "return", as it is.
+        reported: method → the scores of its seeds on the default point; a method that has none is missing.
+        contexts: the points by name.
+        default: the name of the default point, where it is one of them.
+        seeds: method → its seeds, in the order of its scores.
+        marks: points with a name of their own, by their place.
+        scale: "normalised" or "return".
+        notes: sentences on what was left out or taken for granted.
+    """
+
+    benchmark: str
+    task: str
+    setting: Mapping[str, Any]
+    table: np.ndarray
+    features: tuple[str, ...]
+    distribution: np.ndarray
+    scores: Mapping[str, np.ndarray]
+    reported: Mapping[str, np.ndarray] = field(default_factory=dict)
+    contexts: tuple[str, ...] = ()
+    default: str = ""
+    seeds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    marks: Mapping[str, int] = field(default_factory=dict)
+    scale: str = "normalised"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def methods(self) -> list[str]:
+        """Their names, in the order of all arrays."""
+        return list(self.scores)
+
+    @property
+    def means(self) -> np.ndarray:
+        """(methods, points): the mean over seeds."""
+        return np.stack([scores.mean(1) for scores in self.scores.values()])
+
+    @property
+    def overall(self) -> dict[str, np.ndarray]:
+        """Method → the overall performance Σ s_i p_i of each seed."""
+        return {method: self.distribution @ scores for method, scores in self.scores.items()}
+
+
+def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str = "final") -> Iterator[Measured]:
+    """The families in some curves, one for each task and setting.
+
+    Args:
+        curves: rows that `lcd.curves.table.of_points` chooses, with the column `normalised`.
+        defaults: rows of tasks as they were trained, likewise: those of the default points.
+        measure: one of `MEASURES`.
+    """
+    if measure not in MEASURES:
+        raise InputError(f"score={measure} is no score of a point: take {' or '.join(MEASURES)}.")
+    keys = ["benchmark", "task", *SETTING]
+    # A diagnosis of no task has no columns either.
+    defaults = defaults if len(defaults) else curves.iloc[:0]
+    found = _runs(curves, measure)
+    own = _runs(defaults[defaults["task"].isin(set(found["task"]))], measure) if len(found) else found
+    for key, rows in found.groupby(keys, sort=True, observed=True):
+        where = dict(zip(keys, key, strict=True))
+        same = np.ones(len(own), bool)
+        for name, value in where.items():
+            same &= (own[name] == value).to_numpy()
+        yield _measured(where, rows, own[same])
+
+
+def whole_families(curves: pd.DataFrame, defaults: pd.DataFrame) -> pd.DataFrame:
+    """Curves of whole families: of each method and seed the weighted mean over points, in the context `FAMILY`.
+
+    Args:
+        curves: rows that `lcd.curves.table.of_points` chooses, with the column `normalised`.
+        defaults: rows of tasks as they were trained, likewise.
+
+    Returns:
+        Rows with the columns of `curves`; none for families without ranges, or whose curves have too few steps in
+        common.
+    """
+    both = pd.concat([curves, defaults])
+    held_out = both[(both["split"] == "eval").to_numpy()]
+    parts = [part for found in _families_or_none(curves, defaults) for part in _whole(found, held_out)]
+    whole = pd.concat(parts) if parts else curves.iloc[:0]
+    return whole.reindex(columns=curves.columns).astype(dict.fromkeys(TEXT, "category"))
+
+
+def _families_or_none(curves: pd.DataFrame, defaults: pd.DataFrame) -> list[Measured]:
+    """The families that have a range; none where the curves are no families, of which their analysis tells."""
+    try:
+        found = measured_families(curves, defaults)
+        return [each for each in found if each.scale == "normalised"]
+    except InputError:
+        return []
+
+
+def _whole(found: Measured, held_out: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The curves of one whole family, one a method and seed."""
+    where = {"benchmark": found.benchmark, "task": found.task, **found.setting}
+    mine = held_out[np.logical_and.reduce([(held_out[name] == value).to_numpy() for name, value in where.items()])]
+    curves = split_curves(mine, ["agent", "seed", "context"])
+    names: dict[str, str] = {}
+    for name in mine["context"].unique():
+        names.setdefault(point_name(parse_point(name) or {}) if name else found.default, name)
+    for method, seeds in found.seeds.items():
+        for seed in seeds:
+            parts = [curves[method, seed, names[context]] for context in found.contexts]
+            try:
+                low, high = common_interval([steps for steps, _ in parts], f"the family of '{found.task}'")
+            except InputError:
+                return
+            steps = np.unique(np.concatenate([[low, high], *(steps for steps, _ in parts)]))
+            steps = steps[(steps >= low) & (steps <= high)]
+            heights = found.distribution @ np.stack([np.interp(steps, *part) for part in parts])
+            yield pd.DataFrame({"step": steps, "return_mean": heights, "normalised": heights}).assign(
+                **where, agent=method, seed=seed, split="eval", stage="", context=FAMILY,
+                trained_on=evaluated_name(found.task, FAMILY), r_min=0.0, r_max=1.0,
+            )  # fmt: skip
+
+
+def _runs(curves: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """One row a run (a curve of one seed): what it is, and its score; held-out curves alone."""
+    held_out = curves[(curves["split"] == "eval").to_numpy()]
+    names = ["benchmark", "task", *SETTING, "agent", "context", "seed"]
+    codes, steps = group_numbers(held_out, names), held_out["step"].to_numpy(float)
+    order = np.lexsort((steps, codes))
+    codes, steps = codes[order], steps[order]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    last = np.append(starts[1:], len(codes))[: len(starts)] - 1
+    kept = held_out.iloc[order[last]]
+    table = kept[[*names, *([WEIGHT] if WEIGHT in kept else [])]].reset_index(drop=True)
+    for name, column in (("normalised", "normalised"), ("return", "return_mean")):
+        values = held_out[column].to_numpy(float)[order]
+        table[name] = values[last] if measure == "final" else _heights(steps, values, starts, last)
+    return table
+
+
+def _heights(steps: np.ndarray, values: np.ndarray, starts: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The mean height of each of several curves that stand one after the other; a curve of one evaluation has none."""
+    if not len(starts):
+        return np.zeros(0)
+    pieces = np.append(np.diff(steps) * (values[1:] + values[:-1]) / 2, 0.0)
+    pieces[last] = 0.0
+    spans = steps[last] - steps[starts]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(spans > 0, np.add.reduceat(pieces, starts) / spans, np.nan)
+
+
+def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -> Measured:
+    """The family of one task and setting."""
+    scale = "normalised" if rows["normalised"].notna().all() else "return"
+    family = known_family(where["benchmark"], where["task"])
+    # Features in whatever order and digits: a point has one name.
+    names = {name: point_name(parse_point(name) or {}) for name in map(str, rows["context"].unique())}
+    rows = rows.assign(context=rows["context"].astype(object).map(names))
+    notes: list[str] = []
+    if scale == "return":
+        notes.append("Nobody knows the range of all points (r_min, r_max): scores are returns as they are.")
+    default_name = ""
+    if family is not None and "" in {family.context_of(point) for point in family.points} and len(own):
+        default_name = point_name(family.default)
+        rows = pd.concat([own.assign(context=default_name), rows[rows["context"] != default_name]])
+    rows = rows.assign(agent=rows["agent"].astype(object))
+    scores, seeds, contexts, left = _complete(rows, scale)
+    points = [parse_point(context) or {} for context in contexts]
+    if any(set(point) != set(points[0]) for point in points):
+        raise InputError(
+            f"The points of '{where['task']}' have different features: name in each context all of "
+            f"{', '.join(sorted(set().union(*points)))}."
+        )
+    weights, told = _weights(contexts, rows, family)
+    features = tuple(points[0])
+    order = {point_name(point): place for place, point in enumerate(family.points)} if family is not None else {}
+    reported = {
+        str(agent): mine[scale].to_numpy(float)
+        for agent, mine in own.assign(agent=own["agent"].astype(object)).groupby("agent")
+        if agent in scores
+    }
+    places = {context: place for place, context in enumerate(contexts)}
+    marks = {} if family is None else {
+        name: places[point_name(family.points[place])]
+        for name, place in family.marks.items()
+        if point_name(family.points[place]) in places
+    }  # fmt: skip
+    if order and len(contexts) < len(order):
+        notes.append(
+            f"{len(contexts)} of the family's {len(order)} points are measured: they weigh what they weigh in it, made "
+            "to sum to 1."
+        )
+    return Measured(
+        str(where["benchmark"]),
+        str(where["task"]),
+        {name: where[name] for name in SETTING},
+        np.array([[point[name] for name in features] for point in points], float),
+        features,
+        weights / weights.sum(),
+        scores,
+        reported,
+        tuple(contexts),
+        default_name,
+        seeds,
+        marks,
+        scale,
+        (*notes, *left, *told),
+    )
+
+
+def _complete(
+    rows: pd.DataFrame, scale: str
+) -> tuple[dict[str, np.ndarray], dict[str, tuple[int, ...]], list[str], list[str]]:
+    """Method → (points, seeds) without gaps, its seeds, the points' contexts, and sentences on what is left out.
+
+    A seed of a method takes part if the method has it on at least half of its points; a point if every method has all
+    of its seeds there.
+    """
+    methods = sorted(map(str, rows["agent"].unique()))
+    wide = {}
+    for method in methods:
+        mine = rows[rows["agent"] == method]
+        table = mine.pivot_table(index="context", columns="seed", values=scale, aggfunc="first")
+        wide[method] = table.loc[:, table.notna().sum() >= len(table) / 2]
+    everywhere = set.intersection(*(set(table.index[table.notna().all(axis=1)]) for table in wide.values()))
+    contexts = sorted(everywhere, key=lambda name: tuple((parse_point(name) or {}).values()))
+    if not contexts:
+        raise InputError(
+            f"The methods {', '.join(methods)} have no point of '{rows['task'].iloc[0]}' in common on which all of "
+            "their seeds are trained: an overall performance needs one."
+        )
+    missing = rows["context"].nunique() - len(contexts)
+    left = [f"{missing} points are left out: some method has not all of its seeds there."] if missing else []
+    seeds = {name: tuple(int(seed) for seed in table.columns) for name, table in wide.items()}
+    return {name: table.loc[contexts].to_numpy(float) for name, table in wide.items()}, seeds, contexts, left
+
+
+def known_family(benchmark: str, task: str) -> Family | None:
+    """The family of a task as its benchmark has it; None where nobody registered one."""
+    from lcd.envs.benchmarks import registered_benchmark
+
+    found = registered_benchmark(benchmark)
+    if found is None or not offers(found, Families):
+        return None
+    try:
+        return found.family(task)
+    except (InputError, ImportError):
+        return None
+
+
+def point_weights(benchmark: str, task: str, rows: pd.DataFrame, contexts: list[str]) -> np.ndarray:
+    """The probability of each of some points of a task's family, among them.
+
+    Args:
+        benchmark: whose task it is.
+        task: whose family it is.
+        rows: of curves, which may have the column `WEIGHT`.
+        contexts: the points as the rows call them.
+    """
+    weights, _ = _weights(contexts, rows, known_family(benchmark, task))
+    return weights / weights.sum()
+
+
+def _weights(contexts: list[str], rows: pd.DataFrame, family: Family | None) -> tuple[np.ndarray, list[str]]:
+    """What each point weighs: as a column of the curves says, else as the family does, else all alike."""
+    if WEIGHT in rows:
+        given = pd.to_numeric(rows[WEIGHT], errors="coerce").groupby(rows["context"]).agg(["min", "max"])
+        low, high = given.loc[contexts].to_numpy(float).T
+        wrong = ~(np.isfinite(low) & (low >= 0) & (low == high))
+        if wrong.any():
+            raise InputError(
+                f"The column '{WEIGHT}' holds {low[wrong][0]:g} to {high[wrong][0]:g} for the point "
+                f"'{contexts[int(np.argmax(wrong))]}': give each point one weight, 0 or more."
+            )
+        if high.sum() > 0:
+            return high, []
+        raise InputError(f"The column '{WEIGHT}' is 0 for all points: at least one must count.")
+    names: dict[str, float] = {}
+    if family is not None:
+        names = dict(zip(map(point_name, family.points), family.distribution, strict=True))
+    found = np.array([names.get(point_name(parse_point(name) or {}), np.nan) for name in contexts])
+    if np.isfinite(found).all() and found.sum() > 0:
+        return found, []
+    if names:
+        return np.ones(len(contexts)), ["Some points are none of the benchmark's family: all of them count alike."]
+    return np.ones(len(contexts)), ["Nobody says how much each point counts: all of them count alike."]

@@ -1,0 +1,195 @@
+"""Figures of families of MDPs: bars, profiles, histograms, maps over two features, errors over budgets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+
+from lcd.families.measured import Measured
+from lcd.families.profiles import profile
+from lcd.report.figures import INK, MUTED, SET_STYLES, new_figure, short_name, styled_figure
+
+_BINS = 25
+_MOST_LEVELS = 12
+"""A feature with more values is drawn as it is, not as the lines of a map."""
+_WAYS = {
+    "with_replacement": "M1, with replacement",
+    "without_replacement": "M2, without",
+    "kmeans": "M3, k-means",
+    "quadrature": "quadrature",
+}
+
+
+@styled_figure
+def bars(table: pd.DataFrame, narrow: bool = False) -> Figure:
+    """Reported beside overall performance, with intervals over seeds (the paper's figure 6).
+
+    Args:
+        table: of the analysis, a row a method.
+        narrow: draw for a phone's width.
+    """
+    figure = new_figure(4.4 if narrow else 8.4, 3.0)
+    axes = figure.subplots()
+    places = np.arange(len(table))
+    for shift, (name, colour, label) in enumerate(
+        (("reported", "#56b4e9", "reported (default point)"), ("overall", "#d55e00", "overall (family)"))
+    ):
+        values = table[name].to_numpy(float)
+        ends = np.nan_to_num(np.abs(table[[f"{name}_low", f"{name}_high"]].to_numpy(float).T - values))
+        style = {"ecolor": INK, "error_kw": {"elinewidth": 1}, "capsize": 3}
+        axes.bar(places + 0.4 * (shift - 0.5), values, 0.38, yerr=ends, color=colour, label=label, **style)
+    axes.set_xticks(places, [short_name(name, 14 if narrow else 24) for name in table["agent"]])
+    axes.set_ylabel("performance")
+    axes.grid(visible=False, axis="x")
+    axes.legend(ncols=2, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    return figure
+
+
+@styled_figure
+def profiles(found: Measured, higher_is_better: bool, narrow: bool = False) -> Figure:
+    """The share of the family on which each method is at least as good as a threshold (figure 8)."""
+    figure = new_figure(4.4 if narrow else 8.4, 3.2)
+    axes = figure.subplots()
+    every = np.concatenate([scores.ravel() for scores in found.scores.values()])
+    levels = np.linspace(every.min(), every.max(), 301)
+    for method, (colour, dashes) in _styles(found.methods):
+        share = profile(found.scores[method], found.distribution, levels, higher_is_better)
+        axes.plot(levels, share, color=colour, linestyle=dashes, linewidth=1.8, label=short_name(method, 24))
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("performance")
+    axes.set_ylabel("share of the family at least as good")
+    axes.legend(ncols=2 if narrow else 4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    return figure
+
+
+@styled_figure
+def histograms(found: Measured, narrow: bool = False) -> Figure:
+    """A panel a method: how much of the family has which performance (figures 4 and 13 to 15)."""
+    columns = 2 if narrow else min(4, len(found.methods))
+    rows = -(-len(found.methods) // columns)
+    figure = new_figure(4.4 if narrow else 8.4, 0.6 + 1.9 * rows)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    ends = float(found.means.min()), float(found.means.max())
+    bins = np.linspace(*ends, _BINS + 1) if ends[0] < ends[1] else np.array([ends[0] - 0.5, ends[0] + 0.5])
+    for axes, (method, means) in zip(panels, zip(found.methods, found.means, strict=True), strict=False):
+        axes.hist(means, bins, weights=found.distribution, color="#9fb3c8")
+        axes.axvline(means @ found.distribution, color="#d55e00", linewidth=1.6, label="overall")
+        if len(found.reported.get(method, ())):
+            reported = found.reported[method].mean()
+            axes.axvline(reported, color="#0072b2", linewidth=1.6, linestyle=(0, (3, 2)), label="reported")
+        axes.set_title(short_name(method, 20), loc="left", fontsize=9)
+        axes.tick_params(labelsize=7.5)
+    for axes in panels[len(found.methods) :]:
+        axes.set_axis_off()
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=8.5)
+    figure.supxlabel("performance", fontsize=9)
+    figure.supylabel("share of the family", fontsize=9)
+    return figure
+
+
+@styled_figure
+def maps(found: Measured, higher_is_better: bool, narrow: bool = False) -> Figure:
+    """A panel a method, and one of who is best: performance over two features, averaged over the others.
+
+    The two are those that performance depends on most, by the variance of its means over their values.
+    """
+    across, down = telling_features(found)
+    panels = len(found.methods) + (len(found.methods) > 1)
+    columns = min(2 if narrow else 3, panels)
+    rows = -(-panels // columns)
+    figure = new_figure(4.4 if narrow else 9.0, 0.7 + (1.9 if narrow else 2.3) * rows)
+    axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    x, y = (_levels(found.table[:, place]) for place in (across, down))
+    cells = y[1] * len(x[0]) + x[1]
+    weight = np.bincount(cells, found.distribution, minlength=len(x[0]) * len(y[0]))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = [np.bincount(cells, found.distribution * each, minlength=len(weight)) / weight for each in found.means]
+    grids = np.array(means).reshape(len(means), len(y[0]), len(x[0]))
+    low, high = np.nanmin(grids), np.nanmax(grids)
+    for panel, (method, grid) in zip(axes, zip(found.methods, grids, strict=True), strict=False):
+        image = panel.imshow(grid, vmin=low, vmax=high, aspect="auto", origin="lower", cmap="viridis")
+        panel.set_title(short_name(method, 20), loc="left", fontsize=9)
+    figure.colorbar(image, ax=axes.tolist(), shrink=0.7, label="performance")
+    if panels > len(grids):
+        _who_is_best(axes[len(grids)], grids if higher_is_better else -grids, found.methods)
+    for panel in axes[:panels]:
+        panel.set_xticks(range(len(x[0])), [f"{value:.4g}" for value in x[0]], fontsize=7.5)
+        panel.set_yticks(range(len(y[0])), [f"{value:.4g}" for value in y[0]], fontsize=7.5)
+        panel.tick_params(labelbottom=True)
+        panel.grid(visible=False)
+    for panel in axes[panels:]:
+        panel.set_axis_off()
+    figure.supxlabel(found.features[across], fontsize=9)
+    figure.supylabel(found.features[down], fontsize=9)
+    return figure
+
+
+def _who_is_best(axes: Axes, grids: np.ndarray, methods: list[str]) -> None:
+    """A map of the method that is best in each cell; the ones within a hundredth of it are told by no colour."""
+    colours = [colour for _, (colour, _) in _styles(methods)]
+    there = np.isfinite(grids).all(0)
+    filled = np.where(there, grids, 0.0)
+    ordered = np.sort(filled, axis=0)
+    best = np.where(there & (ordered[-1] - ordered[-2] > 0.01), filled.argmax(0), np.nan)
+    axes.imshow(
+        best, cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5, aspect="auto", origin="lower", alpha=0.8
+    )
+    axes.set_title("best (white: a tie)", loc="left", fontsize=9)
+    for (line, column), place in np.ndenumerate(best):
+        if np.isfinite(place):
+            name = short_name(methods[int(place)].rpartition("/")[2], 7)
+            axes.text(column, line, name, ha="center", va="center", fontsize=6.5, color=INK)
+
+
+def telling_features(found: Measured) -> tuple[int, int]:
+    """The places of the two features whose values move performance most; the stronger one first."""
+    strength = []
+    for values in found.table.T:
+        values, place = _levels(values)
+        weight = np.bincount(place, found.distribution, minlength=len(values))
+        sums = np.array([np.bincount(place, found.distribution * each, minlength=len(values)) for each in found.means])
+        means = np.divide(sums, weight, out=np.zeros_like(sums), where=weight > 0)
+        overall = (found.means @ found.distribution)[:, None]
+        strength.append(float((((means - overall) ** 2) @ weight).sum()))
+    first, second = np.argsort(-np.array(strength), kind="stable")[:2]
+    return int(first), int(second)
+
+
+def _levels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The values of a feature, and the place of each point's; many values fall into bins of as many points."""
+    distinct, place = np.unique(values, return_inverse=True)
+    if len(distinct) <= _MOST_LEVELS:
+        return distinct, place
+    edges = np.quantile(values, np.linspace(0, 1, 9)[1:-1])
+    place = np.searchsorted(edges, values)
+    return np.array([np.median(values[place == each]) for each in range(8)]), place
+
+
+@styled_figure
+def accuracy(table: pd.DataFrame, narrow: bool = False) -> Figure:
+    """The error of the overall performance over the number of points, a line a way to choose them (figures 16–19)."""
+    figure = new_figure(4.4 if narrow else 8.4, 3.2)
+    axes = figure.subplots()
+    for (how, rows), (colour, dashes) in zip(table.groupby("how", sort=False), SET_STYLES, strict=False):
+        axes.plot(
+            rows["N"], np.maximum(rows["error"], 1e-6), color=colour, linestyle=dashes, marker="o", markersize=3.5,
+            label=_WAYS.get(how, how),
+        )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    ticks = sorted(set(table["N"]))
+    axes.set_xticks(ticks, [str(tick) for tick in ticks], fontsize=8)
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.tick_params(axis="x", colors=MUTED)
+    axes.set_xlabel("points")
+    axes.set_ylabel("error of the overall performance")
+    figure.legend(loc="outside upper left", ncols=2 if narrow else 4, fontsize=8)
+    return figure
+
+
+def _styles(methods: list[str]) -> list[tuple[str, tuple]]:
+    return [(method, SET_STYLES[place % len(SET_STYLES)]) for place, method in enumerate(methods)]

@@ -1,0 +1,135 @@
+"""How long the analysis of a full family takes, and how near few points come to its overall performance.
+
+Scores are cheap and real: random searches of linear policies for 576 cartpoles, of energy controllers for 180
+pendulums, all points at once. What there is to set of `quadrature` was set on other families than these.
+"""
+
+import time
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from lcd.analyses import Evidence
+from lcd.analyses.families import FamilySettings, families
+from lcd.curves.names import evaluated_name
+from lcd.envs.families.family import point_name
+from lcd.families.accuracy import errors
+from lcd.scores.diagnosis import diagnose_curves
+
+# Table 5 of Jayawardana et al. (2022).
+CARTPOLE = {
+    "length": (0.05, 0.5, 3, 5),
+    "masscart": (0.1, 1, 6, 10),
+    "masspole": (0.01, 0.1, 0.5, 1),
+    "force": (1, 50, 100),
+    "gravity": (0.1, 9.8, 19.6),
+}
+PENDULUM = {"mass": (0.4, 1, 1.5, 2, 3, 4), "length": (0.5, 1, 2, 4, 7, 10), "gravity": (2, 5, 10, 12, 15)}
+METHODS = {"search4": (4, False), "search12": (12, False), "climb6": (6, True), "climb12": (12, True)}
+"""Method → how many policies it tries, and whether it stays near the best one so far."""
+SEEDS, EVALUATIONS = 3, 11
+BUDGETS = (16, 24, 32, 48, 64)
+LIMIT = 10.0
+"""Seconds on an idle core for diagnosis and analysis of 576 points, 4 methods, 3 seeds, 11 evaluations, 2 splits."""
+
+Simulator = Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray]
+
+
+def cartpole(points: np.ndarray, policies: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The share of 500 steps that a linear policy keeps the pole up, one episode a row."""
+    length, cart, pole, force, gravity = points.T
+    total, state, alive = cart + pole, rng.uniform(-0.05, 0.05, (4, len(points))), np.ones(len(points), bool)
+    steps = np.zeros(len(points))
+    for _ in range(500):
+        push = np.where((policies * state.T).sum(1) > 0, force, -force)
+        cosine, sine = np.cos(state[2]), np.sin(state[2])
+        pull = (push + pole * length * state[3] ** 2 * sine) / total
+        turn = (gravity * sine - cosine * pull) / (length * (4 / 3 - pole * cosine**2 / total))
+        state = state + 0.02 * np.stack([state[1], pull - pole * length * turn * cosine / total, state[3], turn])
+        steps += alive
+        alive &= (np.abs(state[0]) <= 2.4) & (np.abs(state[2]) <= np.radians(12))
+        state[:, ~alive] = 0
+    return steps / 500
+
+
+def pendulum(points: np.ndarray, policies: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The return of 200 steps on a scale from 0 to 1: energy is pumped, and near the top a spring takes over."""
+    mass, length, gravity = points.T
+    angle, speed = rng.uniform(-np.pi, np.pi, len(points)), rng.uniform(-1, 1, len(points))
+    total = np.zeros(len(points))
+    for _ in range(200):
+        energy = mass * length**2 / 6 * speed**2 + mass * gravity * length / 2 * (np.cos(angle) - 1)
+        swing, hold = (
+            -policies[:, 0] * np.sign(speed) * energy,
+            -policies[:, 1] * np.sin(angle) - policies[:, 2] * speed,
+        )
+        torque = np.clip(np.where(np.cos(angle) > 0.85, hold, swing), -2, 2)
+        total -= ((angle + np.pi) % (2 * np.pi) - np.pi) ** 2 + 0.1 * speed**2 + 0.001 * torque**2
+        push = 3 * gravity / (2 * length) * np.sin(angle) + 3 / (mass * length**2) * torque
+        speed = np.clip(speed + 0.05 * push, -8, 8)
+        angle = angle + 0.05 * speed
+    return np.clip(total / 1600 + 1, 0, 1)
+
+
+def searched(simulate: Simulator, table: np.ndarray, scale: np.ndarray, method: str, seed: int) -> np.ndarray:
+    """(points, seeds): what a random search finds on each point, over five further episodes."""
+    tries, near = METHODS[method]
+    rng = np.random.default_rng(seed)
+    points = np.repeat(table, SEEDS, axis=0)
+    best, found = np.full(len(points), -np.inf), np.zeros((len(points), len(scale)))
+    for step in range(tries):
+        tried = rng.normal(size=found.shape) * scale
+        tried = found + tried / 2 if near and step else tried
+        score = simulate(points, tried, rng)
+        found[score > best], best = tried[score > best], np.maximum(best, score)
+    return np.mean([simulate(points, found, rng) for _ in range(5)], axis=0).reshape(-1, SEEDS)
+
+
+def as_curves(grid: dict[str, tuple], scores: dict[str, np.ndarray]) -> pd.DataFrame:
+    """Curves that rise to these scores, of both splits."""
+    names = [point_name(dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
+    steps = np.linspace(0, 50_000, EVALUATIONS)
+    parts = []
+    for (agent, found), split in product(scores.items(), ("eval", "train")):
+        rows = len(names) * SEEDS
+        returns = found[:, :, None] * (1 - np.exp(-steps / 12_000))
+        seeds = np.tile(np.repeat(np.arange(SEEDS), EVALUATIONS), len(names))
+        columns = {"context": np.repeat(names, SEEDS * EVALUATIONS), "agent": agent, "split": split, "seed": seeds}
+        parts.append(pd.DataFrame({**columns, "step": np.tile(steps, rows), "return_mean": returns.ravel()}))
+    frame = pd.concat(parts).assign(task="bench/cartpole", view="state", reward_p=1.0, r_min=0.0, r_max=1.0)
+    return frame.assign(trained_on=[evaluated_name("bench/cartpole", name) for name in frame["context"]])
+
+
+def main() -> None:
+    scales = {"cartpole": np.array([0.3, 0.5, 1, 1]), "pendulum": np.array([2.0, 10, 2])}
+    slow = False
+    for name, grid, simulate in (("cartpole", CARTPOLE, cartpole), ("pendulum", PENDULUM, pendulum)):
+        table = np.array(list(product(*grid.values())), float)
+        scores = {method: searched(simulate, table, scales[name], method, 1) for method in METHODS}
+        means = np.stack([found.mean(1) for found in scores.values()])
+        p = np.full(len(table), 1 / len(table))
+        budgets = sorted({*BUDGETS, *(budget // 2 for budget in BUDGETS)})
+        repeats = {"with_replacement": 200, "without_replacement": 200, "kmeans": 12, "quadrature": 3}
+        found = errors(table, p, means, budgets, tuple(repeats), repeats)
+        error = found.assign(error=found["error"] ** 2).groupby(["how", "N"])["error"].mean() ** 0.5
+        print(f"{name}, {len(table)} points: error of the overall performance")
+        print(error.unstack("N").round(4).to_string())
+        half = {budget: error["quadrature", budget // 2] / error["kmeans", budget] for budget in BUDGETS}
+        print("quadrature with N/2 points / kmeans with N:", {n: round(float(ratio), 2) for n, ratio in half.items()})
+        if name == "cartpole":
+            frame = as_curves(grid, scores)
+            start = time.perf_counter()
+            diagnosis = diagnose_curves(frame)
+            between = time.perf_counter()
+            made = families(Evidence(diagnosis), FamilySettings())
+            end = time.perf_counter()
+            slow = end - start > LIMIT
+            print(f"{len(frame):,} rows: diagnosis {between - start:.1f} s, {len(made)} analyses {end - between:.1f} s")
+    if slow:
+        raise SystemExit(f"the analysis of a family takes more than {LIMIT:g} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""Families of MDPs: what the analysis tells of curves whose overall performances are known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from curve_sets import TASKS, study
+from family_curves import family_curves
+
+from lcd.analyses import Evidence, analyse
+from lcd.analyses.families import FamilySettings, families
+from lcd.analyses.family_claims import CLAIMS, by_paper, run_claims
+from lcd.analyses.family_scores import challenges_over_families
+from lcd.curves.names import FAMILY, evaluated_name
+from lcd.envs.families.family import grid_family, point_name
+from lcd.families.measured import measured_families
+from lcd.families.prevalence import CASES
+from lcd.report.figures import draw_svg
+from lcd.scores.diagnosis import diagnose_curves
+
+GRID = grid_family({"length": (0.5, 1, 2, 4), "mass": (1, 3, 9)}, {"length": 1, "mass": 1})
+NAMES = [point_name(point) for point in GRID.points]
+RNG = np.random.default_rng(8)
+QUICK = FamilySettings(approximations=False)
+
+
+def scores(*means: float) -> dict[str, np.ndarray]:
+    """Agents a, b, … whose overall performances are these; on its points each has all values around it."""
+    ramp = np.linspace(-0.2, 0.2, len(NAMES))[:, None]
+    return {
+        name: mean + RNG.permutation(ramp) + np.array([[-0.02, 0.0, 0.02]])
+        for name, mean in zip("abcdef", means, strict=False)
+    }
+
+
+def told(frame: pd.DataFrame, settings: FamilySettings = QUICK):
+    return {found.key: found for found in families(Evidence(diagnose_curves(frame)), settings)}
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    return family_curves("cart", NAMES, scores(0.4, 0.6), {"a": np.array([0.9, 0.95, 1.0]), "b": np.full(3, 0.8)})
+
+
+def test_reported_and_overall_performance_stand_side_by_side(frame):
+    found = told(frame)["families"]
+    table = found.table.set_index("agent")
+    assert table.index.tolist() == ["b", "a"]
+    np.testing.assert_allclose(table["overall"], [0.6, 0.4])
+    np.testing.assert_allclose(table["reported"], [0.8, 0.95])
+    # Student's interval of three seeds: 4.303 standard errors, here 0.02 / √3.
+    assert (table["overall_high"] - table["overall"]).tolist() == pytest.approx(
+        [4.303 * 0.02 / np.sqrt(3)] * 2, rel=0.05
+    )
+    assert table["rank"].tolist() == ["1", "2"]
+    assert table["reported rank"].tolist() == ["2", "1"]
+    assert any(
+        sentence.startswith("On the default MDP a leads b; over the family b leads a in") for sentence in found.says
+    )
+
+
+def test_shares_of_points_that_are_solved(frame):
+    table = told(frame, FamilySettings(approximations=False, solved=0.6))["families"]
+    best = frame[(frame["step"] == frame["step"].max()) & (frame["context"] != "")]
+    mean = best.groupby(["agent", "context"])["return_mean"].mean().unstack() / 500
+    assert table.table.set_index("agent")["solved %"].to_dict() == pytest.approx(
+        (100 * (mean >= 0.6 - 1e-9).mean(axis=1)).to_dict()
+    )
+    nobody = 100 * (mean < 0.6 - 1e-9).all().mean()
+    assert f"{nobody:.1f} % of the family is solved by none of a and b." in table.says
+
+
+def test_where_low_is_good_everything_turns_round(frame):
+    found = told(frame, FamilySettings(approximations=False, higher_is_better=False))
+    assert found["families"].table["agent"].tolist() == ["a", "b"]
+    up, down = told(frame)["families-pairs"].table.iloc[0], found["families-pairs"].table.iloc[0]
+    assert (down["agent"], down["than"]) == (up["than"], up["agent"])
+    assert down["ahead, distributions %"] == pytest.approx(up["ahead, distributions %"])
+    assert down["against"] == pytest.approx(up["against"])
+
+
+def test_points_do_not_flood_what_is_told_of_tasks(frame):
+    diagnosis = diagnose_curves(frame)
+    assert len(diagnosis.table) == 2
+    assert diagnosis.others.empty
+    assert set(diagnosis.points["context"]) == set(NAMES)
+    made, notes = analyse(Evidence(diagnosis), settings={"families": {"approximations": False}})
+    assert notes == []
+    assert not {"outcomes", "returns"} & {found.key for found in made}
+
+
+def test_what_is_lost_over_the_family_is_a_contrast(frame):
+    diagnosis = diagnose_curves(frame)
+    row = diagnosis.table.set_index("agent").loc["a"]
+    # Curves rise as the square of the step: any two areas are as the last returns.
+    height = row["auc_state"] / 0.95
+    assert row["family_loss_raw"] == pytest.approx(height * (0.95 - 0.4))
+    assert row["final_context=family"] == pytest.approx(0.4)
+    assert row["family_loss_raw_low"] < row["family_loss_raw"] < row["family_loss_raw_high"]
+    assert evaluated_name("cart", FAMILY) not in set(diagnosis.curves["task"])
+
+
+def test_points_alone_are_told_of_without_a_default():
+    found = told(family_curves("cart", NAMES, scores(0.4, 0.6)))
+    assert found["families"].table["reported"].isna().all()
+    assert "Over the family b leads a in" in found["families"].says[0]
+
+
+def test_one_point_is_judged_by_how_far_it_leads_off(frame):
+    table = told(frame)["families-choices"].table.set_index("choice")
+    assert table.loc["default", "off by"] == pytest.approx((0.95 - 0.4 + 0.8 - 0.6) / 2)
+    assert table.loc["default", "same order %"] == 0
+    assert table.loc["family", "off by"] == 0
+
+
+@pytest.mark.parametrize("change", ["one point", "one seed", "one method", "no ranges", "weights", "one feature"])
+def test_the_least_that_a_family_can_be_is_told_of(frame, change):
+    few = {
+        "one point": frame[frame["context"] == NAMES[0]],
+        "one seed": frame[frame["seed"] == 1],
+        "one method": frame[frame["agent"] == "a"],
+        "no ranges": frame.drop(columns=["r_min", "r_max"]),
+        "weights": frame.assign(weight=[1.0 + len(name) for name in frame["context"]]),
+        "one feature": family_curves("cart", [f"length={k}" for k in range(len(NAMES))], scores(0.4, 0.6)),
+    }[change]
+    made, notes = analyse(Evidence(diagnose_curves(few)), ["families", "family_scores", "family_claims"])
+    assert notes == []
+    assert made[0].key == "families"
+    for analysis in made:
+        for drawing in analysis.figures:
+            drawing.draw(True)
+
+
+def test_a_table_that_is_no_family_costs_no_other_analysis(frame):
+    broken = pd.concat([frame, family_curves("cart", ["wheels=4"], {"a": np.ones((1, 3)), "b": np.ones((1, 3))})])
+    made, notes = analyse(Evidence(diagnose_curves(broken)))
+    assert "final" in {found.key for found in made}
+    assert any("name in each context all of length, mass, wheels" in note for note in notes)
+    wrong = frame.assign(weight=-1)
+    assert any("give each point one weight" in note for note in analyse(Evidence(diagnose_curves(wrong)))[1])
+
+
+def test_every_figure_is_drawn_for_both_widths(frame):
+    found = told(frame, FamilySettings())
+    names = {drawing.name for analysis in found.values() for drawing in analysis.figures}
+    assert names == {f"families-{name}" for name in ("bars", "profile", "histogram", "map", "accuracy")}
+    for analysis in found.values():
+        for drawing in analysis.figures:
+            assert all(draw_svg(drawing.draw(narrow)).startswith(b"<?xml") for narrow in (False, True))
+
+
+def test_errors_of_fewer_points_fall_with_their_number(frame):
+    table = told(frame, FamilySettings())["families-accuracy"].table
+    error = table.set_index(["how", "N"])["error"]
+    assert error["with_replacement", 6] < error["with_replacement", 4]
+    cases = told(frame, FamilySettings())["families-prevalence"].table
+    assert tuple(dict.fromkeys(cases["failures"])) == CASES
+
+
+def test_ranks_over_choices_of_one_point_a_task():
+    frames = [family_curves(task, NAMES, scores(0.4, 0.6)) for task in ("cart", "swing")]
+    found = told(pd.concat(frames))
+    shares = found["families-suite"].table.set_index("agent")
+    assert "144 choices" in found["families-suite"].note
+    assert shares.loc["b", "rank 1 %"] > 90
+    assert shares.loc["a", "rank 1 %"] + shares.loc["b", "rank 1 %"] == pytest.approx(100)
+    assert {"families", "families-2"} <= found.keys()
+
+
+def test_phi_of_points_is_that_of_the_same_curves_as_a_task():
+    plain = study(dict(list(TASKS.items())[:1]), seeds=4, noise=0.02)
+    task = plain["task"].iloc[0]
+    parts = [plain.assign(context=name, trained_on=evaluated_name(task, name)) for name in NAMES[:3]]
+    evidence = Evidence(diagnose_curves(pd.concat([plain.assign(context="", trained_on=task), *parts])))
+    found = challenges_over_families(evidence).table
+    alone = diagnose_curves(plain).table.iloc[0]
+    for sign, name in (("φ", "phi"), ("ψ", "psi")):
+        row = found[found["score"] == sign].iloc[0]
+        assert row["family"] == pytest.approx(alone[f"{name}_raw"])
+        assert row["default"] == pytest.approx(alone[f"{name}_raw"])
+        assert row["family_high"] - row["family"] == pytest.approx(
+            alone[f"{name}_raw_high"] - alone[f"{name}_raw"], rel=0.25
+        )
+
+
+CART = {"sb3/ppo": 0.61, "sb3/trpo": 0.56, "sb3/dqn": 0.3, "sb3/ars": 0.2}
+
+
+def solved_by(shares: dict[str, float], points: int = 100) -> dict[str, np.ndarray]:
+    """Agents that solve this share of the points, the easier ones first, of which 17 % are for nobody."""
+    place = np.arange(points)[:, None] + np.zeros((1, 3))
+    return {agent: np.where(place < round(share * points), 1.0, 0.1) for agent, share in shares.items()}
+
+
+def test_claims_hold_where_curves_are_as_the_paper_says_and_fail_where_not():
+    names = [f"length={place}" for place in range(100)]
+    agents = solved_by(CART)
+    agents["sb3/ars"][61:83] = 1.0  # so that 17 % are left for nobody
+    agents["sb3/dqn"][50:60] = 1.0
+    default = {agent: np.full(3, 1.0) for agent in agents}
+    rows = claims(family_curves("mine/CartPole", names, agents, default))
+    assert {row["outcome"] for row in rows} <= {"holds", "fails"}
+    outcome = {row["claim"]: row["outcome"] for row in rows}
+    assert outcome["All methods report the best performance."] == "holds"
+    assert outcome["About 17 % of the points are solved by no method."] == "holds"
+    assert outcome["PPO and TRPO solve the most points, 61 % and 56 %."] == "holds"
+    assert outcome["Overall, each method is below what it reports."] == "holds"
+    reversed_ = dict(zip(agents, reversed(agents.values()), strict=True))
+    outcome = {
+        row["claim"]: row["outcome"] for row in claims(family_curves("mine/cart-pole", names, reversed_, default))
+    }
+    assert outcome["Overall, the order is PPO, TRPO, DQN, ARS."] == "fails"
+    assert outcome["PPO and TRPO solve the most points, 61 % and 56 %."] == "fails"
+
+
+def claims(frame: pd.DataFrame) -> list[dict[str, str]]:
+    diagnosis = diagnose_curves(frame)
+    return list(run_claims(list(measured_families(diagnosis.points, diagnosis.curves))))
+
+
+def test_a_claim_whose_methods_are_missing_is_not_tested():
+    rows = claims(family_curves("pendulum", NAMES, scores(0.4, 0.6)))
+    assert len(rows) == sum(claim.family == "pendulum" for claim in CLAIMS)
+    assert {row["outcome"] for row in rows} == {"not tested"}
+    assert rows[0]["found"] == "lacks ppo, trpo, sac, td3"
+    assert claims(family_curves("inverted_pendulum", NAMES, scores(0.4, 0.6))) == []
+
+
+def test_methods_are_called_as_in_the_paper():
+    agents = dict(zip(("ppo", "sb3/ppo", "sb3/sac[tau=1]"), scores(0.1, 0.2, 0.3).values(), strict=True))
+    diagnosis = diagnose_curves(family_curves("cart", NAMES, agents))
+    named = by_paper(next(iter(measured_families(diagnosis.points, diagnosis.curves))))
+    assert {name: round(float(values.mean()), 3) for name, values in named.scores.items()} == {"ppo": 0.2, "sac": 0.3}

@@ -1,0 +1,128 @@
+import numpy as np
+import pandas as pd
+import pytest
+from family_curves import STEPS, family_curves
+
+from lcd.curves.names import evaluated_name
+from lcd.curves.table import area, as_trained, attach_ranges, check_curves, normalised, of_points
+from lcd.envs import benchmarks
+from lcd.envs.errors import InputError
+from lcd.envs.families.family import Family, parse_point, point_name
+from lcd.families.measured import measured_families
+
+POINTS = [{"mass": mass, "length": length} for mass in (1.0, 2.0) for length in (0.5, 1.0, 3.0)]
+NAMES = [point_name(point) for point in POINTS]
+
+
+def measured(frame: pd.DataFrame, measure: str = "final"):
+    curves, _ = attach_ranges(check_curves(frame))
+    curves["normalised"] = normalised(curves)
+    return list(measured_families(curves[of_points(curves)], curves[as_trained(curves)], measure))
+
+
+@pytest.fixture
+def levels() -> dict[str, np.ndarray]:
+    """Agent → (points, seeds)."""
+    rng = np.random.default_rng(4)
+    return {agent: rng.uniform(size=(6, 3)) for agent in ("ppo", "dqn")}
+
+
+def test_scores_are_the_last_returns_of_each_point_and_seed(levels):
+    (found,) = measured(family_curves("cart", NAMES, levels, {"ppo": np.array([0.9, 1.0, 0.8])}))
+    assert found.methods == ["dqn", "ppo"]
+    assert found.features == ("length", "mass")
+    places = [NAMES.index(point_name(dict(zip(found.features, row, strict=True)))) for row in found.table]
+    for agent, wanted in levels.items():
+        np.testing.assert_allclose(found.scores[agent], wanted[places])
+        np.testing.assert_allclose(found.overall[agent], wanted.mean(0))
+    assert {agent: values.tolist() for agent, values in found.reported.items()} == {"ppo": [0.9, 1.0, 0.8]}
+    assert found.scale == "normalised"
+
+
+def test_the_mean_height_is_that_of_the_projects_areas(levels):
+    (found,) = measured(family_curves("cart", NAMES, levels), "auc")
+    heights = levels["ppo"][NAMES.index("length=0.5,mass=1"), 1] * (STEPS / STEPS[-1]) ** 2
+    assert found.scores["ppo"][0, 1] == pytest.approx(area(STEPS, heights, STEPS[0], STEPS[-1]))
+
+
+def test_rows_may_come_in_any_order(levels):
+    frame = family_curves("cart", NAMES, levels)
+    (one,), (two,) = measured(frame), measured(frame.sample(frac=1, random_state=3))
+    np.testing.assert_array_equal(one.scores["ppo"], two.scores["ppo"])
+
+
+def test_a_point_takes_part_if_every_method_has_all_of_its_seeds_there(levels):
+    frame = family_curves("cart", NAMES, levels)
+    lost = (frame["agent"] == "ppo") & (frame["context"] == NAMES[2]) & (frame["seed"] == 1)
+    (found,) = measured(frame[~lost])
+    assert len(found.table) == 5
+    assert "1 points are left out: some method has not all of its seeds there." in found.notes
+    # A seed that is missing nearly everywhere is left out itself.
+    rare = (frame["agent"] == "ppo") & (frame["context"] != NAMES[2]) & (frame["seed"] == 1)
+    (found,) = measured(frame[~rare])
+    assert (len(found.table), found.scores["ppo"].shape[1], found.scores["dqn"].shape[1]) == (6, 2, 3)
+    apart = {"ppo": NAMES[0], "dqn": NAMES[1]}
+    none = frame[frame["context"] == frame["agent"].map(apart)]
+    with pytest.raises(InputError, match="have no point of 'cart' in common"):
+        measured(none)
+
+
+def test_a_column_says_how_much_points_count(levels):
+    frame = family_curves("cart", NAMES, levels)
+    weights = dict(zip(NAMES, (1, 2, 3, 4, 0, 6), strict=True))
+    (found,) = measured(frame.assign(weight=frame["context"].map(weights)))
+    np.testing.assert_allclose(found.overall["ppo"], np.array([1, 2, 3, 4, 0, 6]) / 16 @ levels["ppo"])
+    (plain,) = measured(frame)
+    assert plain.notes == ("Nobody says how much each point counts: all of them count alike.",)
+    with pytest.raises(InputError, match=r"The column 'weight' holds .* give each point one weight"):
+        measured(frame.assign(weight=frame["seed"]))
+    with pytest.raises(InputError, match="is 0 for all points"):
+        measured(frame.assign(weight=0))
+
+
+class Registered:
+    """A benchmark that knows the family, in which the default point is one of the points."""
+
+    name, tasks, views = "known", ("cart",), ("state",)
+    r_min, r_max = {}, {}
+
+    def family(self, task: str) -> Family:
+        return Family(tuple(POINTS), POINTS[1], (1, 2, 3, 4, 5, 6), {"generic": 4})
+
+
+def test_a_registered_benchmark_says_how_much_points_count_and_which_is_the_default(levels, monkeypatch):
+    monkeypatch.setattr(benchmarks, "registered_benchmark", lambda name: Registered())
+    own = NAMES[1]
+    frame = family_curves("cart", NAMES, levels).assign(benchmark="known")
+    default = (frame["context"] == own).to_numpy()
+    frame.loc[default, ["context", "trained_on"]] = ["", "cart"]
+    (found,) = measured(frame)
+    np.testing.assert_allclose(found.overall["dqn"], np.arange(1, 7) / 21 @ levels["dqn"])
+    np.testing.assert_allclose(found.reported["dqn"], levels["dqn"][1])
+    assert found.table[found.marks["generic"]].tolist() == [1.0, 2.0]
+    assert found.notes == ()
+    (part,) = measured(frame[frame["context"] != NAMES[5]])
+    assert "5 of the family's 6 points are measured" in part.notes[0]
+    np.testing.assert_allclose(part.overall["dqn"], np.arange(1, 6) / 15 @ levels["dqn"][:5])
+
+
+def test_without_ranges_scores_are_returns(levels):
+    (found,) = measured(family_curves("cart", NAMES, levels).drop(columns=["r_min", "r_max"]))
+    assert found.scale == "return"
+    assert "Nobody knows the range" in found.notes[0]
+
+
+def test_points_of_different_features_are_no_family(levels):
+    names = [*NAMES[:5], "gravity=3"]
+    with pytest.raises(InputError, match="name in each context all of gravity, length, mass"):
+        measured(family_curves("cart", names, levels))
+
+
+def test_agents_that_are_evaluated_elsewhere_than_trained_are_no_points(levels):
+    frame = family_curves("cart", [*NAMES[:5], "far"], levels)
+    frame.loc[frame["context"] == NAMES[3], "trained_on"] = "cart"
+    curves = check_curves(frame)
+    points = curves[of_points(curves)]
+    assert set(points["context"]) == {NAMES[0], NAMES[1], NAMES[2], NAMES[4]}
+    assert all(parse_point(name) for name in points["context"])
+    assert set(points["trained_on"]) == {evaluated_name("cart", name) for name in points["context"]}
