@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import counting
 import pandas as pd
 import pytest
 import torch
+from fork_server import COMMAND, interpret
 from rich.console import Console
 
 from lcd import cli
@@ -155,8 +154,7 @@ def test_lcd_train_alone_wants_weights(capsys):
 def test_a_kill_while_it_pretrains_changes_nothing(tmp_path, capsys):
     assert cli.main(["diagnose", *ASKED, f"out={tmp_path / 'whole'}"]) == 0
     killed = tmp_path / "killed"
-    line = [sys.executable, "-m", "lcd.cli", "diagnose", *ASKED, f"out={killed}"]
-    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = interpret(COMMAND, "diagnose", *ASKED, f"out={killed}")
     try:
         while not list(killed.glob("runs/*/pictures")):
             assert process.poll() is None
