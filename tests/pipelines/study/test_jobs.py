@@ -18,7 +18,7 @@ from lcd.envs.errors import InputError
 from lcd.frontends.flow.file import read
 from lcd.pipelines.kinds.kind import Job, is_job_config
 from lcd.pipelines.kinds.pretrain import WEIGHTS_FILE, before_pretraining
-from lcd.pipelines.study import runs, store
+from lcd.pipelines.study import probe, runs, store
 from lcd.pipelines.study.configs import inputs_of, run_id
 from lcd.pipelines.study.training import train_missing
 from lcd.pipelines.study.verify import check_run
@@ -186,7 +186,8 @@ def _weights_of_another_pretraining_are_found(study, capsys):
     assert "it was trained with another flow.pt than the one that the run" in capsys.readouterr().out
 
 
-def test_a_dry_run_counts_the_pretraining(capsys, tmp_path):
+def test_a_dry_run_counts_the_pretraining(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(probe, "PROBE_S", 2.0)
     assert cli.main(["diagnose", *ASKED, f"out={tmp_path / 'study'}", "--dry-run"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "runs 3" in told
