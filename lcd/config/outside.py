@@ -44,7 +44,7 @@ def _parameters(name: str) -> Iterator[tuple[str, Any, str]]:
 
     found = parameters_of(name)
     build = frontends.resolve(name)
-    known = {**meanings(inspect.getdoc(build)), **meanings(inspect.getdoc(getattr(build, "__init__", None)))}
+    known = {**meanings(inspect.getdoc(build)), **meanings(inspect.getdoc(build.__init__))}
     for parameter in found.values():
         if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             default = NEEDED if parameter.default is parameter.empty else parameter.default
