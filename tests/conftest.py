@@ -31,3 +31,11 @@ def fresh_processes(forked_processes):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(children, "start", fork_server.fresh)
         yield
+
+
+# The tests of these files take longest: one that begins last would keep the other cores waiting.
+FIRST = ("soak/test_short.py", "study/test_cost.py", "study/test_paper.py", "study/test_jobs.py")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: not str(item.path).endswith(FIRST))
