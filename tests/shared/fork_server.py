@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from multiprocessing import reduction
 from multiprocessing.connection import Pipe, wait
 from types import SimpleNamespace
@@ -25,7 +26,7 @@ SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload([*forks.MODULES, "lcd.report.drawers", "lcd.pipelines.study.probe"])
 COMMAND = "import sys; from lcd.cli import main; sys.exit(main())"
 """What `lcd` is: code for `interpret`."""
-CREW = ("from lcd.pipelines.launch.local ", "from lcd.pipelines.jobs.ranks ")
+WORKER = "from lcd.pipelines.launch.local "
 fresh = children.start
 
 
@@ -73,6 +74,9 @@ class ForkedProcess:
         place = (environment, group, str(folder or os.getcwd()), *streams)
         self.process = SERVER.Process(target=_begin, args=(begun, place, life, arguments))
         self.process.start()
+        # Only here is it asked how it ended, by one thread at a time: the answer comes once.
+        multiprocessing.process._children.discard(self.process)
+        self._asking = threading.Lock()
         begun.close()
         if piped:
             os.close(write)
@@ -91,18 +95,19 @@ class ForkedProcess:
     @property
     def returncode(self):
         """The exit code, None while it runs."""
-        return self.process.exitcode
+        return self.poll()
 
     def poll(self):
         """The exit code, None while it runs."""
-        return self.returncode
+        with self._asking:
+            return self.process.exitcode
 
     def wait(self, timeout=None):
         """The exit code, once there is one."""
-        self.process.join(timeout)
-        if self.returncode is None:
+        wait([self.process.sentinel], timeout)
+        if (code := self.poll()) is None:
             raise subprocess.TimeoutExpired("a forked process", timeout)
-        return self.returncode
+        return code
 
     def communicate(self, timeout=None):
         """All that it says until it ends, as the first of two."""
@@ -159,8 +164,8 @@ def _interpret(code, arguments):
 
 
 def _member(arguments, **how):
-    """A worker and a rank are forked off; who else is started is a fresh interpreter."""
-    make = forks.ForkedProcess if arguments[-1].startswith(CREW) else subprocess.Popen
+    """A worker is forked off. A rank is not: whoever starts one has threads, and a fork may find their locks held."""
+    make = forks.ForkedProcess if arguments[-1].startswith(WORKER) else subprocess.Popen
     return make(arguments, **how)
 
 
