@@ -30,6 +30,8 @@ class NativeVectorEnv(VectorEnv):
     }
     streams: ClassVar[tuple[str, ...]]
     """The kinds of randomness of a copy: each has a stream of its own."""
+    kept: ClassVar[tuple[str, ...]]
+    """The arrays, whose attributes begin with `_`, that the future depends on beside streams and other parts."""
 
     def _populate(
         self, num_envs: int, view: str, split: str, seed: int | Sequence[int], render_mode: str | None
@@ -83,14 +85,6 @@ class NativeVectorEnv(VectorEnv):
 
     def _pictures(self) -> Any:
         """A picture a copy to render where the view is no image."""
-        raise NotImplementedError
-
-    def _own_state(self) -> State:
-        """What the future depends on, but for streams and other parts."""
-        raise NotImplementedError
-
-    def _set_own_state(self, state: State) -> None:
-        """Put back what `_own_state` gave."""
         raise NotImplementedError
 
     def _parts(self) -> dict[str, Any]:
@@ -151,14 +145,15 @@ class NativeVectorEnv(VectorEnv):
 
     def get_state(self) -> State:
         """Everything that the future depends on."""
-        state = self._own_state() | {"running": np.array(self._running)}
+        state = {name: getattr(self, f"_{name}").copy() for name in self.kept} | {"running": np.array(self._running)}
         for name, part in self._parts().items():
             state |= nest(name, part.get_state())
         return state
 
     def set_state(self, state: State) -> None:
         """Continue exactly where `get_state` was called (on an environment made with the same arguments)."""
-        self._set_own_state(state)
+        for name in self.kept:
+            setattr(self, f"_{name}", state[name].copy())
         self._running = bool(state["running"])
         for name, part in self._parts().items():
             part.set_state(unnest(name, state))

@@ -7,7 +7,7 @@ index of the two halves into which candidate and class divide the pixels (Hubert
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -82,27 +82,43 @@ def best_candidates(maps: np.ndarray, masks: dict[str, np.ndarray]) -> dict[str,
     shown = {name: mask for name, mask in masks.items() if mask.any()}
     if not shown:
         return {}
-    true = np.stack([mask.reshape(len(mask), -1) for mask in shown.values()], 1).astype(np.float32)
+    true = np.stack([mask.reshape(len(mask), -1) for mask in shown.values()])
     best: dict[str, tuple[float, Candidate]] = {}
     for index in range(maps.shape[1]):
         values = maps[:, index].reshape(len(maps), -1)
         edges = np.unique(np.quantile(values, [*SHARES, *(1 - share for share in SHARES)]).astype(np.float32))
         for sign in (1, -1):
-            found = (sign * values[..., None] > sign * edges).astype(np.float32)
-            for place, name in enumerate(shown):
-                scores = _mean_iou(true[:, place], found)
+            for name, scores in zip(shown, _mean_ious(values, edges, sign, true), strict=True):
                 at = int(scores.argmax())
                 if name not in best or scores[at] > best[name][0]:
                     best[name] = float(scores[at]), Candidate(index, float(edges[at]), sign)
     return best
 
 
-def _mean_iou(true: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """The mean IoU of a class, (N, pixels), with what each threshold finds, (N, pixels, T), where it is shown: (T,)."""
-    shown = true.any(1)
-    true, found = true[shown], found[shown]
-    hits = (true[:, None] @ found)[:, 0]
-    return (hits / (true.sum(1)[:, None] + found.sum(1) - hits)).mean(0)
+def _mean_ious(values: np.ndarray, edges: np.ndarray, sign: int, true: np.ndarray) -> Iterator[np.ndarray]:
+    """For each class the mean IoU, over the frames that show it, with what lies on one side of each threshold.
+
+    Args:
+        values: (N, pixels).
+        edges: the thresholds, ascending, (T,).
+        sign: 1 for what exceeds them, -1 for what falls short of them.
+        true: (classes, N, pixels) booleans.
+    """
+    frames, places = len(values), len(edges) + 1
+    # Between which two thresholds a pixel lies is looked up once, and then pixels are only counted.
+    bins = np.searchsorted(edges, values, "left" if sign > 0 else "right")
+    bins += places * np.arange(frames)[:, None]
+
+    def found(pixels: np.ndarray) -> np.ndarray:
+        counts = np.bincount(pixels.ravel(), minlength=frames * places).reshape(frames, places)
+        beyond = counts[:, ::-1].cumsum(1)[:, -2::-1] if sign > 0 else counts.cumsum(1)[:, :-1]
+        return beyond.astype(np.float32)
+
+    picked = found(bins)
+    for mask in true:
+        actual = mask.sum(1).astype(np.float32)[:, None]
+        hits, seen = found(bins[mask]), actual[:, 0] > 0
+        yield (hits[seen] / (actual[seen] + picked[seen] - hits[seen])).mean(0)
 
 
 def colour_clusters(frames: Frames, seed: int = 0) -> Maps:

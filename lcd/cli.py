@@ -6,7 +6,6 @@ package needs nothing of the pipelines that are built on it.
 
 import contextlib
 import logging
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -159,15 +158,14 @@ def _run(name: str, overrides: list[str]) -> int:
             print(page_of(name, COMMANDS[name].usage, overrides))
             return OK
         from lcd.config.compose import compose
-        from lcd.config.own_code import names_code
+        from lcd.config.own_code import names_code, search_working_directory
         from lcd.config.settings import check_choices
         from lcd.envs.registry import code_names, naming
         from lcd.process.children import resolve
 
         config = compose(name, overrides)
-        # A user's own module:object is looked for where the command is given, as `python` does.
-        if names_code(config) and os.getcwd() not in sys.path:
-            sys.path.append(os.getcwd())
+        if names_code(config):
+            search_working_directory()
         # What else is read, of a study say, is data: nothing in it may be imported.
         with naming(code_names(asdict(config))):
             check_choices(config)

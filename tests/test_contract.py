@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -65,13 +66,21 @@ def violations(root: Path) -> list[str]:
     found = []
     for room in ROOMS:
         for path in sorted((root / room).rglob("*.py")):
-            tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-            where = path.relative_to(root)
-            for line, target in imports(tree, package_of(root / room, path)):
-                if not allowed(room, target):
-                    found.append(f"{where}:{line}: {room}/ may not import {target}")
-            found += [f"{where}:{line}: .cuda() is forbidden: use .to(device)" for line in cuda_calls(tree)]
+            source, package = path.read_text(encoding="utf-8"), package_of(root / room, path)
+            found += [f"{path.relative_to(root)}:{told}" for told in forbidden(room, package, source)]
     return found
+
+
+@cache
+def forbidden(room: str, package: str, source: str) -> list[str]:
+    """Line and sentence for every forbidden import or call in a module."""
+    tree = ast.parse(source)
+    found = [
+        f"{line}: {room}/ may not import {target}"
+        for line, target in imports(tree, package)
+        if not allowed(room, target)
+    ]
+    return found + [f"{line}: .cuda() is forbidden: use .to(device)" for line in cuda_calls(tree)]
 
 
 def package_of(folder: Path, path: Path) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -146,6 +147,70 @@ def test_a_front_end_from_outside(installed):
     assert cli.main(["train", *common, "device=cpu", "launcher=in_turn", "tracker=none", "out=study"]) == 0
     (config,) = Path("study/runs").glob("*/config.yaml")
     assert "strength: 2" in config.read_text()
+
+
+def keys_told(capsys, *command):
+    """What a command's help says of each key: its default and its meaning."""
+    assert cli.main([*command, "--help"]) == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    return dict(line.split("=", 1) for line in lines if "=" in line.partition(" ")[0])
+
+
+@pytest.mark.parametrize(
+    ("choice", "key", "said"),
+    [
+        ("agent=habit", "agent.epsilon", r"0\.2 +share of actions that are tried at random"),
+        ("frontend=edges", "frontend.strength", r"1\.0 +what differences are multiplied by"),
+        ("launcher=in_turn", "launcher.pause", r"0\.0 +seconds between two calls"),
+        ("tracker=lines", "tracker.folder", r"mirror +where the files are written, one a run"),
+        ("agent=lcd_examples.habit:Habit", "agent.epsilon", r"0\.2 +share of .*"),
+        ("frontend=lcd_examples.edges:Edges", "frontend.strength", r"1\.0 +what .*"),
+        ("launcher=lcd_examples.in_turn:launch", "launcher.pause", r"0\.0 +seconds .*"),
+        ("tracker=lcd_examples.lines:Lines", "tracker.folder", r"mirror +where .*"),
+    ],
+)
+def test_the_help_has_the_settings_of_what_is_chosen(installed, capsys, choice, key, said):
+    told = keys_told(capsys, "train", choice)
+    assert re.fullmatch(said, told[key])
+    assert key not in keys_told(capsys, "train")
+
+
+ODD = """
+from dataclasses import dataclass, field
+
+@dataclass
+class Base:
+    '''What all have.
+
+    Attributes:
+        many: how many there are,
+            of each kind: all.
+
+    More: is not one of them.
+    '''
+    many: list = field(default_factory=lambda: [1, 2])
+
+@dataclass(kw_only=True)
+class Config(Base):
+    place: str
+    plain: float | None = field(default=None, metadata={"meaning": "as the schemas say it"})
+
+class Agent:
+    Config = Config
+"""
+
+
+def test_the_help_of_a_file_in_the_working_directory(installed, capsys):
+    Path("odd.py").write_text(ODD)
+    told = keys_told(capsys, "diagnose", "agent=odd:Agent")
+    found = {key: " ".join(text.split()) for key, text in told.items() if key.startswith("agent.")}
+    assert found == {
+        "agent.many": "[1, 2] how many there are, of each kind: all",
+        "agent.place": "???",
+        "agent.plain": "null as the schemas say it",
+    }
+    assert cli.main(["train", "agent=no_such_module:Agent", "--help"]) == 2
+    assert capsys.readouterr().err.startswith("lcd: The agent 'no_such_module:Agent' cannot be imported")
 
 
 TRAIN = ["train", "task=toy/easy-sight-easy-reward"]

@@ -18,7 +18,6 @@ from lcd.envs.ctgraph.transitions import transitions
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.native import IMAGE_VIEWS, VIEWS, NativeVectorEnv
 from lcd.envs.single import SingleCopy
-from lcd.envs.state import State
 
 __all__ = ["VIEWS", "CTGraphEnv", "CTGraphVectorEnv"]
 
@@ -27,6 +26,7 @@ class CTGraphVectorEnv(NativeVectorEnv):
     """Copies of one graph; those of a seed share the goal."""
 
     streams = ("dynamics", "observation", "appearance")
+    kept = ("nodes", "ids", "goals", "phases", "left")
 
     def __init__(
         self,
@@ -190,20 +190,6 @@ class CTGraphVectorEnv(NativeVectorEnv):
     def _pictures(self) -> np.ndarray:
         """The labels of the observation ids that are shown."""
         return labels(self.knobs.num_ids)[self._ids]
-
-    def _own_state(self) -> State:
-        return {
-            "nodes": self._nodes.copy(),
-            "ids": self._ids.copy(),
-            "goals": self._goals.copy(),
-            "phases": self._phases.copy(),
-            "left": self._left.copy(),
-        }
-
-    def _set_own_state(self, state: State) -> None:
-        self._nodes, self._ids = state["nodes"].copy(), state["ids"].copy()
-        self._goals, self._phases = state["goals"].copy(), state["phases"].copy()
-        self._left = state["left"].copy()
 
 
 class CTGraphEnv(SingleCopy):

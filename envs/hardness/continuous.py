@@ -13,7 +13,6 @@ from lcd.envs.hardness.discs import DiscRenderer
 from lcd.envs.hardness.point import ALONG_A_LINE, TO_A_POINT, PointKnobs
 from lcd.envs.native import IMAGE_VIEWS
 from lcd.envs.single import SingleCopy
-from lcd.envs.state import State
 
 _MOST_TRIALS = 1000
 
@@ -25,6 +24,7 @@ class HardnessContinuousVectorEnv(ToyVectorEnv):
     `infos["pending_rewards"]` what is still due: together they are Markov.
     """
 
+    kept = ("derivatives", "trail", "distance")
     knobs: PointKnobs
 
     def _read_knobs(self, knobs: dict[str, Any]) -> PointKnobs:
@@ -182,14 +182,6 @@ class HardnessContinuousVectorEnv(ToyVectorEnv):
             plane = PointKnobs(reward_function=ALONG_A_LINE, state_space_max=knobs.state_space_max)
             return DiscRenderer(plane, "pixels").draw(np.pad(positions, [(0, 0), (0, 1)])[:, :2])
         return DiscRenderer(knobs, "pixels").draw(positions)
-
-    def _own_state(self) -> State:
-        own = {"derivatives": self._derivatives, "trail": self._trail, "distance": self._distance}
-        return {name: value.copy() for name, value in own.items()}
-
-    def _set_own_state(self, state: State) -> None:
-        self._derivatives, self._trail = state["derivatives"].copy(), state["trail"].copy()
-        self._distance = state["distance"].copy()
 
 
 def _deviation(points: np.ndarray) -> np.ndarray:

@@ -17,7 +17,6 @@ from lcd.envs.hardness.shapes import portraits
 from lcd.envs.hardness.solve import expected_return
 from lcd.envs.native import IMAGE_VIEWS
 from lcd.envs.single import SingleCopy
-from lcd.envs.state import State
 
 __all__ = ["VIEWS", "HardnessDiscreteEnv", "HardnessDiscreteVectorEnv"]
 
@@ -33,6 +32,7 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
     Within the code a "node" is a state's number among the states of all seeds' MDPs.
     """
 
+    kept = ("nodes", "others", "trail")
     knobs: HardnessKnobs
 
     def _read_knobs(self, knobs: dict[str, Any]) -> HardnessKnobs:
@@ -207,14 +207,6 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
 
     def _pictures(self) -> np.ndarray:
         return portraits(self.knobs.state_space_size)[self.states]
-
-    def _own_state(self) -> State:
-        own = {"nodes": self._nodes, "others": self._others, "trail": self._trail}
-        return {name: value.copy() for name, value in own.items()}
-
-    def _set_own_state(self, state: State) -> None:
-        self._nodes, self._others = state["nodes"].copy(), state["others"].copy()
-        self._trail = state["trail"].copy()
 
     def _parts(self) -> dict[str, Any]:
         return {**super()._parts(), "rewards": self._rewards}

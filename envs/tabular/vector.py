@@ -14,7 +14,6 @@ from lcd.envs.errors import InputError, nearest
 from lcd.envs.native import IMAGE_VIEWS, NativeVectorEnv
 from lcd.envs.protocols import offers
 from lcd.envs.single import SingleCopy
-from lcd.envs.state import State
 from lcd.envs.tabular.files import load
 from lcd.envs.tabular.mdp import TERMINAL, Board, Renderer, TabularMDP
 
@@ -29,6 +28,7 @@ class TabularVectorEnv(NativeVectorEnv):
     """
 
     streams = ("dynamics", "appearance")
+    kept = ("nodes", "steps", "last_actions")
 
     def __init__(
         self,
@@ -203,17 +203,6 @@ class TabularVectorEnv(NativeVectorEnv):
         if self.mdp.renderer is None:
             return np.zeros((self.num_envs, 1, 1, 3), np.uint8)
         return self._painted(self._nodes, self.mdp.renderer.views[-1])
-
-    def _own_state(self) -> State:
-        return {
-            "nodes": self._nodes.copy(),
-            "steps": self._steps.copy(),
-            "last_actions": self._last_actions.copy(),
-        }
-
-    def _set_own_state(self, state: State) -> None:
-        self._nodes, self._steps = state["nodes"].copy(), state["steps"].copy()
-        self._last_actions = state["last_actions"].copy()
 
 
 def _given(mdp: Any, horizon: int | None, sticky: float | None) -> TabularMDP:

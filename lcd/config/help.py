@@ -9,6 +9,7 @@ from lcd.config.budgets import choices
 from lcd.config.chosen_files import defaults
 from lcd.config.keys import GROUPS, NAMED_ELSEWHERE, groups, registered, schema_fields, show
 from lcd.config.nested import flatten
+from lcd.config.outside import settings_from_outside
 from lcd.config.overrides import POSITIONAL
 from lcd.config.schemas import SCHEMAS
 
@@ -62,7 +63,9 @@ def key_table(command: str, overrides: Sequence[str] = ()) -> list[tuple[str, st
         if not chosen_by_group:
             empty = value is None and entry is not None and "dict" in str(entry.type)
             rows.append((key, "{}" if empty else show(value), _meaning(key, entry, chosen)))
-    return rows
+    told = {key for key, _, _ in rows}
+    own = [row for row in settings_from_outside(chosen) if row[0] not in told]
+    return rows + [(key, show(default), meaning) for key, default, meaning in own]
 
 
 def _meaning(key: str, entry: Field | None, chosen: Mapping[str, Any]) -> str:

@@ -1,6 +1,8 @@
 """Code of the user's own: a module:object that a command names where a part of ours could stand."""
 
+import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -28,6 +30,12 @@ def names_code(config: Any) -> bool:
             named += [contrast.get("baseline"), contrast.get("variants")]
             named += [list(fixed.values())] if isinstance(fixed, Mapping) else []
     return any(map(_is_code, named)) or any(names_code(value) for value in values.values() if is_dataclass(value))
+
+
+def search_working_directory() -> None:
+    """Have a user's own module:object looked for where the command is given, as `python` does."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
 
 
 def _is_code(value: Any) -> bool:

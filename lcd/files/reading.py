@@ -1,14 +1,21 @@
-"""Reading YAML and JSON that anybody may have written: what comes back is plain data of a sensible size."""
+"""Reading YAML, JSON and small tables that anybody may have written: what comes back is plain data."""
+
+from __future__ import annotations
 
 import json
 import math
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import yaml
+
+from lcd.envs.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEEPEST = 60
 """How many lists and mappings may lie in one another; ours have five."""
@@ -48,6 +55,31 @@ def read_yaml(path: str | Path) -> Any:
 def read_json(path: str | Path) -> Any:
     """The content of a JSON file, if its numbers are finite."""
     return _parsed(path, json.loads, "JSON")
+
+
+def read_table(path: str | Path, key: str, needed: Sequence[str], right: str) -> pd.DataFrame:
+    """A CSV file with certain columns.
+
+    Args:
+        path: the file.
+        key: the config's key that names it, for an error's sentence.
+        needed: the columns.
+        right: what should be given, for the sentence.
+
+    Raises:
+        InputError: where it cannot be read, or lacks a column.
+    """
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{key}={path} cannot be read ({why}): give {right}.") from None
+    if missing := [column for column in needed if column not in table]:
+        named = ", ".join(f"'{column}'" for column in missing)
+        raise InputError(f"{key}={path} has no column{'s' * (len(missing) > 1)} {named}: give {right}.")
+    return table
 
 
 def parse_json(text: str) -> Any:

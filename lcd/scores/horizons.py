@@ -10,6 +10,7 @@ import pandas as pd
 
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import KnownHorizons, offers
+from lcd.files.reading import read_table
 
 Span = tuple[float, float, float]
 """H, and between what it lies; NaN where nothing is known."""
@@ -37,14 +38,7 @@ def _known(benchmark: str, task: str) -> Span:
 
 def read_horizons(path: str | Path) -> dict[str, Span]:
     """Task to H and its bounds, from a table that `lcd horizon BENCHMARK out=…` wrote, or one with its columns."""
-    try:
-        table = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"horizons={path} cannot be read ({why}): give a CSV file of {', '.join(NEEDED)}.") from None
-    for column in NEEDED:
-        if column not in table:
-            raise InputError(f"horizons={path} has no column '{column}': it needs {', '.join(NEEDED)}.")
+    table = read_table(path, "horizons", NEEDED, f"a CSV file of {', '.join(NEEDED)}")
     if table["task"].duplicated().any():
         twice = table["task"][table["task"].duplicated()].iloc[0]
         raise InputError(f"horizons={path} has the task '{twice}' twice: give it once.")

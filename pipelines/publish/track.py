@@ -89,7 +89,7 @@ def open_tracker(tracker: TrackerEntry, run_dir: str | Path, run_config: JobConf
     return made(Path(run_dir), dict(run_config), dict(status), **own)
 
 
-def asked_for(tracker: TrackerConfig) -> TrackerEntry:
+def tracker_entry(tracker: TrackerConfig) -> TrackerEntry:
     """The tracker that a command's config names."""
     return {"name": tracker.name, "settings": dict(tracker.settings)}
 

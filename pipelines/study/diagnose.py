@@ -19,7 +19,7 @@ from lcd.files import outputs
 from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.publish.report import FILES, PRODUCT, ReportOptions, parts_of, publish
-from lcd.pipelines.publish.track import asked_for, usable
+from lcd.pipelines.publish.track import tracker_entry, usable
 from lcd.pipelines.publish.view_pictures import take_pictures
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
 from lcd.pipelines.study.configs import RunConfig, canonical
@@ -74,7 +74,7 @@ def finish(
     if chosen is not None:
         study.note(recommended=chosen)
     how = ReportOptions(definition=cfg.definition, threshold=cfg.study.threshold, **parts_of(cfg))
-    tracker = usable(asked_for(cfg.tracker))[0]
+    tracker = usable(tracker_entry(cfg.tracker))[0]
     try:
         return publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)
     except InputError as impossible:

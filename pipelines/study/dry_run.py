@@ -28,7 +28,7 @@ from lcd.pipelines.study.configs import RunConfig, condition, is_training, popul
 from lcd.pipelines.study.cost import HOUR, hours_text
 from lcd.pipelines.study.evaluated import evaluated_by
 from lcd.pipelines.study.members import members_of, trained_by
-from lcd.pipelines.study.probe import PROBE_S, probe, quiet_tracker
+from lcd.pipelines.study.probe import PROBE_S, probe, trial_tracker
 
 Finish = Callable[[Any, store.Study, Console], Any]
 NARROW, WIDE = 1.5, 3.0
@@ -105,7 +105,7 @@ def _report_s(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig, finish: Fi
                 _write_made_up_curve(run.path, run.config)
         # Invented curves may be ones that nothing can be said of.
         with contextlib.suppress(InputError, Unfinished):
-            finish(replace(cfg, tracker=quiet_tracker(cfg)), study, Console(file=io.StringIO()))
+            finish(replace(cfg, tracker=trial_tracker(cfg)), study, Console(file=io.StringIO()))
     return time.perf_counter() - began
 
 

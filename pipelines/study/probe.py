@@ -22,7 +22,7 @@ from lcd.pipelines.kinds.kind import Job, kind_of
 from lcd.pipelines.kinds.pretrain import before_pretraining
 from lcd.pipelines.launch.launchers import calls_at_once, launch
 from lcd.pipelines.launch.order import Call, Needs
-from lcd.pipelines.publish.track import asked_for, to_try
+from lcd.pipelines.publish.track import to_try, tracker_entry
 from lcd.pipelines.study.configs import (
     Device,
     JobConfig,
@@ -143,7 +143,7 @@ def probe(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig) -> Paces:
     workers = calls_at_once(cfg.launcher.workers, cfg.launcher.threads * devices, len(jobs))
     configs = [before_pretraining(job.config) for job in jobs]
     kinds, ordered = len({protocol(config) for config in configs}), spread(configs)
-    how = (asked_for(quiet_tracker(cfg)), Device(cfg.device, devices), PROBE_S)
+    how = (tracker_entry(trial_tracker(cfg)), Device(cfg.device, devices), PROBE_S)
     with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as place:
         folders = [Path(place) / str(number) for number in range(workers)]
         calls = []
@@ -175,9 +175,9 @@ def probe(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig) -> Paces:
     return Paces(fmean(start for start, _ in found), timed)
 
 
-def quiet_tracker(cfg: DiagnoseConfig | TrainConfig) -> TrackerConfig:
+def trial_tracker(cfg: DiagnoseConfig | TrainConfig) -> TrackerConfig:
     """The config's tracker, whose work takes time too, but which tells nobody of what is only tried."""
-    return TrackerConfig(**to_try(asked_for(cfg.tracker)))
+    return TrackerConfig(**to_try(tracker_entry(cfg.tracker)))
 
 
 def time_runs(

@@ -18,7 +18,7 @@ from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.kinds.pretrain import before_pretraining
 from lcd.pipelines.launch.launchers import calls_at_once, launch, launchers
 from lcd.pipelines.launch.order import Call, Needs, waits_for
-from lcd.pipelines.publish.track import asked_for, usable
+from lcd.pipelines.publish.track import tracker_entry, usable
 from lcd.pipelines.study import devices, sources, store
 from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, is_training, longest_first
 from lcd.pipelines.study.evaluated import stages_of
@@ -71,7 +71,7 @@ def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], conso
         console: is told.
     """
     missing = [each for each in wanted if each.needs_training(cfg.retry)]
-    tracker, of_tracker = usable(asked_for(cfg.tracker))
+    tracker, of_tracker = usable(tracker_entry(cfg.tracker))
     if missing and of_tracker is not None:
         console.print(of_tracker, highlight=False, soft_wrap=True, markup=False)
     name = cfg.launcher.name

@@ -33,25 +33,30 @@ def memory(process: int) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
+def measured(command: list[str]) -> tuple[float, float]:
+    """Seconds that a command takes, and the most GiB that it and its children hold together."""
+    peak, finished = 0, threading.Event()
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    threading.Thread(target=lambda: (process.wait(), finished.set()), daemon=True).start()
+    while not finished.wait(0.05):
+        peak = max(peak, sum(map(memory, children(process.pid))))
+    seconds = time.perf_counter() - started
+    if process.returncode:
+        sys.exit(f"{' '.join(command)} failed with exit code {process.returncode}")
+    return seconds, peak / 2**30
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("overrides", nargs="*", help="key=value for lcd diagnose")
     options = parser.parse_args()
-    peak = 0
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "lcd.cli", "diagnose", "benchmark=toy", f"out={folder}/study"]
-        started = time.perf_counter()
-        process = subprocess.Popen([*command, *options.overrides], stdout=subprocess.DEVNULL)
-        finished = threading.Event()
-        threading.Thread(target=lambda: (process.wait(), finished.set()), daemon=True).start()
-        while not finished.wait(0.5):
-            peak = max(peak, sum(map(memory, children(process.pid))))
-        seconds = time.perf_counter() - started
-    if process.returncode:
-        sys.exit(f"lcd diagnose failed with exit code {process.returncode}")
+        seconds, peak = measured([*command, *options.overrides])
     print(
         f"lcd diagnose benchmark=toy: {seconds:.0f} s (limit 240 s on 2 cores), "
-        f"peak memory {peak / 2**30:.2f} GiB, {len(os.sched_getaffinity(0))} cores"
+        f"peak memory {peak:.2f} GiB, {len(os.sched_getaffinity(0))} cores"
     )
 
 

@@ -5,18 +5,15 @@
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from bench_diagnose import children, memory
+from bench_diagnose import measured
 
 from lcd.curves.table import COLUMNS
 from lcd.envs.benchmarks import get_benchmark, reward_range
@@ -81,20 +78,6 @@ def written(folder: Path, form: str, evaluations: int) -> tuple[Path, int]:
             run.mkdir(parents=True)
             mine.to_csv(run / "curve.csv", index=False)
     return path, rows
-
-
-def measured(command: list[str]) -> tuple[float, float]:
-    """Seconds that a command takes, and the most GiB that it and its children hold together."""
-    peak, finished = 0, threading.Event()
-    started = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    threading.Thread(target=lambda: (process.wait(), finished.set()), daemon=True).start()
-    while not finished.wait(0.05):
-        peak = max(peak, sum(map(memory, children(process.pid))))
-    seconds = time.perf_counter() - started
-    if process.returncode:
-        sys.exit(f"lcd report failed with exit code {process.returncode}")
-    return seconds, peak / 2**30
 
 
 def main() -> None:

@@ -116,6 +116,10 @@ class ForkedProcess:
         """Send SIGTERM."""
         self.send_signal(signal.SIGTERM)
 
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
 
 def _work(code: str, descriptor: int, environment: dict[str, str], group: int | None) -> int:
     if group is not None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lcd.envs.ehc.puzzles.planning import digits, distances, packed, planning_rules
+from lcd.envs.ehc.puzzles.planning import digits, packed, planning_rules, random_code
 from lcd.envs.tabular.closure import build, codes_of
 from lcd.envs.tabular.mdp import TabularMDP
 from lcd.envs.tabular.pictures import BoardRenderer
@@ -115,8 +115,7 @@ def moves(codes: np.ndarray) -> np.ndarray:
 
 def scrambled(seed: int) -> int:
     """The code of a state drawn from all that there are; every one is as likely."""
-    codes = np.sort(distances(moves, solved_code())[0])
-    return int(codes[np.random.Generator(np.random.PCG64(seed)).integers(len(codes))])
+    return random_code(moves, solved_code(), seed)
 
 
 def cube(start: int, name: str) -> TabularMDP:

@@ -48,6 +48,12 @@ def distances(moves: Moves, code: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(layers), steps
 
 
+def random_code(moves: Moves, code: int, seed: int) -> int:
+    """The code of a state drawn from all that can be reached from one; every one is as likely."""
+    codes = np.sort(distances(moves, code)[0])
+    return int(codes[np.random.Generator(np.random.PCG64(seed)).integers(len(codes))])
+
+
 def _within(codes: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Which codes are among the known ones, which are sorted."""
     place = np.minimum(np.searchsorted(known, codes), known.size - 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lcd.envs.ehc.puzzles.planning import digits, distances, packed, planning_rules
+from lcd.envs.ehc.puzzles.planning import digits, packed, planning_rules, random_code
 from lcd.envs.ehc.puzzles.sprites import numerals
 from lcd.envs.tabular.closure import build, codes_of
 from lcd.envs.tabular.mdp import TabularMDP
@@ -54,8 +54,7 @@ def moves(codes: np.ndarray) -> np.ndarray:
 
 def shuffled(seed: int) -> int:
     """The code of a state drawn from all that can be solved; every one is as likely."""
-    codes = np.sort(distances(moves, solved_code())[0])
-    return int(codes[np.random.Generator(np.random.PCG64(seed)).integers(len(codes))])
+    return random_code(moves, solved_code(), seed)
 
 
 def slide(start: int, name: str) -> TabularMDP:

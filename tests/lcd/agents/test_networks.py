@@ -96,8 +96,8 @@ def test_a_population_of_impalas_is_its_networks(execution):
 @pytest.mark.skipif(shutil.which("c++") is None and shutil.which("g++") is None, reason="there is no C++ compiler")
 def test_compiled_acting_is_the_networks(monkeypatch, tmp_path):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    plain = Population(lambda: ActorCritic((3, 8, 8), 4, "impala", 8), [3, 1])
-    compiled = Population(lambda: ActorCritic((3, 8, 8), 4, "impala", 8), [3, 1], compiled=True)
+    plain = Population(lambda: ActorCritic((3, 8, 8), 4, "cnn", 8), [3, 1])
+    compiled = Population(lambda: ActorCritic((3, 8, 8), 4, "cnn", 8), [3, 1], compiled=True)
     images = torch.randint(0, 256, (2, 6, 8, 8, 3), dtype=torch.uint8).movedim(-1, 2)
     with torch.no_grad():
         for expected, found in zip(plain(images), compiled(images), strict=True):

@@ -8,7 +8,7 @@ import pytest
 from lcd.analyses.transfer import transfers
 from lcd.curves.table import check_curves, read_curves
 from lcd.envs.errors import InputError
-from lcd.files.reading import Unreadable, read_json, read_yaml
+from lcd.files.reading import Unreadable, read_json, read_table, read_yaml
 from lcd.pipelines.study import store
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
@@ -89,3 +89,13 @@ def test_a_step_in_two_stages_is_refused(make_curve):
     curves = check_curves(pd.DataFrame(rows + again)).assign(normalised=0.5)
     with pytest.raises(InputError, match="stages 'mine/a' and 'mine/b' of the curriculum 'c' overlap at step 1000"):
         transfers(curves)
+
+
+def test_a_table_that_lacks_columns_names_all_of_them(tmp_path):
+    path = tmp_path / "h.csv"
+    path.write_text("task,h\na,1\n")
+    assert read_table(path, "horizons", ("task", "h"), "another")["h"].tolist() == [1]
+    with pytest.raises(InputError, match=r"^horizons=.* has no columns 'h_low', 'h_high': give another\.$"):
+        read_table(path, "horizons", ("h", "h_low", "h_high"), "another")
+    with pytest.raises(InputError, match=r"cannot be read \(No such file or directory\): give another\.$"):
+        read_table(tmp_path / "none.csv", "horizons", (), "another")

@@ -63,7 +63,7 @@ def test_a_benchmark_tells_what_it_knows():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("task,h\nx,1\n", "no column 'h_low'"),
+        ("task,h\nx,1\n", "no columns 'h_low', 'h_high'"),
         ("task,h,h_low,h_high\nx,1,1,1\nx,2,2,2\n", "the task 'x' twice"),
         ("", "cannot be read"),
     ],

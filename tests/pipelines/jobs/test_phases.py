@@ -3,13 +3,12 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 from importlib.util import find_spec
 
 import pandas as pd
 import pytest
 import torch
+from fork_server import interpret
 from small_runs import KILLING, toy_run
 
 from lcd import cli
@@ -44,8 +43,7 @@ def run_config(**changes):
 
 def start(folder, moment, place):
     """Train in a process that kills itself at some moment; returns its exit code."""
-    command = [sys.executable, "-c", KILLED, repr(run_config()), str(folder), str(moment), place]
-    return subprocess.run(command, check=False, capture_output=True).returncode
+    return interpret(KILLED, repr(run_config()), str(folder), str(moment), place).wait()
 
 
 @pytest.fixture(scope="module")

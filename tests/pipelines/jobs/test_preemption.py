@@ -5,7 +5,6 @@ import errno
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +13,7 @@ import pandas as pd
 import pytest
 import torch
 import yaml
+from fork_server import COMMAND, ForkedProcess, interpret
 
 from lcd.agents.ranks import ALONE
 from lcd.curves.table import read_curves
@@ -26,7 +26,6 @@ from lcd.process import signals
 from lcd.process.children import describe
 
 WAIT_S = 600  # other processes may have all of the machine
-LCD = [sys.executable, "-m", "lcd.cli"]
 TRAINING = [
     "train",
     "task=toy/easy-sight-easy-reward",
@@ -88,7 +87,7 @@ except signals.Stopped:
 """
 
 
-STARTED: list[subprocess.Popen] = []
+STARTED: list[ForkedProcess] = []
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +111,7 @@ def standing(folder, config, device, pause, often):
     """A training process that stands still before some step of all that it makes in training."""
     folder.mkdir(exist_ok=True)
     told = yaml.safe_dump([config, str(folder), device.devices, pause, often])
-    process = subprocess.Popen([sys.executable, "-c", STANDING, told])
+    process = interpret(STANDING, told)
     STARTED.append(process)
     wait_for(lambda: (folder / "standing").exists() or process.poll() is not None)
     assert process.poll() is None
@@ -122,7 +121,7 @@ def standing(folder, config, device, pause, often):
 def finish(folder, config, device):
     folder.mkdir(exist_ok=True)
     told = yaml.safe_dump([config, str(folder), device.devices, 0, True])
-    subprocess.run([sys.executable, "-c", STANDING, told], check=True)
+    assert interpret(STANDING, told).wait() == 0
 
 
 def kept_step(folder):
@@ -202,15 +201,7 @@ def alive(pid):
 
 def command(out, *more):
     """`lcd train` of a run that would take an hour."""
-    arguments = [*LCD, *TRAINING, f"out={out}", *more]
-    # A shell's background job hands down an ignored SIGINT; a terminal's does not.
-    process = subprocess.Popen(
-        arguments,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    process = interpret(COMMAND, *TRAINING, f"out={out}", *more, piped=True)
     STARTED.append(process)
     wait_for(lambda: at_work(out) or process.poll() is not None)
     assert process.poll() is None, process.stdout.read()

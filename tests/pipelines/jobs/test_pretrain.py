@@ -2,14 +2,13 @@
 
 import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 import yaml
+from fork_server import interpret
 
 from lcd import cli, frontends
 from lcd.config.compose import compose
@@ -125,8 +124,9 @@ def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, trained, sent, status
         "    sys.exit(signals.CONTINUE_ME)\n"
     )
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
-    assert ended.returncode == status, ended.stderr.decode()
+    ended = interpret(program, environment=environment, piped=True)
+    told, _ = ended.communicate()
+    assert ended.returncode == status, told
     assert not (made.path / WEIGHTS_FILE).exists()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

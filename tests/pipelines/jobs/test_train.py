@@ -4,12 +4,11 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
 import torch
+from fork_server import interpret
 from small_runs import KILLING, toy_run, train_in_a_folder
 
 from lcd.curves.table import COLUMNS, read_curves
@@ -98,8 +97,7 @@ def test_a_killed_run_goes_on_to_the_same_last_bit(uninterrupted_elsewhere, tmp_
 
 def start(folder, moment):
     """Train in a process that kills itself at some moment; returns its exit code."""
-    command = [sys.executable, "-c", KILLED, repr(run_config()), str(folder), str(moment)]
-    return subprocess.run(command, check=False, capture_output=True).returncode
+    return interpret(KILLED, repr(run_config()), str(folder), str(moment)).wait()
 
 
 def checkpoint(folder):

@@ -13,6 +13,8 @@ from lcd.config.schema_parts import DeadlinesConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.launch.launchers import Call, launch, usable_cores
 
+pytestmark = pytest.mark.usefixtures("fresh_processes")
+
 HERE = str(Path(__file__).parents[1])
 
 

@@ -3,14 +3,13 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
+from fork_server import interpret
 
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
@@ -49,17 +48,10 @@ def run(place, *commands):
     """Run commands where the module lies, which is on the path as well; returns exit codes and what was printed."""
     here = str(Path(__file__).parents[1])
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(place), here]), "PYTHONSAFEPATH": ""}
-    done = subprocess.run(
-        [sys.executable, "-c", COMMANDS, json.dumps(commands)],
-        cwd=place,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout.splitlines()[-1]), done.stdout + done.stderr
+    process = interpret(COMMANDS, json.dumps(commands), environment=environment, folder=place, piped=True)
+    told, _ = process.communicate()
+    assert process.returncode == 0, told
+    return json.loads(told.splitlines()[-1]), told
 
 
 def poison(study):

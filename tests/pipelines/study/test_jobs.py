@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import counting
 import pandas as pd
 import pytest
 import torch
+from fork_server import COMMAND, interpret
 from rich.console import Console
 
 from lcd import cli
@@ -19,7 +18,7 @@ from lcd.envs.errors import InputError
 from lcd.frontends.flow.file import read
 from lcd.pipelines.kinds.kind import Job, is_job_config
 from lcd.pipelines.kinds.pretrain import WEIGHTS_FILE, before_pretraining
-from lcd.pipelines.study import runs, store
+from lcd.pipelines.study import probe, runs, store
 from lcd.pipelines.study.configs import inputs_of, run_id
 from lcd.pipelines.study.training import train_missing
 from lcd.pipelines.study.verify import check_run
@@ -155,8 +154,7 @@ def test_lcd_train_alone_wants_weights(capsys):
 def test_a_kill_while_it_pretrains_changes_nothing(tmp_path, capsys):
     assert cli.main(["diagnose", *ASKED, f"out={tmp_path / 'whole'}"]) == 0
     killed = tmp_path / "killed"
-    line = [sys.executable, "-m", "lcd.cli", "diagnose", *ASKED, f"out={killed}"]
-    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = interpret(COMMAND, "diagnose", *ASKED, f"out={killed}")
     try:
         while not list(killed.glob("runs/*/pictures")):
             assert process.poll() is None
@@ -188,7 +186,8 @@ def _weights_of_another_pretraining_are_found(study, capsys):
     assert "it was trained with another flow.pt than the one that the run" in capsys.readouterr().out
 
 
-def test_a_dry_run_counts_the_pretraining(capsys, tmp_path):
+def test_a_dry_run_counts_the_pretraining(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(probe, "PROBE_S", 2.0)
     assert cli.main(["diagnose", *ASKED, f"out={tmp_path / 'study'}", "--dry-run"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "runs 3" in told
