@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lcd.envs.errors import InputError
+from lcd.files.reading import open_regular
 from lcd.horizon.listed import SURVIVES, Row, least_h
 from lcd.report.figures import INK, MUTED, SET_STYLES, styled_figure
 from lcd.scores.horizons import LONG
@@ -24,7 +25,8 @@ _FEWEST_BINS, _MOST_BINS = 12, 20
 def read_bridge(path: Path) -> dict[str, np.ndarray]:
     """Collection to its MDPs' effective horizons, from the `summary.csv` of the BRIDGE dataset."""
     try:
-        table = pd.read_csv(path)
+        with open_regular(path) as file:
+            table = pd.read_csv(file)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"bridge={path} cannot be read ({why}): give BRIDGE's summary.csv.") from None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-
-import pandas as pd
 
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import KnownHorizons, offers
+from lcd.files.reading import Unreadable, read_bytes
 
 Span = tuple[float, float, float]
 """H, and between what it lies; NaN where nothing is known."""
@@ -37,19 +38,44 @@ def _known(benchmark: str, task: str) -> Span:
 
 def read_horizons(path: str | Path) -> dict[str, Span]:
     """Task to H and its bounds, from a table that `lcd horizon BENCHMARK out=…` wrote, or one with its columns."""
+    found: dict[str, Span] = {}
+    for number, row in enumerate(_rows(path), 2):
+        task, where = row["task"], f"horizons={path}, line {number},"
+        if not task:
+            raise InputError(f"{where} names no task: give its name in the column 'task'.")
+        if task in found:
+            raise InputError(f"horizons={path} has the task '{task}' twice: give it once.")
+        h, low, high = (_number(where, column, row[column]) for column in NEEDED[1:])
+        if low > h or low > high:
+            raise InputError(f"{where} has h_low {low:g} above h or h_high: it is what H is at least.")
+        found[task] = h, low, high
+    return found
+
+
+def _rows(path: str | Path) -> Iterator[dict[str, str]]:
+    """The rows of a CSV file with the columns that are needed, as texts."""
     try:
-        table = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
+        text = io.StringIO(read_bytes(path).decode("utf-8-sig"), newline="")
+        rows = csv.DictReader(text, strict=True, restkey="more", restval="")
+        for column in NEEDED:
+            times = (rows.fieldnames or []).count(column)
+            if times != 1:
+                what = "two columns" if times else "no column"
+                raise InputError(f"horizons={path} has {what} '{column}': it needs {', '.join(NEEDED)}, each once.")
+        for row in rows:
+            if "more" in row:
+                raise InputError(f"horizons={path} has more cells than columns in line {rows.line_num}: give as many.")
+            yield row
+    except (Unreadable, csv.Error, UnicodeDecodeError) as why:
         raise InputError(f"horizons={path} cannot be read ({why}): give a CSV file of {', '.join(NEEDED)}.") from None
-    for column in NEEDED:
-        if column not in table:
-            raise InputError(f"horizons={path} has no column '{column}': it needs {', '.join(NEEDED)}.")
-    if table["task"].duplicated().any():
-        twice = table["task"][table["task"].duplicated()].iloc[0]
-        raise InputError(f"horizons={path} has the task '{twice}' twice: give it once.")
-    values = table[list(NEEDED[1:])].apply(pd.to_numeric, errors="coerce").to_numpy(float)
-    return {
-        str(task): (float(h), float(low), float(high))
-        for task, (h, low, high) in zip(table["task"], values, strict=True)
-    }
+
+
+def _number(where: str, column: str, text: str) -> float:
+    """The number in a cell, NaN where it is empty."""
+    try:
+        value = float(text) if text.strip() else math.nan
+    except ValueError:
+        value = math.inf
+    if math.isinf(value) or value < 0:
+        raise InputError(f"{where} has {text!r} for {column}, but it must be a number of at least 0, or empty.")
+    return value
