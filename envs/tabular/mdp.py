@@ -168,16 +168,16 @@ def _check_values(transitions: np.ndarray, rewards: np.ndarray) -> None:
     if lost.any():
         state, action = np.argwhere(lost)[0]
         raise InputError(
-            f"rewards[{state}, {action}] is {rewards[state, action]}, which is 0 as a float32: give rewards on a larger "
-            "scale."
+            f"rewards[{state}, {action}] is {rewards[state, action]}, which is 0 as a float32: give rewards on a "
+            "larger scale."
         )
 
 
 def _check_features(features: np.ndarray) -> None:
     if features.dtype.kind not in "iufb" or not features.shape[1]:
         raise InputError(
-            f"features has the shape {features.shape} and type {features.dtype}, but must hold at least one real number "
-            "for each state."
+            f"features has the shape {features.shape} and type {features.dtype}, but must hold at least one real "
+            "number for each state."
         )
     with np.errstate(over="ignore", invalid="ignore"):
         finite = np.isfinite(features.astype(np.float32))

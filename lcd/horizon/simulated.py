@@ -206,8 +206,8 @@ def estimate(simulator: Simulator, budget: float, most_k: int | None = None) -> 
         returns.append((h, k, m, found))
     if not returns:
         raise InputError(
-            f"simulated is {budget}, but checking that the task is deterministic took {simulator.simulated:,} steps, and "
-            f"a run of GORP(1, 1) takes {simulator.horizon * simulator.actions:,} or more: give more."
+            f"simulated is {budget}, but checking that the task is deterministic took {simulator.simulated:,} steps, "
+            f"and a run of GORP(1, 1) takes {simulator.horizon * simulator.actions:,} or more: give more."
         )
     tries = [Try(k, m, h, sum(_reaches(simulator, each) for each in found), len(found)) for h, k, m, found in returns]
     if simulator.best_return <= simulator.worst_return:
