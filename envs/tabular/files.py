@@ -8,6 +8,7 @@ also `screens` and `screen_mapping` (a picture of each state). Ours add `horizon
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import os
 import stat
@@ -18,11 +19,15 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from lcd.envs.errors import InputError
-from lcd.envs.tabular.mdp import MOST_ENTRIES, MOST_STATES, TERMINAL, TabularMDP
+from lcd.envs.tabular.mdp import MOST_ACTIONS, MOST_ENTRIES, MOST_STATES, TERMINAL, TabularMDP
 from lcd.envs.tabular.pictures import Screens
 
 MOST_BYTES = 2**31
 """Of one array in a file."""
+MOST_NAME_BYTES = 4096
+"""Of the name of an action."""
+_HEADER_BYTES = 1 << 16
+"""A header's own word for how long it is counts no further than this."""
 KINDS = {
     "transitions": ("iu", 2),
     "rewards": ("iuf", 2),
@@ -36,6 +41,9 @@ KINDS = {
 }
 """The arrays that are read: kinds of type, and number of dimensions."""
 NEEDED = ("transitions", "rewards")
+OF_STATES = ("codes", "features", "screen_mapping")
+"""Arrays with a row for each state."""
+TYPES = {"iu": "whole numbers", "iuf": "real numbers", "f": "a real number", "U": "texts"}
 
 
 def save(mdp: TabularMDP, file: str | Path | BinaryIO) -> None:
@@ -101,35 +109,52 @@ def load(path: str | Path, horizon: int | None = None, sticky: float | None = No
 
 
 def _arrays(path: Path, archive: zipfile.ZipFile) -> dict[str, np.ndarray]:
+    """The arrays of a file, all of them refused by their headers before memory is taken for any."""
     names = archive.namelist()
-    found = {key: _array(path, archive, key) for key in KINDS if f"{key}.npy" in names}
+    shapes = {key: _shape(path, archive, key) for key in KINDS if f"{key}.npy" in names}
     for key in NEEDED:
-        if key not in found:
+        if key not in shapes:
             raise InputError(f"{path} has no array '{key}': an MDP needs {' and '.join(NEEDED)}.")
-    return found
+    states = shapes["transitions"][0]
+    for key in (each for each in OF_STATES if each in shapes):
+        if shapes[key][0] != states:
+            raise InputError(
+                f"{path}: {key} has the shape {shapes[key]}, but must have a row for each of {states} states."
+            )
+    return {key: _array(archive, key) for key in shapes}
 
 
-def _array(path: Path, archive: zipfile.ZipFile, key: str) -> np.ndarray:
-    """One array, refused by its header before memory is taken."""
+def _array(archive: zipfile.ZipFile, key: str) -> np.ndarray:
+    with archive.open(f"{key}.npy") as member:
+        return np.lib.format.read_array(member, allow_pickle=False)
+
+
+def _shape(path: Path, archive: zipfile.ZipFile, key: str) -> tuple[int, ...]:
+    """The shape of an array that may be read, by its header alone."""
     kinds, dimensions = KINDS[key]
     with archive.open(f"{key}.npy") as member:
-        version = np.lib.format.read_magic(member)
-        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        if version not in readers:
-            raise InputError(f"{path}: '{key}' is of the npy version {version}, but must be of (1, 0) or (2, 0).")
-        shape, _, dtype = readers[version](member)
+        head = io.BytesIO(member.read(_HEADER_BYTES))
+    version = np.lib.format.read_magic(head)
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in readers:
+        raise InputError(f"{path}: '{key}' is of the npy version {version}, but must be of (1, 0) or (2, 0).")
+    shape, _, dtype = readers[version](head)
     if dtype.kind not in kinds or dtype.hasobject:
-        raise InputError(f"{path}: '{key}' has the type {dtype}, which is none that it may have.")
+        raise InputError(f"{path}: '{key}' has the type {dtype}, but must hold {TYPES[kinds]}.")
     if len(shape) != dimensions or min(shape, default=1) < 0:
         raise InputError(f"{path}: '{key}' has the shape {shape}, but must have {dimensions} dimensions.")
     entries = math.prod(shape)
+    if key == "actions" and (entries > MOST_ACTIONS or dtype.itemsize > MOST_NAME_BYTES):
+        raise InputError(
+            f"{path}: 'actions' has {entries:,} names of up to {dtype.itemsize // 4:,} characters, but at most "
+            f"{MOST_ACTIONS:,} of {MOST_NAME_BYTES // 4:,} are read."
+        )
     if entries * max(dtype.itemsize, 1) > MOST_BYTES or (key in NEEDED and entries > MOST_ENTRIES):
         raise InputError(
             f"{path}: '{key}' has the shape {shape}, which is more than the {MOST_STATES:,} states, or the 2 GB, that "
             "are read."
         )
-    with archive.open(f"{key}.npy") as member:
-        return np.lib.format.read_array(member, allow_pickle=False)
+    return shape
 
 
 def _made(path: Path, arrays: dict[str, np.ndarray], horizon: int | None, sticky: float | None) -> TabularMDP:
@@ -153,7 +178,7 @@ def _made(path: Path, arrays: dict[str, np.ndarray], horizon: int | None, sticky
             arrays["transitions"],
             arrays["rewards"],
             horizon,
-            actions=tuple(arrays.get("actions", np.array([])).tolist()),
+            actions=_names(arrays.get("actions", np.array([]))),
             sticky=sticky,
             renderer=renderer,
             features=arrays.get("features"),
@@ -162,3 +187,14 @@ def _made(path: Path, arrays: dict[str, np.ndarray], horizon: int | None, sticky
         )
     except InputError as flaw:
         raise InputError(f"{path}: {flaw}") from None
+
+
+def _names(actions: np.ndarray) -> tuple[str, ...]:
+    """The actions' names, as long as they are texts."""
+    try:
+        names = tuple(actions.tolist())
+        "".join(names).encode()
+    # What numpy says where a character is none that there is.
+    except (SystemError, ValueError):
+        raise InputError("actions has a name that is no text: give names in Unicode.") from None
+    return names

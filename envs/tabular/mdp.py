@@ -90,6 +90,8 @@ class TabularMDP:
                 raise InputError(
                     f"{key} has the shape {np.shape(value)}, but must have a row for each of {states} states."
                 )
+        if self.features is not None:
+            _check_features(np.asarray(self.features))
         self._set(
             transitions=_frozen(transitions, np.int32), rewards=_frozen(rewards, np.float32), actions=names,
             features=None if self.features is None else _frozen(self.features, np.float32),
@@ -158,7 +160,27 @@ def _check_values(transitions: np.ndarray, rewards: np.ndarray) -> None:
             f"{states - 1}, or {TERMINAL} where the episode ends."
         )
     with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(rewards.astype(np.float32))
+        rounded = rewards.astype(np.float32)
+    finite, lost = np.isfinite(rounded), (rounded == 0) & (rewards != 0)
     if not finite.all():
         state, action = np.argwhere(~finite)[0]
         raise InputError(f"rewards[{state}, {action}] is {rewards[state, action]}, but must be a finite float32.")
+    if lost.any():
+        state, action = np.argwhere(lost)[0]
+        raise InputError(
+            f"rewards[{state}, {action}] is {rewards[state, action]}, which is 0 as a float32: give rewards on a "
+            "larger scale."
+        )
+
+
+def _check_features(features: np.ndarray) -> None:
+    if features.dtype.kind not in "iufb" or not features.shape[1]:
+        raise InputError(
+            f"features has the shape {features.shape} and type {features.dtype}, but must hold at least one real "
+            "number for each state."
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(features.astype(np.float32))
+    if not finite.all():
+        state, column = np.argwhere(~finite)[0]
+        raise InputError(f"features[{state}, {column}] is {features[state, column]}, but must be a finite float32.")

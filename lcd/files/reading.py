@@ -6,7 +6,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -72,14 +72,20 @@ def read_table(path: str | Path, key: str, needed: Sequence[str], right: str) ->
     import pandas as pd
 
     try:
-        table = pd.read_csv(path)
+        with open_regular(path) as file:
+            table = pd.read_csv(file)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"{key}={path} cannot be read ({why}): give {right}.") from None
-    if missing := [column for column in needed if column not in table]:
-        named = ", ".join(f"'{column}'" for column in missing)
-        raise InputError(f"{key}={path} has no column{'s' * (len(missing) > 1)} {named}: give {right}.")
+    require_columns(table.columns, needed, f"{key}={path}", f"give {right}")
     return table
+
+
+def require_columns(columns: Collection[str], needed: Sequence[str], whose: str, fix: str) -> None:
+    """Refuse a table that lacks columns, naming all that it lacks."""
+    if missing := [column for column in needed if column not in columns]:
+        named = ", ".join(f"'{column}'" for column in missing)
+        raise InputError(f"{whose} has no column{'s' * (len(missing) > 1)} {named}: {fix}.")
 
 
 def parse_json(text: str) -> Any:

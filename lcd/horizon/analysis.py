@@ -55,13 +55,14 @@ class Settings:
     most_steps: float = 1e10
 
     def __post_init__(self) -> None:
-        for key, low, high in (("discount", 0, 1), ("confidence", 0.5, 1), ("tolerance", 0, 1)):
-            value = getattr(self, key)
-            least_too = key == "tolerance"
-            if value is not None and not (low < value <= high or (least_too and value == low)):
-                raise InputError(f"{key} is {value}, but must be a number above {low} and at most {high}.")
-        if self.confidence >= 1:
-            raise InputError(f"confidence is {self.confidence}, but must be below 1: nothing sampled is certain.")
+        if not 0 < self.discount <= 1:
+            raise InputError(f"discount is {self.discount}, but must be a number above 0 and at most 1.")
+        if self.tolerance is not None and not 0 <= self.tolerance < 1:
+            raise InputError(f"tolerance is {self.tolerance}, but must be a number from 0 to below 1, or null.")
+        if not 0.5 < self.confidence < 1:
+            raise InputError(
+                f"confidence is {self.confidence}, but must be a number between 0.5 and 1: nothing sampled is certain."
+            )
         for key, least in (("runs", 1), ("most_k", 1), ("seed", 0)):
             if getattr(self, key) is not None:
                 require_whole_knob(self, key, least)

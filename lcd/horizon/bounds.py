@@ -24,6 +24,10 @@ from lcd.horizon.ties import Ties
 
 MOST_ENTRIES = 30_000_000
 """Entries of states, steps and actions up to which the bound on m is worked out: it takes four passes for every k."""
+MOST_LAYERS = 200_000
+"""Layers after which no further k is looked at: a long horizon has as many values of k as layers."""
+_SMALLEST = 5e-324
+"""What a spread is at least: a smaller one is rounded to 0, as if nothing varied."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def upper_bound(layers: Layers, ties: Ties, exact: Exact) -> Bound | None:
     spreads = _first_spreads(layers, exact.discount, random, worst, greatest)
     values = random
     k = 1
-    while k < best.h:
+    while k < best.h and k * mdp.horizon <= MOST_LAYERS:
         m = _enough(layers, ties, exact, values, spreads, k)
         if m is not None:
             h = k + math.log(m) / math.log(mdp.num_actions)
@@ -107,7 +111,7 @@ def _enough(
 ) -> float | None:
     """Rollouts that are enough for GORP(k, ·); None where none are: a suboptimal action is among the best."""
     mdp = layers.mdp
-    factor = 16 * math.log(2 * mdp.horizon * float(mdp.num_actions) ** k)
+    factor = 16 * (math.log(2 * mdp.horizon) + k * math.log(mdp.num_actions))
     reached, most = np.array([mdp.start], dtype=np.intp), 1.0
     for t in range(mdp.horizon):
         place = layers.position(t, reached)
@@ -118,8 +122,10 @@ def _enough(
         gap = best - wrong
         if (gap <= ties.relative * np.abs(best) + ties.floor).any():
             return None
-        spread = spreads[t][:, place].max(axis=0)
-        most = max(most, float(np.ceil(factor * spread / gap**2).max()))
+        spread = np.maximum(spreads[t][:, place].max(axis=0), _SMALLEST)
+        # The square of a gap may be too small for a float, and what is needed too large for one.
+        with np.errstate(over="ignore"):
+            most = max(most, float(np.ceil(factor * spread / gap / gap).max()))
         reached = layers.following(reached, worth > wrong)
         if not reached.size:
             break

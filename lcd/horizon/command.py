@@ -45,7 +45,7 @@ def run(cfg: HorizonConfig) -> int:
         outputs.check_file(out, inputs)
     content: dict[str, Any] = {"settings": vars(settings)}
     shown: list[Table | str]
-    console = Console()
+    console = Console(emoji=False)
     with Console(stderr=True).status("making the tables") as status:
         found = find(cfg.mdp, cfg.knobs, cfg.seed, cfg.horizon, cfg.sticky, cfg.copies)
         if isinstance(found, VectorEnv):

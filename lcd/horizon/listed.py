@@ -25,6 +25,10 @@ COLUMNS = (
 )  # fmt: skip
 MEASURED = ("build_s", "analysis_s", "memory_mb")
 """Columns that are not the same every time."""
+TEXTS = ("task", "filter", "digest")
+COUNTS = ("states", "actions", "steps", "k", "gorp_k", "gorp_m", "memory_mb")
+ALWAYS = ("states", "actions", "steps", "optimal_return", "random_return", *MEASURED)
+"""What is known of every MDP."""
 HEADS = ("MDP", "S", "A", "T", "J*", "random", "k", "GORP's k, m", "H", "filter", "made in", "analysed in", "memory")
 
 NARROW_HEADS = ("MDP", "S", "A", "T", "k", "H", "filter")
@@ -48,6 +52,17 @@ def row_of(task: str, found: Result, settings: Settings, build_s: float, memory:
         "digest": digest,
     }  # fmt: skip
     return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
+
+
+def is_row(row: Any, task: str, digest: str) -> bool:
+    """Is this a row of that task and those tables, as `row_of` makes them?"""
+    if not isinstance(row, dict) or tuple(row) != COLUMNS or (row["task"], row["digest"]) != (task, digest):
+        return False
+    numbers = {key: value for key, value in row.items() if key not in TEXTS and (value is not None or key in ALWAYS)}
+    return isinstance(row["filter"], str) and all(
+        isinstance(value, int if key in COUNTS else int | float) and not isinstance(value, bool)
+        for key, value in numbers.items()
+    )
 
 
 def verdict(found: Result, limit: float) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ def _refuse_knobs(name: str, knobs: Mapping[str, Any]) -> None:
 def _made(name: str) -> list[TabularMDP] | VectorEnv:
     found = MDPS.resolve(name)
     if callable(found):
+        _refuse_arguments(name, found)
         found = found()
     if isinstance(found, VectorEnv):
         return found
@@ -88,6 +90,16 @@ def _made(name: str) -> list[TabularMDP] | VectorEnv:
                 f"mdp={name} gives a {type(each).__name__}, but must give a TabularMDP, or a list of them."
             )
     return several
+
+
+def _refuse_arguments(name: str, made: Callable[..., Any]) -> None:
+    try:
+        inspect.signature(made).bind()
+    except TypeError as error:
+        raise InputError(f"mdp={name} cannot be called without arguments ({error}): give one that can.") from None
+    except ValueError:
+        # It does not say what it takes.
+        return
 
 
 def _benchmark(name: str) -> Benchmark:

@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.vector import VectorEnv
 
+from lcd.envs.checks import MOST_STEPS, require_whole_number
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import KeepsState, offers
 from lcd.envs.state import State
@@ -89,8 +90,10 @@ class Simulator:
             rng: where random actions come from.
 
         Raises:
-            InputError: where it cannot be restored, is not deterministic, or has not one action of several at a time.
+            InputError: where it cannot be restored, is not deterministic, pays what is no finite number, or has not one
+                action of several at a time.
         """
+        require_whole_number("horizon", horizon, 1, MOST_STEPS)
         restorable: Any = env
         if not offers(restorable, KeepsState):
             raise InputError(
@@ -133,11 +136,14 @@ class Simulator:
         going_on = np.ones(env.num_envs, dtype=bool)
         for step, own in enumerate(actions):
             _, paid, terminated, truncated, _ = env.step(own)
-            rewards[step] = paid * going_on
+            rewards[step] = np.where(going_on, paid, 0.0)
             length += going_on
             going_on &= ~(terminated | truncated)
             if not going_on.any():
                 break
+        if not np.isfinite(rewards).all():
+            wrong = rewards[~np.isfinite(rewards)][0]
+            raise InputError(f"mdp={self.name} pays {wrong}, but rewards must be finite numbers.")
         self.simulated += int(length.sum())
         return rewards, length, going_on
 
@@ -182,6 +188,9 @@ def estimate(simulator: Simulator, budget: float, most_k: int | None = None) -> 
         simulator: the task.
         budget: environment steps in all; the run that exceeds them is the last one.
         most_k: the greatest k; None: the horizon.
+
+    Raises:
+        InputError: where the budget is too small for any run.
     """
     returns: list[tuple[float, int, int, list[float]]] = []
     following = 1.0
@@ -195,6 +204,11 @@ def estimate(simulator: Simulator, budget: float, most_k: int | None = None) -> 
             if _certain(sum(_reaches(simulator, each) for each in found), len(found)):
                 break
         returns.append((h, k, m, found))
+    if not returns:
+        raise InputError(
+            f"simulated is {budget}, but checking that the task is deterministic took {simulator.simulated:,} steps, "
+            f"and a run of GORP(1, 1) takes {simulator.horizon * simulator.actions:,} or more: give more."
+        )
     tries = [Try(k, m, h, sum(_reaches(simulator, each) for each in found), len(found)) for h, k, m, found in returns]
     if simulator.best_return <= simulator.worst_return:
         tries, following = [], 1.0

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lcd.envs.errors import InputError
 from lcd.horizon.exact import Exact, greedy_within
 from lcd.horizon.layers import Layers
 from lcd.horizon.ties import Ties
+
+_TINY = 1e-290
+"""Values of a smaller size cannot be told apart for sure: still smaller ones are rounded to 0."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ def least_k(layers: Layers, ties: Ties, exact: Exact, most: int | None = None) -
     horizon, discount = layers.mdp.horizon, exact.discount
     most = horizon if most is None else min(most, horizon)
     values = layers.induction("mean", discount)
+    if not ties.floor:
+        _refuse_tiny(layers, discount, values)
     for k in range(1, most + 1):
         if _solves(layers, ties, exact, values):
             return Solvable(k, k)
@@ -66,3 +72,22 @@ def _solves(layers: Layers, ties: Ties, exact: Exact, values: list[np.ndarray]) 
         return ties.greedy(worth, axis=0)
 
     return greedy_within(layers, greedy, exact.optimal_marks)
+
+
+def _refuse_tiny(layers: Layers, discount: float, values: list[np.ndarray]) -> None:
+    """Refuse what makes values that a float does not hold: where all rewards have one sign, tiny values count.
+
+    A value is at least the (γ / A)th part of one of the next layer, so that before any is lost some are tiny.
+    """
+    mdp = layers.mdp
+    sizes = np.abs(mdp.rewards[mdp.rewards != 0], dtype=np.float64)
+    if sizes.size and float(sizes.min()) * discount ** (mdp.horizon - 1) < _TINY:
+        raise InputError(
+            f"discount={discount:g} and horizon={mdp.horizon} make values below {_TINY:g}, which cannot be told apart: "
+            "give a shorter horizon, or discount=1."
+        )
+    if any(((np.abs(own) < _TINY) & (own != 0)).any() for own in values):
+        raise InputError(
+            f"horizon={mdp.horizon} with {mdp.num_actions} actions makes values of random play below {_TINY:g}, which "
+            "cannot be told apart: give a shorter horizon."
+        )

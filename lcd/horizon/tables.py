@@ -78,9 +78,9 @@ def simulated_summary(found: Simulated) -> str:
     if not found.tries:
         return f"{about}all episodes had the return {number(found.best_return)}, which says nothing of H."
     high = "?" if found.high is None else f"{found.high:.2f}"
-    h = f"> {found.low:.2f}" if found.h is None else f"{found.h:.2f}"
+    h = f"≥ {found.low:.2f}" if found.h is None else f"= {found.h:.2f}"
     best = number(found.best_return)
-    return f"{about}H = {h}, between {found.low:.2f} and {high}, for the best return that was seen, {best}."
+    return f"{about}H {h}, between {found.low:.2f} and {high}, for the best return that was seen, {best}."
 
 
 def number(value: float | None) -> str:

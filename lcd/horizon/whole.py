@@ -39,8 +39,8 @@ class Named:
     make: Callable[[], TabularMDP]
 
 
-class _NoTablesError(Exception):
-    """An MDP that cannot be tabulated, with the reason."""
+class _LeftOutError(Exception):
+    """An MDP that cannot be tabulated or analysed, with the reason."""
 
 
 def tasks_of(cfg: HorizonConfig) -> list[Named]:
@@ -53,7 +53,7 @@ def tasks_of(cfg: HorizonConfig) -> list[Named]:
 
 
 def run(title: str, named: Sequence[Named], cfg: HorizonConfig, settings: Settings) -> int:
-    """Analyse MDPs and print a table of them; what cannot be tabulated is named with the reason.
+    """Analyse MDPs and print a table of them; what cannot be is named with the reason.
 
     Args:
         title: what they are together.
@@ -65,7 +65,7 @@ def run(title: str, named: Sequence[Named], cfg: HorizonConfig, settings: Settin
         The exit code.
 
     Raises:
-        InputError: when none of them can be tabulated.
+        InputError: when none of them can be tabulated and analysed.
     """
     from lcd.horizon.histogram import draw, read_bridge
 
@@ -76,13 +76,13 @@ def run(title: str, named: Sequence[Named], cfg: HorizonConfig, settings: Settin
     if out is not None:
         outputs.check(out, PRODUCT, (CSV, MARKDOWN, FIGURE), inputs)
         outputs.check(out / MDPS, "")
-    rows, left_out, console = [], {}, Console()
+    rows, left_out, console = [], {}, Console(emoji=False)
     with Console(stderr=True).status(f"making {title}") as status:
         for number, each in enumerate(named, 1):
             where = f"{number} of {len(named)}"
             try:
                 rows.append(_one(each, cfg, settings, out, lambda doing, at=where: status.update(f"{at}, {doing}")))
-            except _NoTablesError as why:
+            except _LeftOutError as why:
                 left_out[each.name] = str(why)
     if not rows:
         raise InputError(next(iter(left_out.values()), f"mdp={title} has no task: there is nothing to analyse."))
@@ -116,12 +116,15 @@ def _one(each: Named, cfg: HorizonConfig, settings: Settings, out: Path | None, 
         try:
             mdp = each.make()
         except InputError as why:
-            raise _NoTablesError(str(why)) from why
+            raise _LeftOutError(str(why)) from why
         build_s = time.perf_counter() - began
         made: dict[str, Any] = {"task": each.name, "settings": asdict(settings), "digest": digest(mdp)}
         kept = None if out is None else _kept(out / MDPS / file, made)
         if kept is None:
-            found = analyse(mdp, settings, tell)
+            try:
+                found = analyse(mdp, settings, tell)
+            except InputError as why:
+                raise _LeftOutError(str(why)) from why
     if kept is None:
         kept = listed.row_of(each.name, found, settings, build_s, memory[0], made["digest"])
     elif not cfg.save or (out is not None and (out / MDPS / f"{slug(each.name)}.npz").is_file()):
@@ -145,7 +148,7 @@ def _kept(path: Path, made: dict[str, Any]) -> Any:
     if not isinstance(content, dict) or any(content.get(key) != value for key, value in made.items()):
         return None
     row = content.get("row")
-    return row if isinstance(row, dict) and tuple(row) == listed.COLUMNS else None
+    return row if listed.is_row(row, made["task"], made["digest"]) else None
 
 
 @contextlib.contextmanager

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-
-import pandas as pd
 
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import KnownHorizons, offers
-from lcd.files.reading import read_table
+from lcd.files.reading import Unreadable, read_bytes, require_columns
 
 Span = tuple[float, float, float]
 """H, and between what it lies; NaN where nothing is known."""
@@ -38,12 +38,42 @@ def _known(benchmark: str, task: str) -> Span:
 
 def read_horizons(path: str | Path) -> dict[str, Span]:
     """Task to H and its bounds, from a table that `lcd horizon BENCHMARK out=…` wrote, or one with its columns."""
-    table = read_table(path, "horizons", NEEDED, f"a CSV file of {', '.join(NEEDED)}")
-    if table["task"].duplicated().any():
-        twice = table["task"][table["task"].duplicated()].iloc[0]
-        raise InputError(f"horizons={path} has the task '{twice}' twice: give it once.")
-    values = table[list(NEEDED[1:])].apply(pd.to_numeric, errors="coerce").to_numpy(float)
-    return {
-        str(task): (float(h), float(low), float(high))
-        for task, (h, low, high) in zip(table["task"], values, strict=True)
-    }
+    found: dict[str, Span] = {}
+    for number, row in enumerate(_rows(path), 2):
+        task, where = row["task"], f"horizons={path}, line {number},"
+        if not task:
+            raise InputError(f"{where} names no task: give its name in the column 'task'.")
+        if task in found:
+            raise InputError(f"horizons={path} has the task '{task}' twice: give it once.")
+        h, low, high = (_number(where, column, row[column]) for column in NEEDED[1:])
+        if low > h or low > high:
+            raise InputError(f"{where} has h_low {low:g} above h or h_high: it is what H is at least.")
+        found[task] = h, low, high
+    return found
+
+
+def _rows(path: str | Path) -> Iterator[dict[str, str]]:
+    """The rows of a CSV file with the columns that are needed, as texts."""
+    try:
+        text = io.StringIO(read_bytes(path).decode("utf-8-sig"), newline="")
+        rows = csv.DictReader(text, strict=True, restkey="more", restval="")
+        require_columns(rows.fieldnames or [], NEEDED, f"horizons={path}", f"give a CSV file of {', '.join(NEEDED)}")
+        if twice := [column for column in NEEDED if (rows.fieldnames or []).count(column) > 1]:
+            raise InputError(f"horizons={path} has two columns '{twice[0]}': give each once.")
+        for row in rows:
+            if "more" in row:
+                raise InputError(f"horizons={path} has more cells than columns in line {rows.line_num}: give as many.")
+            yield row
+    except (Unreadable, csv.Error, UnicodeDecodeError) as why:
+        raise InputError(f"horizons={path} cannot be read ({why}): give a CSV file of {', '.join(NEEDED)}.") from None
+
+
+def _number(where: str, column: str, text: str) -> float:
+    """The number in a cell, NaN where it is empty."""
+    try:
+        value = float(text) if text.strip() else math.nan
+    except ValueError:
+        value = math.inf
+    if math.isinf(value) or value < 0:
+        raise InputError(f"{where} has {text!r} for {column}, but it must be a number of at least 0, or empty.")
+    return value

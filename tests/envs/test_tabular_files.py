@@ -81,12 +81,27 @@ def npy(shape: tuple, kind: str = "<i8", data: bytes = b"") -> bytes:
     return file.getvalue() + data
 
 
+TABLES = {
+    "transitions.npy": npy((2, 2), data=GOOD["transitions"].astype("<i8").tobytes()),
+    "rewards.npy": npy((2, 2), "<f8", GOOD["rewards"].tobytes()),
+}
+
+
 @pytest.mark.parametrize(
     ("members", "sentence"),
     [
         ({"transitions.npy": npy((10**9, 10**9))}, "is more than"),
         ({"transitions.npy": npy((-1, 2))}, "shape (-1, 2)"),
-        ({"transitions.npy": npy((1000, 2), data=b"12")}, "no .npz file that can be read"),
+        ({"transitions.npy": npy((1000, 2), data=b"12"), "rewards.npy": npy((1000, 2))}, "can be read"),
+        ({"transitions.npy": b"\x93NUMPY\x02\x00\xff\xff\xff\x7f" + b" " * 2**20}, "got 65524"),
+        ({**TABLES, "actions.npy": npy((10**9,), "<U0")}, "'actions' has 1,000,000,000 names"),
+        ({**TABLES, "actions.npy": npy((2,), "<U100000")}, "'actions' has 2 names of up to 100,000 characters"),
+        ({**TABLES, "actions.npy": npy((2,), "<U1", b"\xff" * 8)}, "a name that is no text"),
+        ({**TABLES, "actions.npy": npy((2,), "<U1", b"\0\xd8\0\0a\0\0\0")}, "a name that is no text"),
+        ({**TABLES, "codes.npy": npy((2**27,))}, "codes has the shape (134217728,)"),
+        ({**TABLES, "features.npy": npy((2, 0), "<f8")}, "features has the shape (2, 0)"),
+        ({**TABLES, "features.npy": npy((2, 1), "<f8", np.array([0, np.nan]).tobytes())}, "features[1, 0] is nan"),
+        ({**TABLES, "rewards.npy": npy((2, 2), "<f8", np.full(4, 1e-60).tobytes())}, "which is 0 as a float32"),
         ({"transitions.npy": b"\x93NUMPY\x07\x00"}, "npy version (7, 0)"),
         ({"transitions.npy": b"hello"}, "no .npz file that can be read"),
         ({"transitions.npy": b""}, "no .npz file that can be read"),

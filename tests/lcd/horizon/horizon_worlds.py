@@ -22,3 +22,20 @@ def both():
 def simulator():
     """The second of them as a simulator."""
     return TabularVectorEnv(8, both()[1], observation="number")
+
+
+def asking(for_what):
+    """No function that makes MDPs without being told more."""
+    return [for_what]
+
+
+class Endless(TabularVectorEnv):
+    """Pays more than a number says."""
+
+    def step(self, actions):
+        observations, rewards, *others = super().step(actions)
+        return observations, np.where(actions == 1, np.inf, rewards), *others
+
+
+def endless():
+    return Endless(8, EASY, observation="number")

@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from slow_horizon import Slow
 
+from lcd.envs.errors import InputError
 from lcd.envs.tabular.mdp import TabularMDP
 from lcd.horizon.analysis import Settings, analyse
 from lcd.horizon.exact import solve
@@ -100,6 +101,20 @@ def test_tiny_values_of_sparse_rewards_are_no_ties():
     found = analyse(corridor(40), Settings(timesteps=0))
     assert found.solvable.k == 1
     assert found.p_opt == pytest.approx(0.5**40)
+
+
+def test_values_that_a_float_does_not_hold_are_refused():
+    """Random play finds a reward behind 1,100 steps of two with probability 2^-1100, which would count as never."""
+    with pytest.raises(InputError, match=r"horizon=1100 with 2 actions makes values of random play below"):
+        looked_at(*(getattr(corridor(1100), key) for key in ("transitions", "rewards", "horizon")), 1.0)
+    with pytest.raises(InputError, match=r"discount=1e-100 and horizon=4 make values below"):
+        analyse(corridor(4), Settings(timesteps=0, discount=1e-100))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_bound_of_tiny_gaps_is_none_that_is_too_small():
+    """The square of 2^-600 is 0 as a float; with so many steps A^k is none at all."""
+    assert analyse(corridor(600), Settings(timesteps=0, discount=1.0, most_k=1)).bound.h == 600
 
 
 def test_equal_sums_of_rounded_rewards_are_equal():

@@ -13,7 +13,7 @@ from lcd.envs.tabular.files import digest, load
 from lcd.envs.tabular.mdp import TabularMDP
 from lcd.horizon import whole
 from lcd.horizon.histogram import read_bridge
-from lcd.horizon.listed import COLUMNS, MEASURED, long_share, table_of
+from lcd.horizon.listed import COLUMNS, MEASURED, is_row, long_share, table_of
 
 
 def chain(length):
@@ -128,6 +128,18 @@ def test_a_broken_row_is_made_again(chains, tmp_path):
     path.write_text(json.dumps(content))
     # It is the user's file now.
     assert cli.main(asked) == 2
+
+
+@pytest.mark.parametrize(("column", "value"), [("states", None), ("h", "<b>"), ("k", 1.5), ("task", "chains/5")])
+def test_a_row_of_other_kinds_is_none(column, value):
+    row = dict.fromkeys(COLUMNS, 1) | {"task": "chains/3", "filter": "survives", "digest": "d", "h": None}
+    assert is_row(row, "chains/3", "d")
+    assert not is_row(row | {column: value}, "chains/3", "d")
+
+
+def test_what_cannot_be_analysed_is_left_out(chains, capsys):
+    assert cli.main(["horizon", "chains", "timesteps=0", "discount=1e-80"]) == 0
+    assert "left out   chains/5: discount=1e-80 and horizon=5" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,15 @@ def test_a_benchmark_tells_what_it_knows():
     [
         ("task,h\nx,1\n", "no columns 'h_low', 'h_high'"),
         ("task,h,h_low,h_high\nx,1,1,1\nx,2,2,2\n", "the task 'x' twice"),
-        ("", "cannot be read"),
+        ("", "no columns 'task'"),
+        ("task,h,h,h_low,h_high\nx,1,2,1,2\n", "two columns 'h'"),
+        ("task,h,h_low,h_high\nx,y,1,2,3\n", "more cells than columns in line 2"),
+        ("task,h,h_low,h_high\n,1,1,1\n", "line 2, names no task"),
+        ("task,h,h_low,h_high\nx,> 8.10,8.1,\n", "'> 8.10' for h"),
+        ("task,h,h_low,h_high\nx,,8.1,inf\n", "'inf' for h_high"),
+        ("task,h,h_low,h_high\nx,-1,0,1\n", "'-1' for h"),
+        ("task,h,h_low,h_high\nx,,9,2\n", "h_low 9 above"),
+        ('task,h,h_low,h_high\n"x,1,1,1\n', "cannot be read"),
     ],
 )
 def test_a_file_that_is_no_table_of_horizons_is_refused(tmp_path, text, told):
@@ -73,6 +81,11 @@ def test_a_file_that_is_no_table_of_horizons_is_refused(tmp_path, text, told):
     path.write_text(text)
     with pytest.raises(InputError, match=told):
         read_horizons(path)
+
+
+def test_what_may_never_end_is_not_read():
+    with pytest.raises(InputError, match="no regular file"):
+        read_horizons("/dev/zero")
 
 
 def analysed(horizons):
