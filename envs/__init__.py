@@ -15,6 +15,10 @@ _ENVIRONMENTS = {
         "lcd.envs.hardness.continuous:HardnessContinuousEnv",
         "lcd.envs.hardness.continuous:HardnessContinuousVectorEnv",
     ),
+    "lcd/intersection-v0": (
+        "lcd.envs.traffic.vector:IntersectionEnv",
+        "lcd.envs.traffic.vector:IntersectionVectorEnv",
+    ),
 }
 
 _PROCGEN = ("lcd.envs.procgen.vector:ProcgenEnv", "lcd.envs.procgen.vector:ProcgenVectorEnv")

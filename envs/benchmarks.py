@@ -23,6 +23,7 @@ BENCHMARKS.add("procgen-easy", "lcd.envs.procgen.benchmark:PROCGEN_EASY")
 BENCHMARKS.add("ctgraph", "lcd.envs.ctgraph.benchmark:CTGRAPH")
 BENCHMARKS.add("hardness", "lcd.envs.hardness.benchmark:HARDNESS")
 BENCHMARKS.add("ehc", "lcd.envs.ehc.benchmark:EHC")
+BENCHMARKS.add("traffic", "lcd.envs.traffic.benchmark:TRAFFIC")
 
 
 def get_benchmark(name: str | Benchmark) -> Benchmark:

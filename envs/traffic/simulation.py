@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -16,7 +15,8 @@ from lcd.envs.errors import InputError
 from lcd.envs.families.family import Point
 from lcd.envs.traffic.demand import Demand, draw, write_routes
 from lcd.envs.traffic.network import APPROACHES, EXIT, MISSING, MOVEMENTS, MPH, name_of, write_network
-from lcd.envs.traffic.phases import PHASES, read_links, state, yellow
+from lcd.envs.traffic.phases import PHASES, read_links, served, state, yellow
+from lcd.envs.traffic.sensing import Seen
 
 DECISION, YELLOW = 5, 3
 """Seconds from one decision to the next, and how many of them are yellow where the phase changes."""
@@ -26,25 +26,6 @@ TELEPORT = 300
 """Seconds after which a vehicle that is stuck is moved on by SUMO."""
 MEASURES = ("delay", "waiting", "vehicles", "arrived", "not_entered", "teleports")
 """Of an episode: mean seconds of delay and of waiting a vehicle, and numbers of vehicles."""
-
-
-@dataclass
-class Seen:
-    """What a decision is made on, a row an intersection.
-
-    Attributes:
-        queues: (approaches, movements) vehicles that wait before the lights.
-        moving: (approaches, movements) vehicles that approach them.
-        leaving: (approaches,) vehicles on each road behind the intersection.
-        phase: the phase that is green.
-        age: seconds since it became so.
-    """
-
-    queues: np.ndarray
-    moving: np.ndarray
-    leaving: np.ndarray
-    phase: np.ndarray
-    age: np.ndarray
 
 
 class Simulation:
@@ -62,6 +43,7 @@ class Simulation:
         self._network = write_network(self.points, Path(self._folder.name))
         self._lengths = np.array([point["length"] for point in self.points])
         self._limits = np.array([point["speed"] * MPH for point in self.points])
+        self._served = np.array([served(point) for point in self.points])
         self._states: list[list[str]] = []
 
     def close(self) -> None:
@@ -162,7 +144,7 @@ class Simulation:
         some = who[~before]
         out = (demand.approach[some] - 1 - demand.movement[some]) % len(APPROACHES)
         np.add.at(leaving, (demand.copy[some], out), 1)
-        return Seen(queues, moving, leaving, self._phase.copy(), self._now - self._since)
+        return Seen(queues, moving, leaving, self._phase.copy(), self._now - self._since, self._served)
 
     def delays(self) -> np.ndarray:
         """Seconds that each vehicle has lost: since it wanted to enter, less what its way took at its own speed.
