@@ -20,16 +20,18 @@ def picture(point: Point, seen: Seen, copy: int) -> np.ndarray:
     image = np.empty((SIZE, SIZE, 3), np.uint8)
     image[:] = GRASS
     middle = SIZE // 2
-    widths = [sum(lanes_of(point, approach)) + lanes_out(point, approach) for approach in range(len(APPROACHES))]
-    across, along = (LANE * max(widths[first::2]) // 2 for first in (0, 1))
-    image[:, middle - across : middle + across] = ROAD
-    image[middle - along : middle + along, :] = ROAD
-    links = [(approach, movement) for approach in range(len(APPROACHES)) for movement in range(len(MOVEMENTS))]
+    roads = range(len(APPROACHES))
+    ways = [(LANE * sum(lanes_of(point, approach)), LANE * lanes_out(point, approach)) for approach in roads]
+    across, along = max(ways[0] + ways[2]), max(ways[1] + ways[3])
+    image[middle - along : middle + along, middle - across : middle + across] = ROAD
+    links = [(approach, movement) for approach in roads for movement in range(len(MOVEMENTS))]
     shown = dict(zip(links, state(links, int(seen.phase[copy])), strict=True))
-    for approach in range(len(APPROACHES)):
+    for approach in roads:
         # A road is drawn as one that comes from above, and turned to where it comes from.
         turned = np.rot90(image, approach)
         stop = middle - (along if approach % 2 == 0 else across) - 1
+        before, behind = ways[approach]
+        turned[:middle, middle - before : middle + behind] = ROAD
         _draw_approach(turned, point, seen, copy, approach, stop, shown)
     return image
 

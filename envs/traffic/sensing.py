@@ -11,6 +11,8 @@ from lcd.envs.traffic.phases import PHASES
 
 VEHICLES, SECONDS = 10.0, 60.0
 """Vehicles are shown in tens, times in minutes."""
+MOST = 2000.0
+"""More than is ever shown: a day has 1,440 minutes, and roads of 1 km hold a hundred vehicles a lane."""
 _TABLE = (len(APPROACHES), len(MOVEMENTS))
 
 

@@ -121,8 +121,8 @@ class Simulation:
         self.sumo.simulationStep()
         happened = self.sumo.simulation
         self._entered[_numbers(happened.getDepartedIDList())] = self._now
-        self._now += 1
         self._end[_numbers(happened.getArrivedIDList())] = self._now
+        self._now += 1
         np.add.at(self._teleports, self.demand.copy[_numbers(happened.getStartingTeleportIDList())], 1)
 
     def _look(self) -> Seen:

@@ -17,7 +17,7 @@ from lcd.envs.state import State
 from lcd.envs.traffic.intersections import FEATURES
 from lcd.envs.traffic.phases import PHASES
 from lcd.envs.traffic.pictures import picture
-from lcd.envs.traffic.sensing import WIDTH, rows
+from lcd.envs.traffic.sensing import MOST, WIDTH, rows
 from lcd.envs.traffic.simulation import DECISION
 from lcd.envs.traffic.worker import RemoteSimulation
 
@@ -66,7 +66,7 @@ class IntersectionVectorEnv(NativeVectorEnv):
         """Each feature's value in every copy."""
         self._start_streams()
         self._simulation: RemoteSimulation | None = None
-        self.single_observation_space = spaces.Box(0, np.inf, (WIDTH,), np.float32)
+        self.single_observation_space = spaces.Box(0, MOST, (WIDTH,), np.float32)
         self.single_action_space = spaces.Discrete(len(PHASES))
         self._words = np.zeros(num_envs, dtype=np.uint64)
         self._taken: list[np.ndarray] = []
@@ -88,7 +88,7 @@ class IntersectionVectorEnv(NativeVectorEnv):
             self._simulation = None
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Five seconds of every copy; where episodes end, `final_info` has what was measured in them."""
+        """Five seconds of every copy; where episodes end, the infos have what was measured in them (`MEASURES`)."""
         self._require_episode("step")
         actions = checked_actions(actions, self.num_envs, len(PHASES))
         seen, lost = self._sumo.step(actions)
@@ -99,8 +99,7 @@ class IntersectionVectorEnv(NativeVectorEnv):
         truncations = np.full(self.num_envs, ended)
         if not ended:
             return self._observe(), -lost, terminations, truncations, {}
-        infos = {"final_obs": self._observe(), "_final_obs": truncations.copy()}
-        infos |= {"final_info": self._sumo.measures(), "_final_info": truncations.copy()}
+        infos = {"final_obs": self._observe(), "_final_obs": truncations.copy(), **self._sumo.measures()}
         self._begin(None)
         return self._observe(), -lost, terminations, truncations, infos
 
