@@ -26,13 +26,13 @@ def picture(point: Point, seen: Seen, copy: int) -> np.ndarray:
     image[middle - along : middle + along, middle - across : middle + across] = ROAD
     links = [(approach, movement) for approach in roads for movement in range(len(MOVEMENTS))]
     shown = dict(zip(links, state(links, int(seen.phase[copy])), strict=True))
-    for approach in roads:
-        # A road is drawn as one that comes from above, and turned to where it comes from.
-        turned = np.rot90(image, approach)
+    # A road is drawn as one that comes from above, in the picture turned to where it comes from.
+    turned = [np.rot90(image, approach) for approach in roads]
+    for arm, (before, behind) in zip(turned, ways, strict=True):
+        arm[:middle, middle - before : middle + behind] = ROAD
+    for approach, arm in enumerate(turned):
         stop = middle - (along if approach % 2 == 0 else across) - 1
-        before, behind = ways[approach]
-        turned[:middle, middle - before : middle + behind] = ROAD
-        _draw_approach(turned, point, seen, copy, approach, stop, shown)
+        _draw_approach(arm, point, seen, copy, approach, stop, shown)
     return image
 
 
