@@ -34,15 +34,20 @@ def measured(
         simulation.close()
 
 
+def episodes_for(point: Point, seconds: int) -> int:
+    """Episodes that tell an intersection's mean delay."""
+    return int(np.clip(VEHICLES / (rates(point).sum() * seconds), FEWEST, MOST))
+
+
 def prepare(points: Sequence[Point], seconds: int) -> None:
     """Measure the references of several intersections at once."""
     new = {point_name(point): point for point in points if (point_name(point), seconds) not in _known}
     if not new:
         return
-    counts = [int(np.clip(VEHICLES / (rates(point).sum() * seconds), FEWEST, MOST)) for point in new.values()]
+    counts = [episodes_for(point, seconds) for point in new.values()]
     copies = [point for point, count in zip(new.values(), counts, strict=True) for _ in range(count)]
     # An intersection's traffic is what it would be if it were measured alone.
-    words = [word for count in counts for word in _words(count)]
+    words = [word for count in counts for word in words_of("evaluation", count)]
     delays = measured(copies, seconds, words, lambda seen: fixed_time(seen, untuned_plan(seen.served)))["delay"]
     for name, of_point in zip(new, np.split(delays, np.cumsum(counts)[:-1]), strict=True):
         _known[name, seconds] = float(of_point.mean())
@@ -54,6 +59,7 @@ def fixed_time_delay(point: Point, seconds: int) -> float:
     return _known[point_name(point), seconds]
 
 
-def _words(count: int) -> list[int]:
-    (stream,) = Streams.spawn([seed_sequence(0, "traffic", "evaluation")])
+def words_of(purpose: str, count: int) -> list[int]:
+    """Random numbers of episodes for a purpose (`lcd.envs.streams.KEYS`): the first ones are the same for any count."""
+    (stream,) = Streams.spawn([seed_sequence(0, "traffic", purpose)])
     return [int(word) for word in stream.bits(count=count)[0]]
