@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,8 @@ FAILURE = 20.0
 """Mean seconds of waiting above which the paper calls an intersection failed."""
 TRIALS = 3
 """Episodes on which each plan is tried."""
+AT_ONCE = 13
+"""Intersections whose plans are tried in one simulation."""
 Row = dict[str, Any]
 
 
@@ -51,6 +55,13 @@ def tuned_plans(points: Sequence[Point], seconds: int) -> np.ndarray:
 
 def compare(points: Sequence[Point], seconds: int) -> list[Row]:
     """A row for each intersection and controller; delays and waiting are means over all vehicles of all episodes."""
+    parts = [points[start : start + AT_ONCE] for start in range(0, len(points), AT_ONCE)]
+    # Simulations are processes of their own; the threads only wait for them.
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return [row for rows in pool.map(lambda part: _compared(part, seconds), parts) for row in rows]
+
+
+def _compared(points: Sequence[Point], seconds: int) -> list[Row]:
     counts = [episodes_for(point, seconds) for point in points]
     copies = np.repeat(np.arange(len(points)), counts)
     words = [word for count in counts for word in words_of("eval", count)]
@@ -105,7 +116,9 @@ def told(rows: Sequence[Row], weights: np.ndarray) -> str:
             f"{int(failed.sum())} of {len(failed)} intersections failed, {failed @ weights:.1%} by weight."
         )
     for key, what in (("teleports", "were stuck and moved on"), ("not_entered", "never found room to enter")):
-        parts = ", ".join(f"{sum(r[key] for r in rows if r['controller'] == c):,.0f} ({c})" for c in (UNTUNED, TUNED, PRESSURE))
+        parts = ", ".join(
+            f"{sum(r[key] for r in rows if r['controller'] == c):,.0f} ({c})" for c in (UNTUNED, TUNED, PRESSURE)
+        )
         lines.append(f"Vehicles that {what}: {parts}; of {sum(r['vehicles'] for r in rows) / 3:,.0f}.")
     return "\n".join(lines)
 

@@ -12,7 +12,7 @@ from lcd.envs.traffic.sensing import Seen
 from lcd.envs.traffic.simulation import DECISION
 
 CYCLE, LEFT = 18, 2
-"""Decisions of a cycle of the untuned fixed-time controller (90 s, as in SUMO's default), and of a phase of left turns."""
+"""Decisions of an untuned cycle (90 s, as in SUMO's default), and of its phases of left turns."""
 
 
 def untuned_plan(served: np.ndarray) -> np.ndarray:
@@ -68,7 +68,5 @@ def plans(served: Sequence[bool]) -> list[tuple[int, ...]]:
     lefts = (1, 2) if any(served[1::2]) else (0,)
     first = tuple(int(steps) for steps in untuned_plan(np.array([served]))[0])
     greens = ((2, 2), (4, 4), (6, 6), (12, 12), (4, 2), (6, 4), (9, 6), (12, 9), (6, 2), (9, 4), (3, 3), (3, 2))
-    others = [
-        (main, left * served[1], crossing, left * served[3]) for left in lefts for main, crossing in greens
-    ]
+    others = [(main, left * served[1], crossing, left * served[3]) for left in lefts for main, crossing in greens]
     return [first, *(tuple(map(int, plan)) for plan in others)]

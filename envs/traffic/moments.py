@@ -86,7 +86,7 @@ MARGINALS: dict[str, Lognormal | Count] = {
 
 def spread_shares(uniforms: np.ndarray) -> np.ndarray:
     """Shares that fill (0, 1) evenly in every row, in the random order of these uniform numbers (a Latin hypercube)."""
-    rows, columns = uniforms.shape
+    columns = uniforms.shape[1]
     ranks = uniforms[:, : columns // 2].argsort(axis=1).argsort(axis=1)
     return (ranks + np.clip(uniforms[:, columns // 2 :], 1e-9, 1 - 1e-9)) / (columns // 2)
 

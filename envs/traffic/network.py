@@ -20,9 +20,7 @@ EXIT = 100.0
 """Metres of a road behind the intersection."""
 DRAWN = 150.0
 """Metres of a road in the plan; what vehicles travel is told apart from that, so that all crossings are drawn alike."""
-MISSING = (
-    "SUMO is not installed, which simulates traffic: pip install 'learning-challenge-diagnosticator[traffic]' brings it."
-)
+MISSING = "SUMO is not installed, which simulates traffic: pip install 'learning-challenge-diagnosticator[traffic]' brings it."
 
 
 def is_main(approach: int) -> bool:
@@ -68,7 +66,9 @@ def connections(point: Point, approach: int) -> Iterator[tuple[str, int, int]]:
             for lane in range(through):
                 yield movement, right + lane, min(lane, out - 1)
         else:
-            lanes = range(right + through, right + through + left) if left else range(right + through - 1, right + through)
+            lanes = (
+                range(right + through, right + through + left) if left else range(right + through - 1, right + through)
+            )
             for place, lane in enumerate(reversed(lanes)):
                 yield movement, lane, max(out - 1 - place, 0)
 

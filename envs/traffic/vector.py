@@ -122,7 +122,9 @@ class IntersectionVectorEnv(NativeVectorEnv):
     def _set_own_state(self, state: State) -> None:
         self._words, self._taken = state["words"].copy(), list(state["taken"])
         if state["running"]:
-            self._seen = self._sumo.replay(self._words, np.array(self._taken, dtype=np.int64).reshape(-1, self.num_envs))
+            self._seen = self._sumo.replay(
+                self._words, np.array(self._taken, dtype=np.int64).reshape(-1, self.num_envs)
+            )
 
 
 def checked_horizon(horizon: Any) -> int:

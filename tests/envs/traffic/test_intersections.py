@@ -108,7 +108,10 @@ def test_weights_are_how_often_a_point_was_drawn():
 
 def test_the_generic_point_is_the_nearest_to_the_mean():
     found = family()
-    mean, deviation = found.distribution @ found.table, np.sqrt(found.distribution @ found.table**2 - (found.distribution @ found.table) ** 2)
+    mean, deviation = (
+        found.distribution @ found.table,
+        np.sqrt(found.distribution @ found.table**2 - (found.distribution @ found.table) ** 2),
+    )
     distances = (((found.table - mean) / deviation) ** 2).sum(axis=1)
     assert found.marks["generic"] == distances.argmin()
 

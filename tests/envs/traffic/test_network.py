@@ -73,10 +73,18 @@ def test_roads_are_as_the_features_say(tmp_path):
 def test_conflicting_movements_are_never_both_protected(tmp_path):
     network = ElementTree.parse(write_network([POINT], tmp_path)).getroot()
     signals = {int(link.get("linkIndex")): link for link in network.iter("connection") if link.get("tl")}
-    links = read_links([
-        [(f"{signals[n].get('from')}_{signals[n].get('fromLane')}", f"{signals[n].get('to')}_{signals[n].get('toLane')}", "")]
-        for n in range(len(signals))
-    ])
+    links = read_links(
+        [
+            [
+                (
+                    f"{signals[n].get('from')}_{signals[n].get('fromLane')}",
+                    f"{signals[n].get('to')}_{signals[n].get('toLane')}",
+                    "",
+                )
+            ]
+            for n in range(len(signals))
+        ]
+    )
     # SUMO's own word for turns is what a signal's turn is.
     assert [MOVEMENTS[movement] for _, movement in links] == [
         {"r": "right", "s": "through", "l": "left"}[signals[n].get("dir")] for n in range(len(signals))

@@ -73,7 +73,9 @@ def peer(tmp_path_factory):
 
 def _program(parent, network, copy, point):
     signals = {int(c.get("linkIndex")): c for c in network.iter("connection") if c.get("tl") == f"x{copy}"}
-    links = read_links([[(f"{signals[n].get('from')}_0", f"{signals[n].get('to')}_0", "")] for n in range(len(signals))])
+    links = read_links(
+        [[(f"{signals[n].get('from')}_0", f"{signals[n].get('to')}_0", "")] for n in range(len(signals))]
+    )
     (plan,) = untuned_plan(np.array([[True, point["left_lanes"] > 0] * 2]))
     used = [phase for phase in range(len(PHASES)) if plan[phase]]
     program = ElementTree.SubElement(parent, "tlLogic", id=f"x{copy}", programID="peer", type="static", offset="0")
@@ -108,7 +110,7 @@ def test_who_finds_no_room_loses_time_all_the_same():
     assert outside > 20
     assert arrived + outside < vehicles
     assert ours["delay"][0] > outside * 60 / vehicles
-    assert 0 < ours["waiting"][0]
+    assert ours["waiting"][0] > 0
 
 
 def test_a_quiet_road_waits_as_long_as_its_lights_are_red():

@@ -45,8 +45,12 @@ def test_rows_can_be_read_again():
     generator = np.random.default_rng(0)
     queues, moving = generator.integers(0, 40, (2, 5, 4, 3)).astype(float)
     seen = Seen(
-        queues, moving, generator.integers(0, 9, (5, 4)).astype(float), np.array([0, 1, 2, 3, 0]),
-        np.arange(5) * 85.0, np.array([[True, False, True, False]] * 5),
+        queues,
+        moving,
+        generator.integers(0, 9, (5, 4)).astype(float),
+        np.array([0, 1, 2, 3, 0]),
+        np.arange(5) * 85.0,
+        np.array([[True, False, True, False]] * 5),
     )
     shown = rows(seen)
     assert shown.shape == (5, WIDTH)
@@ -148,9 +152,7 @@ def test_without_sumo_one_sentence_names_the_extra(monkeypatch, tmp_path):
             raise ImportError(name)
         return imported(name, *rest, **more)
 
-    monkeypatch.setattr(
-        "lcd.envs.traffic.benchmark.find_spec", lambda name: None if name == "libsumo" else found(name)
-    )
+    monkeypatch.setattr("lcd.envs.traffic.benchmark.find_spec", lambda name: None if name == "libsumo" else found(name))
     monkeypatch.setattr(builtins, "__import__", without)
     sentence = r"SUMO is not installed.*pip install 'learning-challenge-diagnosticator\[traffic\]'"
     with pytest.raises(InputError, match=sentence):
