@@ -73,12 +73,12 @@ class TrafficBenchmark(NativeBenchmark):
         if find_spec("libsumo") is None:
             raise InputError(MISSING)
         wholes = [_point({**knobs, **point}) for point in points]
-        columns = {name: [point[name] for point in wholes for _ in seeds] for name in wholes[0]}
+        columns: dict[str, Any] = {name: [point[name] for point in wholes for _ in seeds] for name in wholes[0]}
         every_seed = [seed for _ in wholes for seed in seeds]
         horizon = checked_horizon(knobs.get("horizon", HORIZON))
         if len(wholes) > 1:
             prepare(wholes, horizon)
-        how = {"view": view, "split": split, "seed": every_seed, "horizon": horizon}
+        how: dict[str, Any] = {"view": view, "split": split, "seed": every_seed, "horizon": horizon}
         return IntersectionVectorEnv(len(every_seed) * copies, **how, **columns)
 
 

@@ -3,8 +3,8 @@
     python -m lcd.envs.traffic.compare [--points 24] [--horizon 900] [--out traffic.csv]
 
 Prints each intersection's delay under the untuned plan, and what of it is left under a plan tuned to it and under max
-pressure (`*` where a vehicle waits more than 20 s on average, which the paper calls a failure); then what holds over all
-of them, weighted as the family has it, beside the one intersection that is reported alone.
+pressure (`*` where a vehicle waits more than 20 s on average, which the paper calls a failure); then what holds over
+all of them, weighted as the family has it, beside the one intersection that is reported alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import csv
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -73,12 +73,12 @@ def _compared(points: Sequence[Point], seconds: int) -> list[Row]:
     }
     rows: list[Row] = []
     for name, controller in controllers.items():
-        found = measured([points[copy] for copy in copies], seconds, words, controller)
-        sums = {key: np.bincount(copies, values) for key, values in found.items()}
+        found = measured([points[copy] for copy in copies.tolist()], seconds, words, controller)
+        sums: dict[str, np.ndarray] = {key: np.bincount(copies, values) for key, values in found.items()}
         for key in ("delay", "waiting"):
             sums[key] = np.bincount(copies, found[key] * found["vehicles"]) / np.maximum(sums["vehicles"], 1)
         for number, point in enumerate(points):
-            row = {"point": point_name(point), **point, "controller": name, "episodes": counts[number]}
+            row: Row = {"point": point_name(point), **point, "controller": name, "episodes": counts[number]}
             rows.append(row | {key: float(values[number]) for key, values in sums.items()})
     untuned = {row["point"]: row["delay"] for row in rows if row["controller"] == UNTUNED}
     for row in rows:
@@ -106,21 +106,25 @@ def told(rows: Sequence[Row], weights: np.ndarray) -> str:
         weight = f"{weights[number - 1]:.3f}" if number else "-"
         cells = [_cell(untuned, "delay", 1) + " s", _cell(tuned, "score", 2), _cell(pressure, "score", 2)]
         lines.append(f"{name:<78}{weight:>7}{cells[0]:>10}{cells[1]:>8}{cells[2]:>14}")
-    for controller in (TUNED, PRESSURE):
-        scores = np.array([by[name, controller]["score"] for name in names[1:]])
-        failed = np.array([by[name, controller]["failed"] for name in names[1:]])
-        known = np.isfinite(scores)
-        overall = scores[known] @ weights[known] / weights[known].sum()
-        lines.append(
-            f"{controller}: {by[names[0], controller]['score']:.2f} where it is reported, {overall:.2f} over the family; "
-            f"{int(failed.sum())} of {len(failed)} intersections failed, {failed @ weights:.1%} by weight."
-        )
+    lines += [_over_family(by, names, controller, weights) for controller in (TUNED, PRESSURE)]
+    of = {name: [row for row in rows if row["controller"] == name] for name in (UNTUNED, TUNED, PRESSURE)}
+    vehicles = sum(row["vehicles"] for row in of[UNTUNED])
     for key, what in (("teleports", "were stuck and moved on"), ("not_entered", "never found room to enter")):
-        parts = ", ".join(
-            f"{sum(r[key] for r in rows if r['controller'] == c):,.0f} ({c})" for c in (UNTUNED, TUNED, PRESSURE)
-        )
-        lines.append(f"Vehicles that {what}: {parts}; of {sum(r['vehicles'] for r in rows) / 3:,.0f}.")
+        parts = ", ".join(f"{sum(row[key] for row in own):,.0f} ({name})" for name, own in of.items())
+        lines.append(f"Vehicles that {what}: {parts}; of {vehicles:,.0f}.")
     return "\n".join(lines)
+
+
+def _over_family(by: Mapping[tuple[str, str], Row], names: Sequence[str], controller: str, weights: np.ndarray) -> str:
+    """What a controller's scores come to; where nobody came there is no score."""
+    reported, *others = (by[name, controller] for name in names)
+    scores, failed = (np.array([row[key] for row in others], float) for key in ("score", "failed"))
+    known = np.isfinite(scores)
+    overall = scores[known] @ weights[known] / weights[known].sum()
+    return (
+        f"{controller}: {reported['score']:.2f} where it is reported, {overall:.2f} over the family; "
+        f"{int(failed.sum())} of {len(failed)} intersections failed, {failed @ weights:.1%} by weight."
+    )
 
 
 def _cell(row: Row, key: str, digits: int) -> str:

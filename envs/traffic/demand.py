@@ -104,6 +104,6 @@ def write_routes(demand: Demand, copies: int, file: Path) -> Path:
     for number, (copy, approach, movement, start, keenness) in enumerate(zip(*columns, strict=True)):
         when = {"depart": f"{start:.0f}", "speedFactor": f"{keenness:.4f}"}
         route = route_name(copy, approach, movement)
-        ElementTree.SubElement(root, "vehicle", id=str(number), route=route, **when, **how)
+        ElementTree.SubElement(root, "vehicle", {"id": str(number), "route": route, **when, **how})
     ElementTree.ElementTree(root).write(file, encoding="utf-8")
     return file

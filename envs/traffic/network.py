@@ -19,8 +19,8 @@ MPH = 0.44704
 EXIT = 100.0
 """Metres of a road behind the intersection."""
 DRAWN = 150.0
-"""Metres of a road in the plan; what vehicles travel is told apart from that, so that all crossings are drawn alike."""
-MISSING = "SUMO is not installed, which simulates traffic: pip install 'learning-challenge-diagnosticator[traffic]' brings it."
+"""Metres of a road in the plan; how far vehicles travel on it is told to SUMO apart from that."""
+MISSING = "SUMO is not installed, which simulates traffic: pip install 'learning-challenge-diagnosticator[traffic]'."
 
 
 def is_main(approach: int) -> bool:

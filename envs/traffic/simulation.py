@@ -99,13 +99,13 @@ class Simulation:
     def step(self, phases: np.ndarray) -> tuple[Seen, np.ndarray]:
         """Five seconds of these phases; returns what is seen then and the seconds that vehicles lost in them."""
         changing = np.flatnonzero(phases != self._phase)
-        for copy in changing:
+        for copy in changing.tolist():
             before, after = (self._states[copy][phase[copy]] for phase in (self._phase, phases))
             self._show(copy, yellow(before, after))
         self._since[changing] = self._now
         for second in range(DECISION):
             if second == YELLOW:
-                for copy in changing:
+                for copy in changing.tolist():
                     self._show(copy, self._states[copy][phases[copy]])
             self._second()
         self._phase = phases.copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ class RemoteSimulation:
         far_end.close()
         self._ask("make", [dict(point) for point in points], seconds)
 
-    def begin(self, words: Sequence[int]) -> Seen:
+    def begin(self, words: Sequence[int] | np.ndarray) -> Seen:
         """Start an episode, with a random number for each intersection."""
         return self._ask("begin", [int(word) for word in words])
 
@@ -50,7 +50,7 @@ class RemoteSimulation:
         """Five seconds of these phases; returns what is seen then and the seconds that a vehicle lost in them."""
         return self._ask("step", phases)
 
-    def replay(self, words: Sequence[int], phases: np.ndarray) -> Seen:
+    def replay(self, words: Sequence[int] | np.ndarray, phases: np.ndarray) -> Seen:
         """Start an episode and go through the first steps of it, (steps, intersections)."""
         return self._ask("replay", [int(word) for word in words], phases)
 
@@ -126,7 +126,7 @@ def _replay(simulation: Simulation, words: Sequence[int], phases: np.ndarray) ->
     return seen
 
 
-_DEEDS = {
+_DEEDS: dict[str, Callable[..., Any]] = {
     "begin": lambda simulation, words: simulation.begin(words),
     "step": _step,
     "replay": _replay,
