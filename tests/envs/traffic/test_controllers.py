@@ -7,6 +7,8 @@ import csv
 import numpy as np
 import pytest
 
+from lcd.envs.traffic import compare as comparison
+from lcd.envs.traffic import reference
 from lcd.envs.traffic.compare import chosen, compare, main, told
 from lcd.envs.traffic.controllers import CYCLE, fixed_time, max_pressure, plans, pressures, untuned_plan
 from lcd.envs.traffic.intersections import family
@@ -78,7 +80,14 @@ def test_max_pressure_changes_only_for_more():
     assert max_pressure(seen([2, 0, 2], [5, 5, 5], NO_LEFT, queues)).tolist() == [2, 2, 0]
 
 
-def test_where_it_is_busy_tuning_helps_and_max_pressure_more(tmp_path):
+@pytest.fixture
+def short(monkeypatch):
+    """Fewer episodes than it takes to know."""
+    monkeypatch.setattr(comparison, "TRIALS", 1)
+    monkeypatch.setattr(reference, "MOST", 6)
+
+
+def test_where_it_is_busy_tuning_helps_and_max_pressure_more(short):
     points, weights = chosen(2)
     rows = compare([family().default, points[1]], 200)
     delay = {row["controller"]: row["delay"] for row in rows[::2]}
@@ -91,7 +100,7 @@ def test_where_it_is_busy_tuning_helps_and_max_pressure_more(tmp_path):
     assert weights.sum() == pytest.approx(1)
 
 
-def test_the_command_writes_what_it_tells(tmp_path, capsys):
+def test_the_command_writes_what_it_tells(short, tmp_path, capsys):
     out = tmp_path / "rows.csv"
     assert main(["--points", "1", "--horizon", "50", "--out", str(out)]) == 0
     assert "over the family" in capsys.readouterr().out
