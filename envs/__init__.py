@@ -16,8 +16,8 @@ _ENVIRONMENTS = {
         "lcd.envs.hardness.continuous:HardnessContinuousVectorEnv",
     ),
     "lcd/intersection-v0": (
-        "lcd.envs.traffic.vector:IntersectionEnv",
-        "lcd.envs.traffic.vector:IntersectionVectorEnv",
+        "lcd.envs.traffic.signal_vector:IntersectionEnv",
+        "lcd.envs.traffic.signal_vector:IntersectionVectorEnv",
     ),
 }
 

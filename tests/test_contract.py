@@ -37,7 +37,7 @@ SAME_IDEA = {
     "adaptive": {"lcd.analyses", "lcd.pipelines.study"},
     "against": {"lcd.analyses", "lcd.pipelines.publish"},
     "analysis": {"lcd.analyses", "lcd.horizon"},
-    "benchmark": {"lcd.envs.ctgraph", "lcd.envs.ehc", "lcd.envs.hardness", "lcd.envs.procgen"},
+    "benchmark": {"lcd.envs.ctgraph", "lcd.envs.ehc", "lcd.envs.hardness", "lcd.envs.procgen", "lcd.envs.traffic"},
     "calibration": {"lcd.envs", "lcd.scores"},
     "files": {"lcd.envs.ctgraph", "lcd.envs.tabular"},
     "images": {"lcd.envs.ctgraph", "lcd.envs.hardness"},

@@ -17,7 +17,7 @@ from lcd.envs.families.features import checked_point
 from lcd.envs.traffic.intersections import FEATURES, family
 from lcd.envs.traffic.network import MISSING
 from lcd.envs.traffic.reference import fixed_time_delay, prepare
-from lcd.envs.traffic.vector import HORIZON, VIEWS, IntersectionVectorEnv, checked_horizon
+from lcd.envs.traffic.signal_vector import HORIZON, VIEWS, IntersectionVectorEnv, checked_horizon
 
 NAME = "traffic"
 TASK = f"{NAME}/intersections"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lcd.envs.traffic.green_phases import PHASES
 from lcd.envs.traffic.network import MOVEMENTS, is_main
-from lcd.envs.traffic.phases import PHASES
 from lcd.envs.traffic.sensing import Seen
 from lcd.envs.traffic.simulation import DECISION
 

@@ -10,9 +10,9 @@ from lcd.envs.families.family import Point, point_name
 from lcd.envs.streams import Streams, seed_sequence
 from lcd.envs.traffic.controllers import fixed_time, untuned_plan
 from lcd.envs.traffic.demand import rates
+from lcd.envs.traffic.remote import RemoteSimulation
 from lcd.envs.traffic.sensing import Seen
 from lcd.envs.traffic.simulation import DECISION
-from lcd.envs.traffic.worker import RemoteSimulation
 
 Controller = Callable[[Seen], np.ndarray]
 VEHICLES, FEWEST, MOST = 1000, 4, 64

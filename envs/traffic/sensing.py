@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lcd.envs.traffic.green_phases import PHASES
 from lcd.envs.traffic.network import APPROACHES, MOVEMENTS
-from lcd.envs.traffic.phases import PHASES
 
 VEHICLES, SECONDS = 10.0, 60.0
 """Vehicles are shown in tens, times in minutes."""

@@ -14,8 +14,8 @@ import numpy as np
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import Point
 from lcd.envs.traffic.demand import Demand, draw, write_routes
+from lcd.envs.traffic.green_phases import PHASES, read_links, served, state, yellow
 from lcd.envs.traffic.network import APPROACHES, EXIT, MISSING, MOVEMENTS, MPH, name_of, write_network
-from lcd.envs.traffic.phases import PHASES, read_links, served, state, yellow
 from lcd.envs.traffic.sensing import Seen
 
 DECISION, YELLOW = 5, 3

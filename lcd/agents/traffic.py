@@ -16,7 +16,7 @@ from lcd.agents.settings import TrafficConfig
 from lcd.agents.stepping import Stepper
 from lcd.envs.errors import InputError
 from lcd.envs.traffic.controllers import fixed_time, max_pressure, plans, untuned_plan
-from lcd.envs.traffic.phases import PHASES
+from lcd.envs.traffic.green_phases import PHASES
 from lcd.envs.traffic.sensing import WIDTH, Seen, read
 
 

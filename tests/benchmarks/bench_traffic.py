@@ -11,11 +11,11 @@ import time
 from collections.abc import Sequence
 
 from lcd.envs.families.family import Point
-from lcd.envs.traffic.compare import chosen
 from lcd.envs.traffic.controllers import fixed_time, untuned_plan
 from lcd.envs.traffic.intersections import family
+from lcd.envs.traffic.remote import RemoteSimulation
+from lcd.envs.traffic.rules import chosen
 from lcd.envs.traffic.simulation import DECISION
-from lcd.envs.traffic.worker import RemoteSimulation
 
 
 def played(parts: Sequence[Sequence[Point]], seconds: int) -> tuple[float, float]:
@@ -44,10 +44,10 @@ def main() -> None:
     for name, points in cases.items():
         one_start, one = played([points], asked.horizon)
         each_start, each = played([[point] for point in points], asked.horizon)
-        rate = asked.copies * asked.horizon / one
+        driven = asked.copies * asked.horizon
         print(
-            f"{name:<26} one simulation {one_start:.1f} s to start, {rate:,.0f} s/s; one each {each_start:.1f} s to start, "
-            f"{asked.copies * asked.horizon / each:,.0f} s/s: {each / one:.1f}× faster, {each_start / one_start:.1f}× sooner"
+            f"{name:<25} one {one_start:.1f} s to start, {driven / one:,.0f} s/s; one each {each_start:.1f} s to "
+            f"start, {driven / each:,.0f} s/s: {each / one:.1f}× faster, {each_start / one_start:.1f}× sooner"
         )
 
 

@@ -7,12 +7,11 @@ import csv
 import numpy as np
 import pytest
 
-from lcd.envs.traffic import compare as comparison
-from lcd.envs.traffic import reference
-from lcd.envs.traffic.compare import chosen, compare, main, told
+from lcd.envs.traffic import reference, rules
 from lcd.envs.traffic.controllers import CYCLE, fixed_time, max_pressure, plans, pressures, untuned_plan
 from lcd.envs.traffic.intersections import family
 from lcd.envs.traffic.network import MOVEMENTS, exit_of, is_main
+from lcd.envs.traffic.rules import chosen, compare, main, told
 from lcd.envs.traffic.sensing import Seen
 from lcd.envs.traffic.simulation import DECISION
 
@@ -83,7 +82,7 @@ def test_max_pressure_changes_only_for_more():
 @pytest.fixture
 def short(monkeypatch):
     """Fewer episodes than it takes to know."""
-    monkeypatch.setattr(comparison, "TRIALS", 1)
+    monkeypatch.setattr(rules, "TRIALS", 1)
     monkeypatch.setattr(reference, "MOST", 6)
 
 

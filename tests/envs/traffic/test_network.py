@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from lcd.envs.traffic.green_phases import PHASES, read_links, served, state, yellow
 from lcd.envs.traffic.intersections import family
 from lcd.envs.traffic.network import MOVEMENTS, MPH, connections, exit_of, lanes_of, lanes_out, write_network
-from lcd.envs.traffic.phases import PHASES, read_links, served, state, yellow
 
 POINT = {"lanes": 5, "speed": 40.0, "length": 120.0, "inflow": 10.0, "left_lanes": 1, "right_lanes": 0.5}
 

@@ -11,12 +11,12 @@ import pytest
 
 from lcd.envs.traffic.controllers import fixed_time, untuned_plan
 from lcd.envs.traffic.demand import CROSSING, TURNS, draw, rates, write_routes
+from lcd.envs.traffic.green_phases import PHASES, read_links, state, yellow
 from lcd.envs.traffic.intersections import family
 from lcd.envs.traffic.network import MPH, write_network
-from lcd.envs.traffic.phases import PHASES, read_links, state, yellow
 from lcd.envs.traffic.reference import fixed_time_delay, measured
+from lcd.envs.traffic.remote import RemoteSimulation
 from lcd.envs.traffic.simulation import DECISION, YELLOW
-from lcd.envs.traffic.worker import RemoteSimulation
 
 BUSY = dict(family().default)
 FULL = {**BUSY, "lanes": 2, "length": 50.0, "inflow": 1000.0, "left_lanes": 0}

@@ -23,8 +23,8 @@ from lcd.envs.traffic import network, reference, simulation
 from lcd.envs.traffic.benchmark import TASK, TRAFFIC
 from lcd.envs.traffic.controllers import fixed_time, untuned_plan
 from lcd.envs.traffic.sensing import WIDTH, Seen, read, rows
+from lcd.envs.traffic.signal_vector import IntersectionVectorEnv
 from lcd.envs.traffic.simulation import MEASURES
-from lcd.envs.traffic.vector import IntersectionVectorEnv
 
 QUIET = {"lanes": 2, "length": 100.0, "inflow": 100.0, "left_lanes": 0}
 

@@ -9,7 +9,7 @@ from lcd.agents import agents, validate
 from lcd.agents.evaluate import Evaluator
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.envs.traffic.vector import IntersectionVectorEnv
+from lcd.envs.traffic.signal_vector import IntersectionVectorEnv
 
 KNOBS = {"horizon": 200, "inflow": 500.0, "length": 100.0}
 STEPS = 40

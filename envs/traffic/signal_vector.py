@@ -14,12 +14,12 @@ from lcd.envs.families.features import checked_columns
 from lcd.envs.native import NativeVectorEnv
 from lcd.envs.single import SingleCopy
 from lcd.envs.state import State
+from lcd.envs.traffic.from_above import picture
+from lcd.envs.traffic.green_phases import PHASES
 from lcd.envs.traffic.intersections import FEATURES
-from lcd.envs.traffic.phases import PHASES
-from lcd.envs.traffic.pictures import picture
+from lcd.envs.traffic.remote import RemoteSimulation
 from lcd.envs.traffic.sensing import MOST, WIDTH, rows
 from lcd.envs.traffic.simulation import DECISION
-from lcd.envs.traffic.worker import RemoteSimulation
 
 VIEWS = ("state",)
 HORIZON, LONGEST = 3600, 86_400

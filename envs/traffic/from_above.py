@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lcd.envs.families.family import Point
+from lcd.envs.traffic.green_phases import state
 from lcd.envs.traffic.network import APPROACHES, MOVEMENTS, lanes_of, lanes_out
-from lcd.envs.traffic.phases import state
 from lcd.envs.traffic.sensing import Seen
 
 SIZE, LANE = 128, 5

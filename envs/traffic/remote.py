@@ -18,7 +18,7 @@ from lcd.envs.traffic.sensing import Seen
 if TYPE_CHECKING:
     from lcd.envs.traffic.simulation import Simulation
 
-_LIFE = "from lcd.envs.traffic.worker import serve; serve({descriptor})"
+_LIFE = "from lcd.envs.traffic.remote import serve; serve({descriptor})"
 
 
 class RemoteSimulation:

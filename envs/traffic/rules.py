@@ -1,6 +1,6 @@
 """Compares the controllers that learn nothing over intersections of the family.
 
-    python -m lcd.envs.traffic.compare [--points 24] [--horizon 900] [--out traffic.csv]
+    python -m lcd.envs.traffic.rules [--points 24] [--horizon 900] [--out traffic.csv]
 
 Prints each intersection's delay under the untuned plan, and what of it is left under a plan tuned to it and under max
 pressure (`*` where a vehicle waits more than 20 s on average, which the paper calls a failure); then what holds over
@@ -24,10 +24,10 @@ from lcd.envs.checks import require_whole_number
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import Point, point_name
 from lcd.envs.traffic.controllers import fixed_time, max_pressure, plans, untuned_plan
+from lcd.envs.traffic.green_phases import served
 from lcd.envs.traffic.intersections import family
-from lcd.envs.traffic.phases import served
 from lcd.envs.traffic.reference import Controller, episodes_for, measured, words_of
-from lcd.envs.traffic.vector import checked_horizon
+from lcd.envs.traffic.signal_vector import checked_horizon
 
 UNTUNED, TUNED, PRESSURE = "untuned", "tuned", "max_pressure"
 FAILURE = 20.0
