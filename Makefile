@@ -26,7 +26,7 @@ SOAKS := $(addprefix tests/soak/,kills.py faults.py memory.py) $(wildcard tests/
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-9s %s\n", $$1, $$2 }'
 
-install: $(STAMP)  ## make .venv and install everything into it (about two minutes, 7 GB)
+install: $(STAMP)  ## make .venv and install everything into it (about two minutes, 8 GB)
 
 diagnose: $(STAMP)  ## diagnose the toy benchmark, end to end
 	@$(BIN)/lcd diagnose benchmark=toy $(ARGS)

@@ -15,6 +15,10 @@ _ENVIRONMENTS = {
         "lcd.envs.hardness.continuous:HardnessContinuousEnv",
         "lcd.envs.hardness.continuous:HardnessContinuousVectorEnv",
     ),
+    "lcd/intersection-v0": (
+        "lcd.envs.traffic.signal_vector:IntersectionEnv",
+        "lcd.envs.traffic.signal_vector:IntersectionVectorEnv",
+    ),
 }
 
 _FAMILIES = {

@@ -24,6 +24,7 @@ BENCHMARKS.add("ctgraph", "lcd.envs.ctgraph.benchmark:CTGRAPH")
 BENCHMARKS.add("hardness", "lcd.envs.hardness.benchmark:HARDNESS")
 BENCHMARKS.add("ehc", "lcd.envs.ehc.benchmark:EHC")
 BENCHMARKS.add("families", "lcd.envs.families.benchmark:FAMILIES")
+BENCHMARKS.add("traffic", "lcd.envs.traffic.benchmark:TRAFFIC")
 
 
 def get_benchmark(name: str | Benchmark) -> Benchmark:

@@ -32,6 +32,7 @@ KEYS: dict[str, int] = {
     "injection": 40,
     "calibration": 50,
     "gorp": 60,
+    "traffic": 70,
 }
 """The branches of a run's one SeedSequence. Numbers are never reused: curves depend on them."""
 

@@ -40,6 +40,12 @@ for _name, _agent in {
     agents.add(f"sb3/{_name}", f"lcd.agents.sb3:{_agent}")
 for _name, _agent in {"q_learning": "QLearning", "double_q_learning": "DoubleQLearning", "sarsa": "Sarsa"}.items():
     agents.add(f"tabular/{_name}", f"lcd.agents.tabular:{_agent}")
+for _name, _agent in {
+    "fixed_time": "FixedTime",
+    "tuned_fixed_time": "TunedFixedTime",
+    "max_pressure": "MaxPressure",
+}.items():
+    agents.add(f"traffic/{_name}", f"lcd.agents.traffic:{_agent}")
 
 
 SETTINGS = {
@@ -50,6 +56,7 @@ SETTINGS = {
     "ars": "ARSConfig",
     "sb3": "Sb3Config",
     "tabular": "TabularConfig",
+    "traffic": "TrafficConfig",
 }
 """Our agents, or families of them, to their hyper-parameters in `lcd.agents.settings`."""
 

@@ -297,3 +297,17 @@ class TabularConfig:
         for key in ("gamma", "epsilon"):
             check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
         check("initial", self.initial, "a finite number", math.isfinite(self.initial))
+
+
+@dataclass(frozen=True)
+class TrafficConfig:
+    """Settings of the controllers of traffic signals.
+
+    Attributes:
+        copies: environment copies of each seed, on all of which a plan is tried at once.
+    """
+
+    copies: int = 4
+
+    def __post_init__(self) -> None:
+        check("copies", self.copies, "at least 1", self.copies >= 1)
