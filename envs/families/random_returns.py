@@ -1,4 +1,4 @@
-"""A random agent's return at each point: measured once, by `python -m lcd.envs.families.random_returns`, and shipped."""
+"""Random agents' returns at each point: measured by `python -m lcd.envs.families.random_returns`, and shipped."""
 
 from __future__ import annotations
 
