@@ -1,4 +1,4 @@
-"""Populations: the environments of several seeds behind one vector environment, seed by seed."""
+"""Populations: the environments of several seeds, or points and seeds, behind one vector environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from gymnasium.vector.utils import batch_space
 from lcd.envs.benchmarks import Benchmark, check_task, get_benchmark, make_copies
 from lcd.envs.checks import require_whole_number
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.protocols import Populations, offers
+from lcd.envs.families.family import Point
+from lcd.envs.protocols import KnowsItsSeeds, OneHotStates, PointPopulations, Populations, offers
 from lcd.envs.rewards import KeepRewards
 from lcd.envs.state import State, keeps_state, nest, unnest
 from lcd.envs.streams import group_seeds
@@ -44,19 +45,65 @@ def make_population(
         reward_p: probability with which a reward is kept; at evaluation rewards are always the original ones.
         knobs: passed on to the benchmark.
     """
-    benchmark = get_benchmark(benchmark)
-    check_task(benchmark, task)
-    seeds = _checked_seeds(seeds)
+    benchmark, seeds = get_benchmark(benchmark), _checked(benchmark, task, seeds, copies, split)
+    env = _population(benchmark, task, seeds, copies, view=view, split=split, **knobs)
+    return _thinned(env, reward_p, seeds, split)
+
+
+def make_points(
+    benchmark: str | Benchmark,
+    task: str,
+    *,
+    points: Sequence[Point],
+    seeds: Sequence[int],
+    copies: int,
+    view: str,
+    split: str,
+    reward_p: float = 1.0,
+    **knobs: Any,
+) -> VectorEnv:
+    """One vector environment of the populations of several points, point by point.
+
+    Every seed of a point gets exactly what it would get where the point's features are knobs of the task.
+
+    Args:
+        benchmark: the benchmark or its name. Its own `make_points` is used if it has one; else one population a point
+            is stacked.
+        task: one of its tasks.
+        points: the points; one without features is the task as it is.
+        seeds: the seeds of each point, all different.
+        copies: copies of each seed.
+        view: one of the benchmark's views.
+        split: "train" or "eval".
+        reward_p: as `make_population` has it.
+        knobs: what is the same for all points.
+    """
+    benchmark, seeds = get_benchmark(benchmark), _checked(benchmark, task, seeds, copies, split)
+    how: dict[str, Any] = {"view": view, "split": split}
+    if offers(benchmark, PointPopulations) and all(points):
+        env = benchmark.make_points(task, points=points, seeds=seeds, copies=copies, **how, **knobs)
+    else:
+        env = SeedStack([_population(benchmark, task, seeds, copies, **how, **knobs, **point) for point in points])
+    return _thinned(env, reward_p, seeds * len(points), split)
+
+
+def _thinned(env: VectorEnv, reward_p: float, seeds: list[int], split: str) -> VectorEnv:
+    thinned = KeepRewards(env, reward_p, seeds) if reward_p != 1 else env
+    return thinned if split == "train" else env
+
+
+def _population(benchmark: Benchmark, task: str, seeds: list[int], copies: int, **how: Any) -> VectorEnv:
+    if offers(benchmark, Populations):
+        return benchmark.make_population(task, seeds=seeds, copies=copies, **how)
+    return SeedStack([make_copies(benchmark, task, num_envs=copies, seed=seed, **how) for seed in seeds])
+
+
+def _checked(benchmark: str | Benchmark, task: str, seeds: Sequence[int], copies: int, split: str) -> list[int]:
+    check_task(get_benchmark(benchmark), task)
     require_whole_number("copies", copies, 1)
     if split not in ("train", "eval"):
         raise InputError(f"split is {split!r}, which is none of its values; {nearest(split, ('train', 'eval'))}")
-    if offers(benchmark, Populations):
-        env = benchmark.make_population(task, seeds=seeds, copies=copies, view=view, split=split, **knobs)
-    else:
-        made = [make_copies(benchmark, task, view=view, split=split, num_envs=copies, seed=s, **knobs) for s in seeds]
-        env = SeedStack(made)
-    thinned = KeepRewards(env, reward_p, seeds) if reward_p != 1 else env
-    return thinned if split == "train" else env
+    return _checked_seeds(seeds)
 
 
 def _checked_seeds(seeds: Sequence[int]) -> list[int]:
@@ -69,10 +116,10 @@ def _checked_seeds(seeds: Sequence[int]) -> list[int]:
 
 
 class SeedStack(VectorEnv):
-    """Vector environments of one seed each, stepped one after the other and seen as one."""
+    """Vector environments, of one seed or of as many seeds each, stepped one after the other and seen as one."""
 
     def __init__(self, envs: Sequence[VectorEnv]) -> None:
-        """Stack environments with equal spaces and numbers of copies, in the order of the seeds."""
+        """Stack environments with equal spaces and numbers of copies, in the order of seeds and points."""
         self.envs = list(envs)
         first = self.envs[0]
         for env in self.envs[1:]:
@@ -80,12 +127,15 @@ class SeedStack(VectorEnv):
                 raise InputError(f"The environments {first} and {env} cannot be stacked: they differ in shape.")
         self.metadata = first.metadata
         self.render_mode = first.render_mode
-        self.num_seeds = len(self.envs)
-        self.num_envs = first.num_envs * self.num_seeds
+        self._each = first.num_seeds if offers(first, KnowsItsSeeds) else 1
+        self.num_seeds = self._each * len(self.envs)
+        self.num_envs = first.num_envs * len(self.envs)
         self.single_observation_space = first.single_observation_space
         self.single_action_space = first.single_action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        sizes = [env.unwrapped.one_hot_sizes if offers(env.unwrapped, OneHotStates) else None for env in self.envs]
+        self.one_hot_sizes = sizes[0] if len(set(sizes)) == 1 else None
         # Only what all parts can do is offered, and `keeps_state` tells whether a run can be continued exactly.
         if keeps_state(self.envs):
             self.get_state, self.set_state = self._get_state, self._set_state
@@ -93,19 +143,27 @@ class SeedStack(VectorEnv):
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Reset all; `seed` is one seed, or one for each of the stacked environments."""
+        """Reset all; `seed` is one seed, or one for each seed of each of the stacked environments."""
         if options is not None and "reset_mask" in options:
             return self._reset_some(options)
-        seeds = [None] * self.num_seeds if seed is None else group_seeds(seed, self.num_seeds)
-        results = [env.reset(seed=s, options=options) for env, s in zip(self.envs, seeds, strict=True)]
+        results = [env.reset(seed=s, options=options) for env, s in zip(self.envs, self._shared_out(seed), strict=True)]
         observations, infos = zip(*results, strict=True)
         self._observations = list(observations)
         return np.concatenate(observations), _merged(infos, self.envs[0].num_envs)
 
+    def _shared_out(self, seed: int | Sequence[int] | None) -> list[Any]:
+        """What each of the stacked environments is reset with."""
+        if seed is None:
+            return [None] * len(self.envs)
+        seeds = group_seeds(seed, self.num_seeds)
+        if self._each == 1:
+            return seeds
+        return [seeds[first : first + self._each] for first in range(0, len(seeds), self._each)]
+
     def _reset_some(self, options: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
         """Reset the copies in `reset_mask`; a part without such copies is left alone, as Gymnasium demands."""
         infos: list[dict[str, Any]] = []
-        for number, mask in enumerate(np.split(np.asarray(options["reset_mask"]), self.num_seeds)):
+        for number, mask in enumerate(np.split(np.asarray(options["reset_mask"]), len(self.envs))):
             info: dict[str, Any] = {}
             if mask.any():
                 self._observations[number], info = self.envs[number].reset(options={**options, "reset_mask": mask})
@@ -114,7 +172,7 @@ class SeedStack(VectorEnv):
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step all."""
-        parts = np.split(np.asarray(actions), self.num_seeds)
+        parts = np.split(np.asarray(actions), len(self.envs))
         results = [env.step(part) for env, part in zip(self.envs, parts, strict=True)]
         *arrays, infos = zip(*results, strict=True)
         self._observations = list(arrays[0])
@@ -141,15 +199,23 @@ class SeedStack(VectorEnv):
             env.set_state(unnest(str(number), state))
 
 
+def _alike(parts: Sequence[Any]) -> bool:
+    """Whether copies have rows of one shape in all parts; points of a family may differ in what they tell."""
+    return len({part.shape[1:] for part in parts if part is not None}) == 1
+
+
 def _merged(infos: Sequence[dict[str, Any]], copies: int) -> dict[str, Any]:
-    """One info dictionary: a key that a part does not have is filled with zeros (None for objects)."""
+    """One info dictionary: a key that a part does not have is filled with zeros (None for objects).
+
+    What is not one row a copy in all of them is a list of what each has.
+    """
     merged: dict[str, Any] = {}
     for key in dict.fromkeys(key for info in infos for key in info):
         parts = [info.get(key) for info in infos]
         example = next(part for part in parts if part is not None)
         if isinstance(example, dict):
             merged[key] = _merged([part or {} for part in parts], copies)
-        elif isinstance(example, np.ndarray) and len(example) == copies:
+        elif isinstance(example, np.ndarray) and len(example) == copies and _alike(parts):
             blank = np.zeros_like(example) if example.dtype != object else np.full(copies, None)
             merged[key] = np.concatenate([blank if part is None else part for part in parts])
         else:

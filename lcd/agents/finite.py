@@ -18,8 +18,14 @@ from lcd.envs.protocols import offers
 
 
 def diverged(what: str, finite: Sequence[bool] | np.ndarray, seeds: Sequence[int], step: int) -> Diverged:
-    """The error of the seeds that are not `finite`; `what` is a noun that can be one's or several's."""
-    names = [str(seed) for seed, good in zip(seeds, finite, strict=True) if not good]
+    """The error of the seeds that are not `finite`; `what` is a noun that can be one's or several's.
+
+    A seed that comes several times is that of as many members, one for each point of a family.
+    """
+    lost = [seed for seed, good in zip(seeds, finite, strict=True) if not good]
+    names = [str(seed) for seed in dict.fromkeys(lost)]
+    if len(set(seeds)) < len(seeds):
+        what = f"{what} of {len(lost)} of {len(seeds)} members,"
     most = ", ".join(names[:-1])
     whose = f"seeds {most} and {names[-1]}" if most else f"seed {names[-1]}"
     return Diverged(f"{what} of {whose} is not finite at step {step}")

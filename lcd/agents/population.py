@@ -1,5 +1,8 @@
 """Many seeds of one network as one module: parameters with a leading seed axis.
 
+Where a run trains several points of a family, the axis is of points and seeds: each seed comes once a point, and begins
+with the same network on each.
+
 How the seed axis is executed is decided by measurement: `vmap` turns the layers of an MLP into batched matrix
 products and wins by far with many seeds; convolutions become grouped convolutions under `vmap`, which a CPU
 trains more slowly than a loop over seeds.
@@ -20,7 +23,7 @@ class Population(nn.Module):
     """One network for each seed, with stacked parameters.
 
     Args:
-        build: makes one network; called once a seed under that seed's initialisation stream.
+        build: makes one network; called once for each different seed under that seed's initialisation stream.
         seeds: the run's seeds.
         execution: `vmap`, `loop`, or `auto` (`loop` for one seed and for convolutions, else `vmap`).
         compiled: where no gradient is asked for, run what torch.compile makes of the network.
@@ -30,7 +33,8 @@ class Population(nn.Module):
         self, build: Callable[[], nn.Module], seeds: Sequence[int], execution: str = "auto", compiled: bool = False
     ):
         super().__init__()
-        networks = [_build_seeded(build, seed) for seed in seeds]
+        of_seed = {seed: _build_seeded(build, seed) for seed in dict.fromkeys(seeds)}
+        networks = [of_seed[seed] for seed in seeds]
         stacked, buffers = stack_module_state(networks)
         if buffers:
             raise TypeError("a population's network may not have buffers: they would be shared by its seeds")

@@ -1,6 +1,7 @@
 """Proximal policy optimisation of all seeds of a run together (Schulman et al. 2017).
 
-The seed is the leading axis of every tensor: networks, rollouts, minibatches. Losses are averaged within a seed
+The seed is the leading axis of every tensor: networks, rollouts, minibatches; on several points of a family it is the
+axis of points and seeds, where each seed comes once a point. Losses are averaged within a seed
 and summed over seeds, so that no seed's gradient knows of the others, and one optimiser steps them all.
 """
 
@@ -155,11 +156,11 @@ class PPO(LightningModule):
 
     def shuffles(self, samples: int, epochs: int, minibatches: int, *stream: str | int) -> Tensor:
         """Every seed's minibatches of that many samples, (seeds, epochs x minibatches, minibatch)."""
-        orders = []
-        for seed in self.seeds:
+        orders = {}
+        for seed in dict.fromkeys(self.seeds):
             generator = np.random.default_rng(seed_sequence(seed, *stream, *self.ranks.branch))
-            orders.append(generator.permuted(np.tile(np.arange(samples), (epochs, 1)), axis=1))
-        order = torch.from_numpy(np.stack(orders)).reshape(len(self.seeds), epochs * minibatches, -1)
+            orders[seed] = generator.permuted(np.tile(np.arange(samples), (epochs, 1)), axis=1)
+        order = torch.from_numpy(np.stack([orders[seed] for seed in self.seeds])).reshape(len(self.seeds), epochs * minibatches, -1)
         return order.to(self.device)
 
     def _update(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -27,12 +27,15 @@ RANKS = "ranks"
 
 
 def uniforms(seeds: list[int], *stream: str | int, shape: tuple[int, ...]) -> Tensor:
-    """Draws in [0, 1) of one named stream of each seed, (seeds, *shape).
+    """Draws in [0, 1) of one named stream of each seed, (seeds, *shape); a seed that comes again gets the same.
 
     The stream's name holds the iteration's number, so nothing about it has to be kept in a checkpoint.
     """
-    draws = [np.random.default_rng(seed_sequence(seed, *stream)).random(shape, np.float32) for seed in seeds]
-    return torch.from_numpy(np.stack(draws))
+    once = {
+        seed: np.random.default_rng(seed_sequence(seed, *stream)).random(shape, np.float32)
+        for seed in dict.fromkeys(seeds)
+    }
+    return torch.from_numpy(np.stack([once[seed] for seed in seeds]))
 
 
 def commands(agent: Any, actions: Tensor) -> np.ndarray:

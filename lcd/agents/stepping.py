@@ -110,7 +110,8 @@ class EpisodeLog:
         """Statistics of each seed's finished episodes since the last call, on all ranks, None where none finished."""
         finished = np.concatenate(ranks.gather(self._gathered()))
         self.finished = np.empty((0, 3))
-        of_seed = (finished[finished[:, 0] == seed] for seed in range(self.seeds))
+        finished = finished[np.argsort(finished[:, 0], kind="stable")]
+        of_seed = np.split(finished, np.searchsorted(finished[:, 0], np.arange(1, self.seeds)))
         return [summarise(episodes[:, 1], episodes[:, 2]) if len(episodes) else None for episodes in of_seed]
 
     def state(self) -> dict[str, np.ndarray]:

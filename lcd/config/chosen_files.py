@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 HYDRA_VERSION = "1.3"
+FAMILY, FAMILIES = "study.family", "families"
+"""The key of a family that a study writes, and the benchmark of such families of anybody's environments."""
 SHORT_NAMES = {"ablate": ("study", "study=frontend"), "sweep": ("experiment", f"study={SWEEPS}delay")}
 """Commands that are `lcd diagnose` with another study: the key that chooses it, and the usual one."""
 
@@ -113,11 +115,27 @@ def composed(command: str, words: Words) -> dict[str, Any]:
 
 
 def _benchmark_of_study(words: Words, chosen: Mapping[str, str]) -> Words:
-    """A study's file may say which benchmark it is of, unless another one is chosen."""
+    """A study's file may say which benchmark it is of, and so may the family that it writes; a chosen one wins."""
     if "study" not in chosen or "benchmark" in words.choices:
         return words
-    said = words.file.get("benchmark", budgets.read("study", chosen["study"]).get("benchmark"))
+    shipped = budgets.read("study", chosen["study"])
+    said = words.file.get("benchmark", shipped.get("benchmark"))
+    said = said or _benchmark_of_family(words.file.get("family", shipped.get("family")), words.keys)
     return words if said is None else with_choice(words, "benchmark", said)
+
+
+def _benchmark_of_family(family: Any, keys: Sequence[tuple[str, Any]]) -> str | None:
+    """The benchmark of the family that a study writes (`study.family`): that of its task, or of anybody's env."""
+    found = dict(family) if isinstance(family, Mapping) else {}
+    for key, value in keys:
+        if key == FAMILY and isinstance(value, Mapping):
+            found |= value
+        elif key.startswith(f"{FAMILY}."):
+            found[key.removeprefix(f"{FAMILY}.")] = value
+    if found.get("env") is not None:
+        return FAMILIES
+    head = str(found.get("task")).partition("/")[0]
+    return head if head in {*choices("benchmark"), *registered("benchmark")} else None
 
 
 def _defaults_list(command: str) -> dict[str, str]:

@@ -76,6 +76,21 @@ class StudyConfig:
         default=None,
         metadata=doc("most seeds of a run whose agent trains seed by seed; null: all of them", least=1),
     )
+    family: dict[str, Any] | None = field(
+        default=None,
+        metadata=doc("a family of any environment: {env: CartPole-v1, contexts: {length: [0.5, 1]}, default: {…}}"),
+    )
+    points: Any = field(
+        default=None,
+        metadata=doc(
+            "points of each task's family that are trained beside the task: all, how many, their names, a CSV file, "
+            "or task: one of these; null: none, or with study.family all"
+        ),
+    )
+    points_per_run: int | None = field(
+        default=None,
+        metadata=doc("most points of a run; null: all in one, or one by one where agents are", least=1),
+    )
     normalise: bool = field(
         default=False, metadata=doc("a grid's returns under delays and sequence lengths on one scale")
     )
@@ -167,6 +182,10 @@ class TrainConfig:
     view: str = field(default=PERCEPTION.baseline, metadata=doc("what the environment shows"))
     reward_p: float = field(default=1.0, metadata=doc("probability of keeping a reward in training"))
     shaping: str = field(default="none", metadata=doc("extra training reward, where the benchmark has it", SHAPINGS))
+    points: Any = field(
+        default=None,
+        metadata=doc("points of the task's family that are trained beside it, as study.points has them; null: none"),
+    )
     seeds: Any = field(default=5, metadata=doc("a number of seeds, or a list of seeds"))
     steps: int = field(default=10000, metadata=doc("environment steps each seed is trained for", least=1))
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)

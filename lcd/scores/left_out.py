@@ -21,7 +21,7 @@ class LeftOut:
         run: its id.
         state: one of `STATES`.
         reason: why, in a sentence's words.
-        curriculum: whether it learns one task after another, so that it has no part in φ and ψ anyway.
+        aside: whether it has no part in φ and ψ anyway: it learns one task after another, or points of a family alone.
     """
 
     benchmark: str
@@ -34,7 +34,7 @@ class LeftOut:
     run: str
     state: str
     reason: str
-    curriculum: bool = False
+    aside: bool = False
 
     @property
     def condition(self) -> str:

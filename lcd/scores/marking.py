@@ -17,7 +17,7 @@ from lcd.scores.validity import OK
 def mark(diagnosis: Diagnosis, left_out: Sequence[LeftOut]) -> Diagnosis:
     """The diagnosis with statuses that say which tasks lack runs; tasks of which nothing is left get a row."""
     keys = list(KEYS)
-    marked = [each for each in left_out if not each.curriculum]
+    marked = [each for each in left_out if not each.aside]
     # Of a benchmark of which nothing is left no curve says in which view perception is out of the way.
     solved = {each.benchmark: most_solved(PERCEPTION.values) for each in marked} | diagnosis.solved
     columns = list(table_columns(diagnosis.contrasts, solved.values()))

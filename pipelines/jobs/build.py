@@ -18,11 +18,12 @@ from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
-from lcd.envs.population import make_population
+from lcd.envs.population import make_points, make_population
 from lcd.envs.protocols import WithoutNoise, offers
 from lcd.frontends import entry
-from lcd.pipelines.study.configs import RunConfig, agent_name, agent_of, frontend_name, task_name
-from lcd.pipelines.study.evaluated import Evaluated, Stage, evaluated_by, stages_of
+from lcd.pipelines.study.configs import RunConfig, agent_name, agent_of, frontend_name, population
+from lcd.pipelines.study.evaluated import Evaluated, Stage, evaluated_by, points_at, stages_of
+from lcd.pipelines.study.members import members_of, points_of, seeds_of, trained_by
 
 
 def build_agent(run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE) -> LightningModule:
@@ -39,13 +40,13 @@ def build_agent(run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE) -> 
         env.single_observation_space,
         copies=env.num_envs,
         # PPG keeps the rollouts of a whole phase.
-        steps=len(run_config["seeds"]) * config.copies * config.rollout * phase_of(config),
+        steps=population(run_config) * config.copies * config.rollout * phase_of(config),
         **entry.use(run_config["frontend"]),
     )
     actions = int(actions.n) if isinstance(actions, Discrete) else actions
     if ranks.world > 1:
         config = replace(config, copies=config.copies // ranks.world)
-    agent = agents.resolve(name)(config, shape, actions, run_config["seeds"], frontend)
+    agent = agents.resolve(name)(config, shape, actions, seeds_of(run_config), frontend)
     if ranks.world > 1:
         agent.ranks = ranks
     return agent
@@ -53,7 +54,7 @@ def build_agent(run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE) -> 
 
 def build_rollouts(run_config: RunConfig, training: Sequence[VectorEnv], agent: LightningModule) -> Rollouts:
     """The run's training data: as many rollouts as its steps, or each stage's, need."""
-    config, seeds = agent.config, run_config["seeds"]
+    config, seeds = agent.config, seeds_of(run_config)
     how = {"length": config.rollout, "gamma": config.gamma, "normalise": config.normalise_rewards}
     steps_each = config.copies * config.rollout * ranks_of(agent).world
     stages = [
@@ -75,9 +76,7 @@ def build_environments(
         return training, {}
     splits = {"eval": evaluated_by(run_config)}
     if evaluation.get("noise_free"):
-        splits["noise_free"] = [
-            _without_noise(run_config["benchmark"], each) for each in splits["eval"] if each.trained
-        ]
+        splits["noise_free"] = [_without_noise(run_config, each) for each in splits["eval"] if each.trained]
     held_out = {
         split: [build_environment(run_config, each, "eval", evaluation["copies"]) for each in of_split]
         for split, of_split in splits.items()
@@ -86,9 +85,10 @@ def build_environments(
 
 
 def build_evaluators(
-    run_config: RunConfig, held_out: Mapping[str, Sequence[VectorEnv]], seeds: list[int]
+    run_config: RunConfig, held_out: Mapping[str, Sequence[VectorEnv]]
 ) -> dict[str, EveryTask]:
-    """What plays the held-out environments of `build_environments`, by their split, for some of the run's seeds."""
+    """What plays the held-out environments of `build_environments`, by their split."""
+    seeds = seeds_of(run_config)
     evaluated, evaluation = evaluated_by(run_config), run_config["evaluation"]
     how: dict[str, Any] = {"episodes": evaluation["episodes"], "greedy": evaluation.get("greedy", False)}
     return {
@@ -100,11 +100,15 @@ def build_evaluators(
     }
 
 
-def _without_noise(name: str, evaluated: Evaluated) -> Evaluated:
-    benchmark = get_benchmark(name)
+def _without_noise(run_config: RunConfig, evaluated: Evaluated) -> Evaluated:
+    benchmark = get_benchmark(run_config["benchmark"])
     if not offers(benchmark, WithoutNoise):
+        name = run_config["benchmark"]
         raise InputError(f"benchmark={name} has no tasks without noise: give study.noise_free=false.")
     made, knobs = benchmark.without_noise(evaluated.made, evaluated.knobs)
+    for name, features in points_of(run_config).items():
+        if benchmark.without_noise(made, {**features, **knobs}) != (made, {**features, **knobs}):
+            raise InputError(f"The point {name} sets the noise itself: give study.noise_free=false.")
     return replace(evaluated, made=made, knobs=knobs)
 
 
@@ -114,24 +118,21 @@ def build_environment(run_config: RunConfig, stage: Stage | Evaluated, split: st
     # Only benchmarks that have shaping know the knob; it is never on in held-out copies.
     if split == "train" and run_config["shaping"] != "none":
         knobs["shaping"] = run_config["shaping"]
-    return make_population(
-        get_benchmark(run_config["benchmark"]),
-        stage.made,
-        seeds=run_config["seeds"],
-        copies=copies,
-        view=run_config["view"],
-        split=split,
-        reward_p=run_config["reward_p"],
-        **knobs,
-    )
+    how: dict[str, Any] = {"seeds": run_config["seeds"], "copies": copies, "view": run_config["view"], "split": split}
+    how |= {"reward_p": run_config["reward_p"]}
+    benchmark = get_benchmark(run_config["benchmark"])
+    if "points" not in run_config:
+        return make_population(benchmark, stage.made, **how, **knobs)
+    points = points_at(run_config, stage)
+    shared = {name: value for name, value in knobs.items() if name not in points[0]}
+    return make_points(benchmark, stage.made, points=points, **how, **shared)
 
 
 def shared_columns(run_config: RunConfig) -> dict[str, list[dict[str, Any]]]:
-    """Split → the columns that all rows of what is evaluated and of a seed share, in the order of the evaluators."""
+    """Split → the columns that all rows of what is evaluated and of a member share, in the order of the evaluators."""
     benchmark = get_benchmark(run_config["benchmark"])
     shared = {
         "benchmark": benchmark.name,
-        "trained_on": task_name(run_config),
         "view": run_config["view"],
         "frontend": frontend_name(run_config),
         "reward_p": run_config["reward_p"],
@@ -140,9 +141,11 @@ def shared_columns(run_config: RunConfig) -> dict[str, list[dict[str, Any]]]:
     }
     rows: dict[str, list[dict[str, Any]]] = {"eval": [], "noise_free": [], "train": []}
     for each in evaluated_by(run_config):
-        for seed in run_config["seeds"]:
-            r_min, r_max = reward_range(benchmark, each.made, seed, each.knobs)
-            named = {"task": each.task, "context": each.context, "seed": seed}
+        for member in members_of(run_config):
+            r_min, r_max = reward_range(benchmark, each.made, member.seed, each.at(member.features))
+            context = member.point if each.trained else each.context
+            named = {"task": each.task, "context": context, "seed": member.seed}
+            named["trained_on"] = trained_by(run_config, member)
             for split in rows if each.trained else ("eval",):
                 # What is not known stays empty in the file.
                 ranged = {name: None if math.isnan(x) else x for name, x in (("r_min", r_min), ("r_max", r_max))}

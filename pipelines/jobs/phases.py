@@ -18,7 +18,7 @@ from lcd.agents.ppg import PPG
 from lcd.agents.stepping import Stepper
 from lcd.pipelines.jobs.build import build_agent, build_environment
 from lcd.pipelines.launch.launchers import RUNS_AT_ONCE
-from lcd.pipelines.study.configs import RunConfig
+from lcd.pipelines.study.configs import RunConfig, population
 from lcd.pipelines.study.evaluated import stages_of
 
 FOLDER = "rollouts"
@@ -50,7 +50,7 @@ def _first_observations(env: VectorEnv) -> Iterable[Any]:
 
 def store_sentence(run_configs: Iterable[RunConfig], together: int) -> str | None:
     """The sentence about the greatest of some runs' stores, of which some are trained together; None without one."""
-    alike = {str([each["view"], each["frontend"], each["agent"], each["seeds"]]): each for each in run_configs}
+    alike = {str([each["view"], each["frontend"], each["agent"], population(each)]): each for each in run_configs}
     sizes = [size for run_config in alike.values() if (size := store_size(run_config)) is not None]
     return replace(max(sizes, key=lambda size: size.bytes), runs=together).sentence() if sizes else None
 

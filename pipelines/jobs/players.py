@@ -105,7 +105,7 @@ def trained_runs(folder: str, tasks: Sequence[str], view: str) -> dict[str, stor
         runs = []
     if not runs:
         raise InputError(f"policy={folder} is neither a run's folder nor a study's: give one, or {RANDOM}.")
-    fitting = {run.config["task"]: run for run in runs if run.config["view"] == view and not run.config["knobs"]}
+    fitting = {run.config["task"]: run for run in runs if _plays(run.config, view)}
     for task in tasks:
         if task not in fitting:
             raise InputError(
@@ -114,6 +114,10 @@ def trained_runs(folder: str, tasks: Sequence[str], view: str) -> dict[str, stor
                 else f"policy={folder} has no run on view={view}: give another view, or another policy."
             )
     return {task: fitting[task] for task in tasks}
+
+
+def _plays(config: RunConfig, view: str) -> bool:
+    return config["view"] == view and not config["knobs"] and "points" not in config
 
 
 def load_policy(player: WeightsFile, env: VectorEnv, seed: int) -> TrainedPolicy:

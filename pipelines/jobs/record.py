@@ -115,12 +115,13 @@ class CurveFile:
 def require_finite_returns(rows: list[dict[str, Any]]) -> None:
     """Refuse an evaluation's rows of which a mean return is not finite."""
     for split in dict.fromkeys(row["split"] for row in rows):
-        for_seed: dict[int, list[float]] = {}
+        of_member: dict[tuple[str, int], list[float]] = {}
         for row in rows:
             if row["split"] == split:
-                for_seed.setdefault(row["seed"], []).append(row["return_mean"])
-        means = np.array([np.mean(returns) for returns in for_seed.values()])
-        require_finite(f"the mean return ({split})", means, list(for_seed), rows[0]["step"])
+                of_member.setdefault((row["trained_on"], row["seed"]), []).append(row["return_mean"])
+        means = np.array([np.mean(returns) for returns in of_member.values()])
+        seeds = [seed for _, seed in of_member]
+        require_finite(f"the mean return ({split})", means, seeds, rows[0]["step"])
 
 
 class Timekeeper(Callback):
@@ -181,7 +182,7 @@ class Recorder(Timekeeper):
         evaluators: play the held-out copies; by the split that their rows get. Only the first of several processes
             plays.
         every: environment steps of a seed between two evaluations.
-        shared: for each split, `train` too, the columns that all rows share, for each task and seed that is evaluated.
+        shared: for each split, `train` too, the columns that all rows share, for each task and member that is evaluated.
         curve: the run's curve file.
         checkpoint: where the run's one checkpoint lives.
         report: called with the `device` once, with `step`, `steps_per_s` (of all seeds) and `wall_s` now and then.

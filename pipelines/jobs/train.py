@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from gymnasium.vector import VectorEnv
 from lightning.pytorch import LightningModule
 from rich.console import Console
 from rich.table import Table
@@ -168,7 +167,7 @@ def train_rank(
     try:
         agent = build_agent(run_config, training[0], ranks)
         rollouts = build_rollouts(run_config, training, agent)
-        evaluators = build_evaluators(run_config, held_out, rollouts.seeds)
+        evaluators = build_evaluators(run_config, held_out)
         _fit(run_config, Path(run_dir), agent, rollouts, evaluators, tracker, device.accelerator, place)
     finally:
         for env in (*training, *chain.from_iterable(held_out.values())):
@@ -176,16 +175,11 @@ def train_rank(
 
 
 def _learn(run_config: RunConfig, folder: Path, kind: type, config: Any, tracker: TrackerEntry) -> None:
-    """Let an agent that trains itself do so, seed by seed."""
+    """Let an agent that trains itself do so."""
     if "curriculum" in run_config:
         name = run_config["agent"]["name"]
         raise InputError(f"agent={name} learns one task: a curriculum needs agent=ppo or agent=recurrent_ppo.")
-
-    def environments(seeds: list[int]) -> tuple[VectorEnv, dict[str, list[VectorEnv]]]:
-        training, held_out = build_environments(run_config | {"seeds": seeds}, config.copies)
-        return training[0], held_out
-
-    learn_run(run_config, folder, kind, config, environments, shared_columns(run_config), tracker)
+    learn_run(run_config, folder, kind, config, tracker)
 
 
 def _fit(

@@ -28,7 +28,8 @@ def label(config: PretrainConfig) -> str:
 def promise(config: PretrainConfig) -> Promise:
     """What a pretraining's curve will hold: losses on held-out videos of each task."""
     steps = evaluation_steps([int(config["steps"])], int(config["evaluation"]["every"]), 1)
-    return Promise(steps, config["videos"]["tasks"], config["seeds"], numbers=("loss",))
+    tasks = [("", task) for task in config["videos"]["tasks"]]
+    return Promise(steps, tasks, config["seeds"], numbers=("loss",))
 
 
 def is_config(config: Mapping[str, Any]) -> bool:

@@ -8,8 +8,9 @@ from typing import Any
 
 from lcd.curves.names import evaluated_name
 from lcd.pipelines.kinds.kind import Kind, Scale
-from lcd.pipelines.study.configs import AgentEntry, RunConfig, agent_name, condition, task_name
-from lcd.pipelines.study.evaluated import evaluated_by, stages_of
+from lcd.pipelines.study.configs import AgentEntry, RunConfig, agent_name, condition, population, task_name
+from lcd.pipelines.study.evaluated import Evaluated, evaluated_by, stages_of
+from lcd.pipelines.study.members import alone, members_of, points_of
 from lcd.pipelines.study.promise import Promise, evaluation_steps
 
 UNIT = 512
@@ -23,7 +24,9 @@ SHORT_ROLLOUT = 16
 
 def label(config: RunConfig) -> str:
     """A run's condition as a reader names it."""
-    parts = [task_name(config), config["view"], f"p={config['reward_p']:g}", agent_name(config["agent"])]
+    points = config.get("points")
+    task = f"{task_name(config)} ({len(points)} points)" if points else task_name(config)
+    parts = [task, config["view"], f"p={config['reward_p']:g}", agent_name(config["agent"])]
     usual = {"identity", "none"}
     parts += [name for name in (config["frontend"]["name"], config["shaping"]) if name not in usual]
     return "  ".join(parts)
@@ -33,21 +36,29 @@ def promise(config: RunConfig) -> Promise:
     """What a training's curve will hold."""
     named, evaluated = condition(config), evaluated_by(config)
     shared = {name: named[name] for name in ("view", "frontend", "reward_p", "shaping", "agent")}
+    points = list(points_of(config))
     return Promise(
         promised_steps(config),
-        [evaluated_name(each.task, each.context) for each in evaluated],
+        [_task(config, point, each) for each in evaluated for point in points],
         config["seeds"],
         ("eval", "noise_free") if config["evaluation"].get("noise_free") else ("eval",),
-        elsewhere=[evaluated_name(each.task, each.context) for each in evaluated if not each.trained],
+        elsewhere={_task(config, point, each) for each in evaluated if not each.trained for point in points},
         numbers=("return_mean", "r_min", "r_max"),
         may_lack=("r_min", "r_max"),
-        shared={**shared, "trained_on": named["task"]},
+        shared=shared,
         varying={
             "stage": [stage.name for stage in stages_of(config)],
+            "trained_on": dict.fromkeys(evaluated_name(named["task"], point) for point in points),
             "task": list(dict.fromkeys(each.task for each in evaluated)),
-            "context": list(dict.fromkeys(each.context for each in evaluated)),
+            "context": dict.fromkeys([*points, *(each.context for each in evaluated if not each.trained)]),
         },
     )
+
+
+def _task(config: RunConfig, point: str, evaluated: Evaluated) -> tuple[str, str]:
+    """What is trained on a point, and what it is evaluated on."""
+    name = evaluated_name(evaluated.task, point if evaluated.trained else evaluated.context)
+    return evaluated_name(task_name(config), point), name
 
 
 def promised_steps(config: RunConfig) -> list[int]:
@@ -83,14 +94,14 @@ def rollout_bytes(config: RunConfig) -> int:
     agent = config["agent"]
     copies, rollout = agent.get("copies", 1), agent.get("rollout")
     if isinstance(rollout, int):
-        return len(config["seeds"]) * copies * rollout * SAMPLE_BYTES
+        return population(config) * copies * rollout * SAMPLE_BYTES
     # Such agents may train their seeds one by one.
     return copies * COPY_BYTES
 
 
 def held_out_bytes(config: RunConfig) -> int:
     """The least that the held-out copies take."""
-    return len(config["seeds"]) * config["evaluation"]["copies"] * COPY_BYTES
+    return population(config) * config["evaluation"]["copies"] * COPY_BYTES
 
 
 def is_config(config: Mapping[str, Any]) -> bool:
@@ -103,28 +114,43 @@ def is_config(config: Mapping[str, Any]) -> bool:
         and isinstance(number, int | float)
         and all(isinstance(config[part].get("name"), str) for part in ("frontend", "agent"))
         and all(isinstance(config[part].get("label") or "", str) for part in ("frontend", "agent"))
+        and _are_points(config.get("points", {"": {}}))
+    )
+
+
+def _are_points(points: Any) -> bool:
+    """Whether what a file holds can be points by their names."""
+    return (
+        isinstance(points, dict)
+        and bool(points)
+        and all(isinstance(name, str) and isinstance(point, dict) for name, point in points.items())
+        and len({frozenset(point) for point in points.values()}) == 1
+        and all(isinstance(value, int | float) for point in points.values() for value in point.values())
     )
 
 
 def scaled_down(config: RunConfig) -> tuple[RunConfig, Scale]:
-    """The training with one seed, short rollouts and one episode an evaluation."""
+    """The training with one seed, short rollouts and one episode an evaluation.
+
+    A population of points stays as large as it is: it takes far less than as many times what one of it takes.
+    """
     agent: AgentEntry = {**config["agent"]}
-    seeds = config["seeds"]
-    share = float(len(seeds))
+    whole = "points" in config and "rollout" in agent
+    members = 1 if whole else population(config)
+    share = float(members)
     rollout, samples = agent.get("rollout", 0), int(agent.get("copies", 1)) * SHORT_ROLLOUT
     if rollout > SHORT_ROLLOUT and samples % int(agent.get("minibatches", 1)) == 0:
         share *= rollout / SHORT_ROLLOUT
         agent["rollout"] = SHORT_ROLLOUT
     evaluation = config["evaluation"]
     # Copies play side by side: what they take together is between what one takes and as many times that.
-    played = float(evaluation["copies"] * evaluation["episodes"] * len(seeds))
+    played = float(evaluation["copies"] * evaluation["episodes"] * members)
     small: RunConfig = {
         **config,
         "agent": agent,
-        "seeds": seeds[:1],
         "evaluation": {**evaluation, "copies": 1, "episodes": 1},
     }
-    return small, Scale(unit=share, evaluation=played, size=len(seeds))
+    return small if whole else alone(small, members_of(config)[0]), Scale(unit=share, evaluation=played, size=members)
 
 
 def shortened(config: RunConfig, units: int, every: int) -> RunConfig:

@@ -274,7 +274,7 @@ class WandbTracker(Tracker):
 
 
 def metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """What one step's rows are called in W&B: each seed's numbers, and their mean over seeds."""
+    """What one step's rows are called in W&B: each seed's numbers, and their mean over seeds (of points: over all)."""
     from lcd.curves.names import evaluated_name
 
     values: dict[str, list[float]] = {}
@@ -282,12 +282,17 @@ def metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     for row in rows:
         # Several tasks may be evaluated at a step; the one that is trained alone needs no name.
         name, context = row.get("task", ""), row.get("context") or ""
-        trained = not row.get("stage") and not context and row.get("trained_on", name) == name
-        place = row["split"] if trained else f"{row['split']}/{evaluated_name(name, context)}"
+        trained = not row.get("stage") and row.get("trained_on", name) == evaluated_name(name, context)
+        # Points of a family are told together: hundreds would each be a chart.
+        point = trained and bool(context)
+        place = f"{row['split']}/{evaluated_name(name, context)}"
+        if trained:
+            place = f"{row['split']}/points" if point else row["split"]
         for statistic in STATISTICS:
             value = row.get(statistic)
             if value not in (None, ""):
-                logged[f"{place}/{statistic}/seed_{row['seed']}"] = float(value)
+                if not point:
+                    logged[f"{place}/{statistic}/seed_{row['seed']}"] = float(value)
                 values.setdefault(f"{place}/{statistic}", []).append(float(value))
     return logged | {name: sum(found) / len(found) for name, found in values.items()}
 

@@ -92,7 +92,12 @@ AnyConfig = TypeVar("AnyConfig", bound=JobConfig)
 
 
 class RunConfig(JobConfig):
-    """A training: one condition and protocol for some seeds."""
+    """A training: one condition and protocol for some seeds.
+
+    Attributes:
+        points: points of the task's family by what curves call them, each of which is trained with all seeds; without
+            it the task is trained as it is.
+    """
 
     task: str
     knobs: dict[str, Any]
@@ -103,6 +108,7 @@ class RunConfig(JobConfig):
     agent: AgentEntry
     evaluation: EvaluationEntry
     curriculum: NotRequired[list[StageEntry]]
+    points: NotRequired[dict[str, dict[str, float]]]
 
 
 class VideosEntry(TypedDict):
@@ -304,9 +310,14 @@ def agent_of(config: RunConfig) -> tuple[str, dict[str, Any]]:
     return params.pop("name"), params
 
 
+def population(config: Mapping[str, Any]) -> int:
+    """How many agents a job trains: one for each seed, on each of its points where it has some."""
+    return len(config["seeds"]) * len(config.get("points") or [None])
+
+
 def longest_first(config: JobConfig) -> int:
     """Runs sorted by this are in the order in which launchers get them: those that need most steps first."""
-    return -int(config["steps"]) * len(config["seeds"])
+    return -int(config["steps"]) * population(config)
 
 
 def difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:

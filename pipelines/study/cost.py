@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from lcd.pipelines.kinds.kind import kind_of
-from lcd.pipelines.study.configs import JobConfig, is_training
+from lcd.pipelines.study.configs import JobConfig, is_training, population
 from lcd.pipelines.study.store import Run
 
 HOUR = 3600.0
@@ -30,8 +30,8 @@ def cost_so_far(runs: Iterable[Run]) -> dict[str, Any]:
         hours = status["wall_s"] / HOUR
         total["runs"] += 1
         if is_training(run.config):
-            total["seeds"] += len(run.config["seeds"])
-            total["steps"] += int(status["step"]) * len(run.config["seeds"])
+            total["seeds"] += population(run.config)
+            total["steps"] += int(status["step"]) * population(run.config)
         total["wall_hours"] += hours
         total["core_hours"] += hours * status["threads"]
         total["gpu_hours"] += hours * (status["device"] == "cuda")

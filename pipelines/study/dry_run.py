@@ -19,15 +19,15 @@ from rich.console import Console
 from rich.table import Table
 
 from lcd.config.schemas import DiagnoseConfig, TrainConfig
-from lcd.curves.names import evaluated_name
 from lcd.envs.errors import InputError, Unfinished
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.kinds.train import promise
 from lcd.pipelines.launch.launchers import calls_at_once
 from lcd.pipelines.study import store
-from lcd.pipelines.study.configs import RunConfig, condition, is_training
+from lcd.pipelines.study.configs import RunConfig, condition, is_training, population
 from lcd.pipelines.study.cost import HOUR, hours_text
 from lcd.pipelines.study.evaluated import evaluated_by
+from lcd.pipelines.study.members import members_of, trained_by
 from lcd.pipelines.study.probe import PROBE_S, probe, quiet_tracker
 
 Finish = Callable[[Any, store.Study, Console], Any]
@@ -52,7 +52,7 @@ def print_estimate(
     missing = store.missing(out, jobs, cfg.retry)
     table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
     trained = trainings(missing)
-    steps = sum(config["steps"] * len(config["seeds"]) for config in trained)
+    steps = sum(config["steps"] * population(config) for config in trained)
     seeds = sorted({len(config["seeds"]) for config in trained})
     done = f" ({len(jobs) - len(missing)} more are done)" if len(missing) < len(jobs) else ""
     before = [job.label for job in missing if not is_training(job.config)]
@@ -115,15 +115,15 @@ def _write_made_up_curve(folder: Path, config: RunConfig) -> None:
 
     draws, promised = random.Random(0), promise(config)
     shared = condition(config) | {"episodes": 1, "return_std": 0, "length_mean": 1, "wall_s": 0}
-    shared |= {"trained_on": shared["task"], "r_min": 0, "r_max": 1}
+    shared |= {"r_min": 0, "r_max": 1}
     with (folder / "curve.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        for seed, step, each in product(config["seeds"], promised.steps, evaluated_by(config)):
-            name = evaluated_name(each.task, each.context)
-            for split in promised.splits[:1] if name in promised.elsewhere else promised.splits:
-                told = {"task": each.task, "context": each.context, "seed": seed, "step": step, "split": split}
-                writer.writerow(shared | told | {"return_mean": draws.random()})
+        for member, step, each in product(members_of(config), promised.steps, evaluated_by(config)):
+            told = {"task": each.task, "context": member.point if each.trained else each.context, "step": step}
+            told |= {"trained_on": trained_by(config, member), "seed": member.seed}
+            for split in promised.splits if each.trained else promised.splits[:1]:
+                writer.writerow(shared | told | {"split": split, "return_mean": draws.random()})
     store.finish(folder)
 
 

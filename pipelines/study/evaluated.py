@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lcd.curves.names import evaluated_name
+from lcd.envs.families.family import Point
 from lcd.pipelines.study.configs import RunConfig, task_name
+from lcd.pipelines.study.members import points_of
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Evaluated:
         knobs: What of it is changed.
         context: The context's name; empty for the one of training.
         trained: Whether the run is trained on it, too.
+        on_point: Whether an agent is evaluated on the point that it is trained on, as far as `knobs` leave it.
     """
 
     task: str
@@ -48,6 +51,11 @@ class Evaluated:
     knobs: Mapping[str, Any]
     context: str = ""
     trained: bool = True
+    on_point: bool = True
+
+    def at(self, features: Point) -> dict[str, Any]:
+        """What of the task is changed for an agent of a point; a context may change features, too."""
+        return {**features, **self.knobs} if self.on_point else dict(self.knobs)
 
     @property
     def branch(self) -> tuple[str | int, ...]:
@@ -56,6 +64,16 @@ class Evaluated:
             return ("evaluation",)
         name = evaluated_name(self.task, self.context)
         return ("elsewhere", int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]))
+
+
+def points_at(run_config: RunConfig, place: Stage | Evaluated) -> list[dict[str, Any]]:
+    """The features with which something is trained or evaluated, for each of the run's points; none elsewhere."""
+    if isinstance(place, Evaluated) and not place.on_point:
+        return [{} for _ in points_of(run_config)]
+    return [
+        {name: place.knobs.get(name, value) for name, value in features.items()}
+        for features in points_of(run_config).values()
+    ]
 
 
 def stages_of(run_config: RunConfig) -> list[Stage]:
@@ -78,7 +96,11 @@ def evaluated_by(run_config: RunConfig) -> list[Evaluated]:
     stages = {stage.task: stage for stage in stages_of(run_config)}
     trained = [Evaluated(stage.task, stage.made, stage.knobs) for stage in stages.values()]
     evaluation = run_config["evaluation"]
-    others = [Evaluated(task, task, {}, trained=False) for task in evaluation.get("tasks", ()) if task not in stages]
+    others = [
+        Evaluated(task, task, {}, trained=False, on_point=False)
+        for task in evaluation.get("tasks", ())
+        if task not in stages
+    ]
     contexts = [
         replace(each, knobs={**each.knobs, **knobs}, context=name, trained=False)
         for name, knobs in evaluation.get("contexts", {}).items()

@@ -104,12 +104,30 @@ def seeds_of_runs(seeds: Any, agent: str, most: int | None) -> list[list[int]]:
         most: Seeds of a run; None is all.
     """
     every = seed_list("study.seeds", seeds)
-    if most is None:
+    if most is None or not trains_one_by_one(agent):
         return [every]
+    return [every[first : first + most] for first in range(0, len(every), most)]
+
+
+def points_of_runs(points: Mapping[str, Any] | None, agent: str, most: int | None) -> list[dict[str, Any] | None]:
+    """The points of a task's family by run: all in one, of an agent that trains one by one each in its own.
+
+    Args:
+        points: All that are trained, by their names; None where the task alone is.
+        agent: The agent's name.
+        most: Points of a run; None is as many as suit the agent.
+    """
+    if points is None:
+        return [None]
+    most = most or (1 if trains_one_by_one(agent) else len(points))
+    names = list(points)
+    return [{name: points[name] for name in names[first : first + most]} for first in range(0, len(names), most)]
+
+
+def trains_one_by_one(agent: str) -> bool:
+    """Whether an agent of that name trains one seed of a run after the other."""
     from lcd.agents import agents
     from lcd.agents.learner import Learner
 
     kind = agents.resolve(agent)
-    if not (issubclass(kind, Learner) and kind.one_by_one):
-        return [every]
-    return [every[first : first + most] for first in range(0, len(every), most)]
+    return isinstance(kind, type) and issubclass(kind, Learner) and kind.one_by_one

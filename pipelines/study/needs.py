@@ -9,7 +9,7 @@ from lcd.config.schema_parts import VideosConfig
 from lcd.config.schemas import ViewConfig
 from lcd.pipelines.kinds.pretrain import PAIR_BYTES, VIDEO_BYTES
 from lcd.pipelines.kinds.train import COPY_BYTES, evaluations, held_out_bytes, rollout_bytes
-from lcd.pipelines.study.configs import RunConfig
+from lcd.pipelines.study.configs import RunConfig, population
 from lcd.pipelines.study.evaluated import evaluated_by
 from lcd.process.limits import require_memory, require_time
 
@@ -22,33 +22,39 @@ TILE_BYTES = 165 * 165 * 4
 
 def check_run(run_config: RunConfig) -> None:
     """Refuse a run whose rollouts or held-out copies do not fit, or that would go on for months."""
-    seeds, agent, evaluation = len(run_config["seeds"]), run_config["agent"], run_config["evaluation"]
-    many = f"{seeds} seed{'s' * (seeds > 1)}"
+    members, agent, evaluation = population(run_config), run_config["agent"], run_config["evaluation"]
+    many = _many(run_config)
     copies, rollout = agent.get("copies", 1), agent.get("rollout")
     rollouts = f"{many} of agent.copies={copies} and agent.rollout={rollout}"
     require_memory(rollouts if isinstance(rollout, int) else f"agent.copies={copies}", rollout_bytes(run_config))
     require_memory(f"{many} of evaluation.copies={evaluation['copies']}", held_out_bytes(run_config))
     _check_learning(run_config, many)
-    held_out = seeds * evaluation["copies"]
-    require_time(f"{many} of steps={run_config['steps']}", seeds * run_config["steps"])
+    held_out = members * evaluation["copies"]
+    require_time(f"{many} of steps={run_config['steps']}", members * run_config["steps"])
     every, episodes = evaluation["every"], evaluation["episodes"]
     what = f"{many} of evaluation.copies={evaluation['copies']} and evaluation.episodes={episodes}"
     each = len(evaluated_by(run_config))
     require_time(f"{what}, every evaluation.every={every} steps,", held_out * episodes * evaluations(run_config) * each)
 
 
+def _many(run_config: RunConfig) -> str:
+    seeds, points = len(run_config["seeds"]), run_config.get("points")
+    told = f"{seeds} seed{'s' * (seeds > 1)}"
+    return f"{len(points)} points (study.points_per_run) x {told}" if points else told
+
+
 def _check_learning(run_config: RunConfig, many: str) -> None:
     """What a layer puts out while all copies act, and the order in which an update takes its samples."""
-    seeds = len(run_config["seeds"])
+    members = population(run_config)
     agent: Mapping[str, Any] = run_config["agent"]
     copies, rollout = (size if isinstance(size := agent.get(key), int) else 1 for key in ("copies", "rollout"))
     if isinstance(width := agent.get("width"), int):
-        require_memory(f"{many} of agent.copies={copies} and agent.width={width}", seeds * copies * width * FLOAT_BYTES)
+        require_memory(f"{many} of agent.copies={copies} and agent.width={width}", members * copies * width * FLOAT_BYTES)
     # PPG's auxiliary phase takes whole rollouts, not samples.
     for key, taken in (("epochs", rollout), ("value_epochs", rollout), ("auxiliary_epochs", 1)):
         if isinstance(epochs := agent.get(key), int):
             what = f"{many} of agent.{key}={epochs}, agent.copies={copies} and agent.rollout={rollout}"
-            require_memory(what, seeds * epochs * copies * taken * NUMBER_BYTES)
+            require_memory(what, members * epochs * copies * taken * NUMBER_BYTES)
 
 
 def check_videos(asked: VideosConfig, tasks: int, batch: int, iterations: int) -> None:

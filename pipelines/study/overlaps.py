@@ -14,6 +14,7 @@ from lcd.files.reading import open_regular
 from lcd.pipelines.kinds.kind import CURVE_FILE
 from lcd.pipelines.study import sources
 from lcd.pipelines.study.configs import difference
+from lcd.pipelines.study.members import ITSELF
 
 if TYPE_CHECKING:
     from lcd.pipelines.study.store import Run
@@ -27,7 +28,7 @@ def refuse_overlap(study: Path, run: Run, others: Iterable[Run]) -> None:
     for other in others:
         if other.config["kind"] != run.config["kind"]:
             continue
-        shared = sorted(set(other.config["seeds"]) & set(run.config["seeds"]))
+        shared = _shared_seeds(run, other)
         if condition(other.config) == condition(run.config) and _curriculum(other) != _curriculum(run):
             raise InputError(
                 f"The study {study} already has another curriculum called '{asked['task']}' (run "
@@ -46,6 +47,14 @@ def refuse_overlap(study: Path, run: Run, others: Iterable[Run]) -> None:
                 f"{other.path.name}): {difference(other.config, run.config)}. Give the study's own, seeds that it "
                 "does not have, or another folder with out=."
             )
+
+
+def _shared_seeds(run: Run, other: Run) -> list[int]:
+    """The seeds that two runs train on a point of both; a run without points trains the task as it is."""
+    points = [{*each.config.get("points", ITSELF)} for each in (run, other)]
+    if not points[0] & points[1]:
+        return []
+    return sorted({*other.config["seeds"]} & {*run.config["seeds"]})
 
 
 def _refuse_namesake(study: Path, run: Run, other: Run, shared: list[int]) -> None:

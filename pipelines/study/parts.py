@@ -13,12 +13,13 @@ from omegaconf.errors import OmegaConfBaseException
 from lcd.config.compose import compose
 from lcd.config.keys import show
 from lcd.config.nested import with_changes
-from lcd.config.schemas import DiagnoseConfig
+from lcd.config.schemas import DiagnoseConfig, StudyConfig
 from lcd.config.values import check_knob, check_probabilities
 from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import has_shaping, shapings_of
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
+from lcd.pipelines.study.family_points import task_of_family
 from lcd.pipelines.study.grid import Point, by_task, check_points, points_of
 from lcd.scores.asked_contrasts import parse_contrasts
 from lcd.scores.contrasts import (
@@ -92,7 +93,7 @@ def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
     """The parts of the study that a config asks for, validated; those that are optional and impossible are left out."""
     study = cfg.study
     own = _PartRequest(
-        tasks=list(benchmark.tasks) if study.tasks is None else study.tasks,
+        tasks=_tasks_asked(study, benchmark),
         agents=[str(cfg.agent["name"])] if study.agents is None else study.agents,
         frontends=[str(cfg.frontend["name"])] if study.frontends is None else study.frontends,
         shapings=[study.shaping] if study.shapings is None else study.shapings,
@@ -117,6 +118,16 @@ def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
     if not any(next(part.crossed(), None) for part in made):
         raise InputError(f"study={study.name} has no runs on the benchmark '{benchmark.name}': none of its parts fits.")
     return made
+
+
+def _tasks_asked(study: StudyConfig, benchmark: Benchmark) -> list[str]:
+    """The tasks that a study names, or that of the family that it writes; else the benchmark's."""
+    if study.family is None:
+        return list(benchmark.tasks) if study.tasks is None else study.tasks
+    task = task_of_family(study.family)
+    if study.tasks not in (None, [task]):
+        raise InputError(f"study.tasks={show(study.tasks)} and study.family, which is of {task}: leave one of them out.")
+    return [task]
 
 
 def _usual_views(benchmark: Benchmark) -> list[str]:

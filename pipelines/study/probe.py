@@ -30,6 +30,7 @@ from lcd.pipelines.study.configs import (
     canonical,
     is_training,
     longest_first,
+    population,
     run_id,
     task_name,
 )
@@ -115,7 +116,7 @@ def protocol(config: JobConfig) -> str:
     """Runs of one protocol train the same networks in the same way."""
     chosen = ("kind", "agent", "frontend", "evaluation", "shaping", "videos", "batch")
     given: Mapping[str, object] = config
-    return canonical({key: given[key] for key in chosen if key in given} | {"seeds": len(config["seeds"])})
+    return canonical({key: given[key] for key in chosen if key in given} | {"seeds": population(config)})
 
 
 def likeness(config: JobConfig) -> tuple[str, ...]:
@@ -278,8 +279,9 @@ def _pace(folder: Path, total: float, count: int) -> Pace:
 
     curve = folder / "curve.csv"
     rows = pd.read_csv(curve)
-    ends = rows[rows["split"] != "train"].groupby(["seed", "step"])["wall_s"].max().unstack("seed")
-    # Seeds that are trained together are evaluated at the same times; others one after the other.
+    members = ["trained_on", "seed"] if "trained_on" in rows else ["seed"]
+    ends = rows[rows["split"] != "train"].groupby([*members, "step"])["wall_s"].max().unstack(members)
+    # Members that are trained together are evaluated at the same times; others one after the other.
     ends = ends.T.drop_duplicates().to_numpy()
     first, last = ends[:, 1] - ends[:, 0], ends[:, -1] - ends[:, -2]
     unit, evaluation = float(((first - last) / max(count - 1, 1)).sum()), float(ends[0, 0]) * len(ends)

@@ -10,7 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from lcd.pipelines.study.configs import TRAIN, Status
+from lcd.pipelines.study.configs import TRAIN, Status, population
 from lcd.pipelines.study.store import DIVERGED, DONE, FAILED, QUEUED, RUNNING, Run
 
 READ_EVERY_S = 0.5
@@ -91,7 +91,7 @@ class Progress:
     def _steps(self, run: Run, status: Status) -> float:
         if self._counting not in (None, run.config["kind"]):
             return 0.0
-        return (status["steps"] or run.config["steps"]) * len(run.config["seeds"])
+        return (status["steps"] or run.config["steps"]) * population(run.config)
 
     def _drawing(self) -> Group:
         table = Table.grid(padding=(0, 2))

@@ -16,7 +16,12 @@ from lcd.files.reading import Unreadable, read_bytes
 MOST = 10**6
 """Evaluations that a config is believed to ask for."""
 
+MOST_NAMED = 4
+"""Values that a column may have which are told one by one."""
+
 Row = Mapping[str, str]
+Task = tuple[str, str]
+"""What was trained, and what is evaluated."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +30,9 @@ class Promise:
 
     Attributes:
         steps: at which it has an evaluation; the last of them is the least at which it may end.
-        tasks, seeds, splits: of which each has one there; of a task in a context its `evaluated_name`.
-        elsewhere: of the tasks, those that are not trained and have the first split alone.
+        tasks: what is evaluated: what was trained for it (empty where no column says so), and its `evaluated_name`.
+        seeds, splits: of which each of the tasks has one there.
+        elsewhere: of the tasks, those that are not what is trained, and have the first split alone.
         numbers: columns that are finite in every row.
         may_lack: of these, those that are empty where the benchmark does not know them.
         shared: columns that are the same in all rows, with their values.
@@ -34,14 +40,14 @@ class Promise:
     """
 
     steps: Sequence[int]
-    tasks: Sequence[str]
+    tasks: Sequence[Task]
     seeds: Sequence[int]
     splits: Sequence[str] = ("eval",)
-    elsewhere: Collection[str] = ()
+    elsewhere: Collection[Task] = ()
     numbers: Collection[str] = ()
     may_lack: Collection[str] = ()
     shared: Mapping[str, Any] = field(default_factory=dict)
-    varying: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    varying: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 def evaluation_steps(ends: Sequence[int], every: int, each: int) -> list[int]:
@@ -91,6 +97,7 @@ def wrong_in(rows: Sequence[Row], promise: Promise, upto: float = math.inf) -> s
 
 def _wrong_value(rows: Sequence[Row], promise: Promise) -> str:
     """The first value that the run cannot have written."""
+    tasks = set(promise.tasks)
     for row in rows:
         where = f"of seed {row['seed']} at step {row['step']}"
         if int(row["seed"]) not in promise.seeds:
@@ -100,19 +107,30 @@ def _wrong_value(rows: Sequence[Row], promise: Promise) -> str:
                 return f"has {name}={row[name]} {where}"
         for name, values in promise.varying.items():
             if row[name] not in values:
-                return f"has {name}={row[name]} {where}, where the run's is {' or '.join(values)}"
+                return f"has {name}={row[name]} {where}, where the run's is {_any_of(values)}"
         for name, value in promise.shared.items():
             if row[name] != value and not (isinstance(value, float) and float(row[name]) == value):
                 return f"has {name}={row[name]} {where}, where the run's is {value}"
+        if _task(row) not in tasks:
+            return f"has {_task(row)[1]} {where}, on which what was trained on {_task(row)[0]} is not evaluated"
     return ""
+
+
+def _any_of(values: Collection[str]) -> str:
+    named = list(values)[:MOST_NAMED]
+    others = len(values) - len(named)
+    return " or ".join(named) + (f", or one of {others} others" if others else "")
+
+
+def _task(row: Row) -> Task:
+    return row.get("trained_on") or "", evaluated_name(row["task"], row.get("context") or "")
 
 
 def _missing(rows: Sequence[Row], promise: Promise, upto: float) -> str:
     """The first evaluation that is not there."""
-    found: dict[tuple[str, int, str], set[int]] = {}
+    found: dict[tuple[Task, int, str], set[int]] = {}
     for row in rows:
-        name = evaluated_name(row["task"], row.get("context") or "")
-        found.setdefault((name, int(row["seed"]), row["split"]), set()).add(int(float(row["step"])))
+        found.setdefault((_task(row), int(row["seed"]), row["split"]), set()).add(int(float(row["step"])))
     *inner, end = promise.steps
     for task in promise.tasks:
         for seed in promise.seeds:
@@ -121,5 +139,5 @@ def _missing(rows: Sequence[Row], promise: Promise, upto: float) -> str:
                 lacking = [step for step in inner if step <= upto and step not in steps]
                 lacking += [end] if end <= upto and max(steps, default=-1) < end else []
                 if lacking:
-                    return f"lacks the evaluation of seed {seed} at step {lacking[0]} ({task}, {split})"
+                    return f"lacks the evaluation of seed {seed} at step {lacking[0]} ({task[1]}, {split})"
     return ""

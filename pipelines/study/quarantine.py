@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from lcd.curves.names import evaluated_name
 from lcd.envs.errors import InputError, Unfinished
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import condition
+from lcd.pipelines.study.members import points_of
 from lcd.scores.left_out import LeftOut
 
 if TYPE_CHECKING:
@@ -117,7 +119,11 @@ def _left_out(run: store.Training, benchmark: str, state: str, reason: str) -> L
     named = condition(run.config) | {"benchmark": benchmark}
     # A stranger's status.json may hold anything, and terminals obey what cannot be seen.
     plain = "".join(letter if letter.isprintable() else " " for letter in reason)[:LONGEST_REASON]
-    return LeftOut(**named, run=run.path.name, state=state, reason=plain, curriculum="curriculum" in run.config)
+    # Of such runs φ and ψ have nothing.
+    aside = "curriculum" in run.config or "" not in points_of(run.config)
+    if aside and "points" in run.config:
+        named["task"] = evaluated_name(named["task"], f"{len(run.config['points'])} points")
+    return LeftOut(**named, run=run.path.name, state=state, reason=plain, aside=aside)
 
 
 def _counts(left_out: Iterable[LeftOut], waiting: int) -> str:

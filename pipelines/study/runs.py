@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,7 +30,8 @@ from lcd.pipelines.study.configs import (
 )
 from lcd.pipelines.study.encoders import entry_after, pretraining_for
 from lcd.pipelines.study.evaluation import evaluation_entry
-from lcd.pipelines.study.grid import axes_of, check_tests, placed, seeds_of_runs
+from lcd.pipelines.study.family_points import ALL, Points, family_of, points_asked
+from lcd.pipelines.study.grid import axes_of, check_points, check_tests, placed, points_of_runs, seeds_of_runs
 from lcd.pipelines.study.parts import check_names, parts_of
 
 CURRICULUM = "curriculum"
@@ -63,8 +65,11 @@ def expand(cfg: DiagnoseConfig, chosen: adaptive.Recommended | None = None) -> l
             steps = budgets.steps_of(_steps_asked(part.steps, condition["agent"]), name, cfg.budget, benchmark.name)
             task, knobs = placed(benchmark, condition["task"], condition.pop("point"), condition["knobs"])
             condition |= {"task": task, "knobs": knobs, "steps": steps, "evaluation": evaluation}
-            for seeds in seeds_of_runs(part.seeds, name, study.seeds_per_run):
-                made = _run_config(cfg.benchmark.name, seeds=seeds, **condition)
+            wanted = ALL if study.points is None and study.family is not None else study.points
+            points = _points(benchmark, task, knobs, wanted, study.family)
+            by_run = points_of_runs(points, name, study.points_per_run)
+            for some, seeds in product(by_run, seeds_of_runs(part.seeds, name, study.seeds_per_run)):
+                made = _run_config(cfg.benchmark.name, seeds=seeds, points=some, **condition)
                 found.setdefault(run_id(made), Job(made))
     return list(found.values())
 
@@ -98,6 +103,8 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     check_names("view", [cfg.view], benchmark.views, cfg.benchmark.name)
     check_names("shaping", [cfg.shaping], shapings_of(benchmark), cfg.benchmark.name)
     seeds = seed_list("seeds", cfg.seeds)
+    if cfg.points is not None and cfg.curriculum is not None:
+        raise InputError(f"points={show(cfg.points)} and a curriculum cannot both be trained: leave one of them out.")
     curriculum, stages = (None, None) if cfg.curriculum is None else curriculum_from(cfg.curriculum, benchmark)
     if stages is None:
         check_names("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
@@ -120,6 +127,7 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
         seeds=seeds,
         steps=cfg.steps if stages is None else sum(stage["steps"] for stage in stages),
         evaluation=evaluation_entry(cfg.evaluation, benchmark, "evaluation"),
+        points=_points(benchmark, cfg.task.name, cfg.task.knobs, cfg.points) if stages is None else None,
     )
     return run_config if stages is None else {**run_config, "curriculum": stages}
 
@@ -225,7 +233,20 @@ def _frontend(given: Mapping[str, Any]) -> FrontendEntry:
     return entry_of(str(knobs.pop("name")), **knobs)
 
 
-def _run_config(benchmark: str, evaluation: EvaluationEntry, **fields: Any) -> RunConfig:
+def _points(
+    benchmark: Benchmark, task: str, knobs: Mapping[str, Any], points: Any, family: Any = None
+) -> Points | None:
+    """The points that are trained of a task, checked to be ones that can be made."""
+    chosen = points_asked(points, task, family_of(benchmark, task, family))
+    for features in (chosen or {}).values():
+        if both := sorted({*features} & {*knobs}):
+            raise InputError(f"study.knobs.{both[0]} is a feature of {task}'s points, which set it: leave it out.")
+    if chosen:
+        check_points(benchmark, [task], [{**features} for features in chosen.values()], knobs)
+    return chosen
+
+
+def _run_config(benchmark: str, evaluation: EvaluationEntry, points: Points | None, **fields: Any) -> RunConfig:
     made: RunConfig = {
         "kind": TRAIN,
         "benchmark": benchmark,
@@ -240,5 +261,8 @@ def _run_config(benchmark: str, evaluation: EvaluationEntry, **fields: Any) -> R
         "steps": fields["steps"],
         "evaluation": evaluation,
     }
+    # What is not asked for is not written down, so that runs without it stay what they are.
+    if points is not None:
+        made["points"] = points
     needs.check_run(made)
     return sources.with_source(made)

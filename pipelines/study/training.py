@@ -7,6 +7,7 @@ it, and the rest goes on.
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 
 from rich.console import Console
 
@@ -22,6 +23,7 @@ from lcd.pipelines.study import devices, sources, store
 from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, is_training, longest_first
 from lcd.pipelines.study.evaluated import stages_of
 from lcd.pipelines.study.evaluation import check_spaces
+from lcd.pipelines.study.members import points_of
 from lcd.pipelines.study.progress import Progress
 from lcd.process.signals import Stopped
 
@@ -46,8 +48,9 @@ def check_trainable(cfg: Asked, jobs: Iterable[Job]) -> None:
 
 def _check_ranges(run_config: RunConfig) -> None:
     """Refuse a stranger's range of returns that nothing can be divided by, before anything is trained."""
-    for stage in stages_of(run_config):
-        low, high = reward_range(run_config["benchmark"], stage.made, run_config["seeds"][0], stage.knobs)
+    for stage, features in product(stages_of(run_config), points_of(run_config).values()):
+        knobs = {**features, **stage.knobs}
+        low, high = reward_range(run_config["benchmark"], stage.made, run_config["seeds"][0], knobs)
         if any(map(math.isinf, (low, high))) or low >= high:
             raise InputError(
                 f"benchmark={run_config['benchmark']} says that returns of '{stage.made}' lie between r_min={low:g} "

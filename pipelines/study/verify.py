@@ -8,7 +8,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,7 +19,8 @@ from lcd.envs.errors import InputError, Unfinished
 from lcd.files.atomic import sha256_of
 from lcd.files.reading import read_bytes
 from lcd.pipelines.study import sources, store
-from lcd.pipelines.study.configs import inputs_of
+from lcd.pipelines.study.configs import inputs_of, is_training
+from lcd.pipelines.study.members import checkpoint_of, members_of, trained_by
 
 SCORES = ("diagnosis.json", "challenge.csv")
 FAULT, NOTE = "wrong", "note"
@@ -149,15 +150,25 @@ def _checkpoint(run: store.Run, path: Path, believed: bool) -> Found:
         yield FAULT, f"{name} is of step {step}, but the run was done at step {run.status['step']}"
     if digest is None or not believed:
         return
-    seed = path.stem.removeprefix("seed-")
     try:
-        rows = [row for row in _rows(run.path) if seed in ("last", row["seed"]) and int(row["step"]) <= _last(step)]
+        whose = _whose(run, path.name)
+        rows = [row for row in _rows(run.path) if whose(row) and int(row["step"]) <= _last(step)]
         header = _header(run.path)
     except (OSError, ValueError, KeyError, TypeError, UnicodeDecodeError):
         yield FAULT, f"its {store.CURVE_FILE} cannot be read"
         return
     if CurveFile(run.path / store.CURVE_FILE, header).digest_of(rows) != digest:
         yield FAULT, f"{name} goes with other rows than those in {store.CURVE_FILE}"
+
+
+def _whose(run: store.Run, checkpoint: str) -> Callable[[Mapping[str, str]], bool]:
+    """Whether a row of the curve goes with a checkpoint: all do, or those of the one member that it is of."""
+    if is_training(run.config):
+        for member in members_of(run.config):
+            if checkpoint == checkpoint_of(run.config, member):
+                named = (trained_by(run.config, member), str(member.seed))
+                return lambda row: (row["trained_on"], row["seed"]) == named
+    return lambda row: True
 
 
 def _last(step: Any) -> float:

@@ -1,0 +1,213 @@
+"""How a study asks for points of a family, and what it makes of them."""
+
+import contextlib
+import io
+
+import pandas as pd
+import pytest
+from point_worlds import OTHER, TASK, WORLDS
+from rich.console import Console
+
+from lcd import cli
+from lcd.config.compose import compose
+from lcd.envs.errors import InputError
+from lcd.envs.families.family import Family, grid_family, point_name
+from lcd.pipelines.kinds.kind import Job, trainings
+from lcd.pipelines.study import dry_run, runs
+from lcd.pipelines.study.configs import population, run_id
+from lcd.pipelines.study.family_points import choose_points, points_asked
+from lcd.pipelines.study.quarantine import sort_out
+from lcd.pipelines.study.store import FAILED, Study
+
+WORLD = "benchmark=point_worlds:WORLDS"
+SMALL = [WORLD, f"study.tasks=[{TASK}]", "study.views=[semantic]", "study.reward_p=[1.0]", "study.seeds=2"]
+QUICK = ["study.steps=64", *(f"study.evaluation.{key}" for key in ("every=64", "copies=2", "episodes=1")), "tracker=none", "device=cpu"]
+AGENT = ["agent.copies=2", "agent.rollout=16", "agent.minibatches=2", "agent.epochs=1"]
+DEFAULT = "{delay: 0, transition_noise: 0.3}"
+GRID = grid_family({"far": [0, 1, 2], "near": [0.5, 1.5]}, {"far": 1, "near": 0.5})
+
+
+def asked(*words, command="diagnose"):
+    return trainings(runs.expand(compose(command, words)))
+
+
+def names(configs):
+    return [list(config.get("points", ())) for config in configs]
+
+
+def test_a_study_trains_the_task_and_the_points_that_it_asks_for():
+    everything = [point_name(point) for point in WORLDS.family(TASK).points]
+    (config,) = asked(*SMALL, "study.points=all")
+    assert list(config["points"]) == ["", *(name for name in everything if name != "delay=0,transition_noise=0.3")]
+    assert config["points"][""] == {"delay": 0, "transition_noise": 0.3}
+    assert population(config) == 6 * 2
+    assert names(asked(*SMALL)) == [[]]
+    by_name = "study.points=['transition_noise=0.0,delay=4','delay=0,transition_noise=0.3']"
+    assert names(asked(*SMALL, by_name)) == [["", "delay=4,transition_noise=0"]]
+    both = [*SMALL, f"study.tasks=[{TASK},{OTHER}]", f"study.points={{{TASK}: 2}}"]
+    assert names(asked(*both))[1] == []
+    assert len(names(asked(*both))[0]) in (2, 3)  # the task itself may be one of the two
+
+
+def test_a_run_without_points_stays_what_it_was():
+    (before,), (now,) = asked("benchmark=toy", *SMALL[1:]), asked("benchmark=toy", *SMALL[1:], "study.points=null")
+    assert run_id(before) == run_id(now)
+    assert "points" not in now
+
+
+def test_whole_numbers_are_the_same_point_however_they_are_written():
+    floats = Family(({"a": 1.0},), {"a": 2.0})
+    whole = Family(({"a": 1},), {"a": 2})
+    assert repr(points_asked("all", "t", floats)) == repr(points_asked("all", "t", whole))
+
+
+def test_points_are_shared_out_to_runs():
+    whole = asked(*SMALL, "study.points=all")[0]["points"]
+    split = asked(*SMALL, "study.points=all", "study.points_per_run=4")
+    assert [len(each) for each in names(split)] == [4, 2]
+    assert {name: point for config in split for name, point in config["points"].items()} == whole
+    assert {tuple(config["seeds"]) for config in split} == {(0, 1)}
+    alone = asked(*SMALL, "study.points=all", "agent=sb3/dqn")
+    assert [len(each) for each in names(alone)] == [1] * 6
+
+
+def test_a_number_of_points_is_drawn_by_their_distribution():
+    family = WORLDS.family(TASK)
+    for count in range(1, 6):
+        chosen = choose_points(family, count)
+        assert chosen == choose_points(family, count)
+        assert len(chosen) == len({point_name(point) for point in chosen}) == count
+        assert dict(family.points[5]) not in [dict(point) for point in chosen]  # it has no weight
+    with pytest.raises(InputError, match=r"study.points=6 is more than the 5 points"):
+        choose_points(family, 6)
+
+
+def test_points_come_from_a_file(tmp_path):
+    file = tmp_path / "points.csv"
+    file.write_text("near,far,why\n0.5,2,hard\n0.25,1,new\n")
+    assert choose_points(GRID, str(file)) == [{"far": 2, "near": 0.5}, {"far": 1, "near": 0.25}]
+    for text, told in {
+        "near\n1\n": "the columns far, near",
+        "": "the columns far, near",
+        "near,far\n1,x\n": "row 1 has a feature that is no number",
+        "near,far\n1,1\n1,nan\n": "row 2 has a feature",
+        "near,far\n1\n": "row 1 has a feature",
+    }.items():
+        file.write_text(text)
+        with pytest.raises(InputError, match=told):
+            choose_points(GRID, str(file))
+    with pytest.raises(InputError, match="cannot be read"):
+        choose_points(GRID, str(tmp_path / "none.csv"))
+
+
+def test_a_study_writes_a_family_of_its_own():
+    words = [*SMALL[2:], "study.family={task: toy/easy-sight-easy-reward, contexts: {delay: [1, 0]}, default: {delay: 0}}"]
+    (config,) = asked(*words)
+    assert config["benchmark"] == "toy"
+    assert config["points"] == {"": {"delay": 0}, "delay=1": {"delay": 1}}
+    (config,) = asked(*words, WORLD)
+    assert config["points"]["delay=1,transition_noise=0.3"] == {"delay": 1, "transition_noise": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([f"study.points={{{OTHER}: all}}", f"study.tasks=[{OTHER}]"], "is no point of a family"),
+        (["study.points=0"], "study.points=0 must be all, a number of points"),
+        (["study.points=true"], "must be all, a number of points"),
+        (["study.points=[]"], "must be all, a number of points"),
+        (["study.points=[delay]"], "'delay' is no point of the family"),
+        (["study.points=all", "study.knobs={delay: 1}"], "study.knobs.delay is a feature of"),
+        (["study.family={contexts: {delay: [1]}}"], "must name one env of Gymnasium's or one task"),
+        ([f"study.family={{task: {TASK}, env: A, contexts: {{delay: [1]}}}}"], "must name one env"),
+        ([f"study.family={{task: {TASK}}}"], "must have env or task, and contexts"),
+        ([f"study.family={{task: {TASK}, contexts: {{delay: 1}}}}"], "must be a list of different numbers"),
+        ([f"study.family={{task: {TASK}, contexts: {{delay: [1, 1.0]}}}}"], "must be a list of different numbers"),
+        ([f"study.family={{task: {TASK}, contexts: {{delay: [yes]}}}}"], "must be a list of different numbers"),
+        ([f"study.family={{task: {TASK}, contexts: {{}}}}"], "must be a set of features"),
+        ([f"study.family={{task: {TASK}, contexts: {{delay: [-1]}}}}"], "delay is -1"),
+        ([f"study.family={{task: {TASK}, contexts: {{speed: [1]}}}}"], "study.family.default has no speed"),
+        ([f"study.family={{task: {TASK}, contexts: {{speed: [1]}}, default: {{speed: 1}}}}"], "no knob 'speed'"),
+        ([f"study.family={{task: {TASK}, contexts: {{delay: [1]}}, default: {{speed: 1}}}}"], "default.speed=1"),
+        ([f"study.family={{task: {TASK}, contexts: {{seed: [1]}}}}"], "'seed' is no knob"),
+        ([f"study.family={{task: {TASK}, context: {{delay: [1]}}}}"], "did you mean 'contexts'"),
+        ([f"study.family={{task: {OTHER}, contexts: {{delay: [1]}}}}"], "leave one of them out"),
+    ],
+)
+def test_what_is_no_family_or_none_of_its_points_is_refused_in_a_sentence(words, told):
+    with pytest.raises(InputError, match=told) as caught:
+        asked(*SMALL, *words)
+    assert str(caught.value).count(". ") == 0
+
+
+def test_a_curriculum_has_no_points():
+    with pytest.raises(InputError, match="cannot both be trained"):
+        runs.run_config_from(compose("train", ["benchmark=toy", f"curriculum=[[{TASK},9],[{OTHER},9]]", "points=all"]))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A study in two runs, made by the command."""
+    folder = tmp_path_factory.mktemp("studies") / "study"
+    family = f"{{task: {TASK}, contexts: {{delay: [0, 2, 4], transition_noise: [0, 0.3]}}, default: {DEFAULT}}}"
+    words = [*SMALL[2:], *QUICK, *AGENT, f"study.family={family}", "study.points_per_run=4", f"out={folder}"]
+    with contextlib.redirect_stdout(io.StringIO()) as told:
+        assert cli.main(["diagnose", *words]) == 0, told.getvalue()
+    return folder, words
+
+
+def test_a_study_of_points_is_made_and_verified(study, capsys):
+    folder, words = study
+    made = Study(folder).trainings()
+    assert [run.done for run in made] == [True, True]
+    assert any("(4 points)" in run.label for run in made)
+    assert cli.main(["verify", str(folder)]) == 0
+    assert "Nothing is wrong" in capsys.readouterr().out
+    assert cli.main(["diagnose", *words]) == 0
+    assert "All 2 runs of the study" in capsys.readouterr().out
+    curves = sort_out(made, "it").curves
+    assert curves.trained_on.nunique() == 6
+
+
+def test_a_point_and_seed_is_not_trained_twice(study):
+    folder, words = study
+    store = Study(folder)
+    whole = [word for word in words if "points_per_run" not in word]
+    with pytest.raises(InputError, match=r"already has seeds \[0, 1\]"), store.lock():
+        store.ask({}, [Job(config) for config in asked(*_of_study(whole))])
+    fresh = [*whole, "study.seeds=[5]", "study.points_per_run=1"]
+    assert {run.config["seeds"][0] for run in store.trainings()} == {0}
+    assert len(asked(*_of_study(fresh))) == 6
+
+
+def _of_study(words):
+    return [word for word in words if not word.startswith("out=")]
+
+
+def test_a_dry_run_counts_members(study, tmp_path):
+    _, words = study
+    cfg = compose("diagnose", [*_of_study(words), f"out={tmp_path / 'none'}", "launcher.workers=1"])
+    told = io.StringIO()
+    assert dry_run.print_estimate(runs.expand(cfg), cfg, tmp_path / "none", Console(file=told, width=150)) == 0
+    assert f"{6 * 2 * 64:,} of all seeds together" in told.getvalue()
+
+
+def test_points_that_are_left_out_do_not_take_the_task_with_them(study):
+    runs_made = Study(study[0]).trainings()
+    without = next(run for run in runs_made if "" not in run.config["points"])
+    status = without.status
+    try:
+        without.update(state=FAILED, error="it broke")
+        finished = sort_out(runs_made, "it")
+    finally:
+        without.update(state=status["state"], error=None)
+    assert [(each.task, each.aside) for each in finished.left_out] == [(f"{TASK}@2 points", True)]
+    assert set(pd.unique(finished.curves.context)) >= {""}
+
+
+def test_one_run_trains_points_too():
+    words = [WORLD, f"task={TASK}", "view=semantic", "seeds=2"]
+    config = runs.run_config_from(compose("train", [*words, "points=all"]))
+    (of_study,) = asked(*SMALL, "study.points=all")
+    assert config["points"] == of_study["points"]
+    assert "points" not in runs.run_config_from(compose("train", words))
