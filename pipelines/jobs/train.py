@@ -49,6 +49,10 @@ from lcd.process import signals
 from lcd.statistics.intervals import iqm
 
 
+POINTS_TOLD = 20
+"""Points of a family whose returns a terminal shows one by one."""
+
+
 def run(cfg: TrainConfig) -> int:
     """`lcd train`: one run, in a study of its own unless `out` names another; returns the exit code."""
     console = Console()
@@ -110,19 +114,39 @@ def _summary(run_config: RunConfig, folder: Path) -> Table:
         title_justify="left",
         box=None,
     )
-    groups = held_out.assign(context=held_out["context"].astype(object).fillna("")).groupby(
-        ["task", "context"], sort=False
-    )
+    held_out = held_out.assign(context=held_out["context"].astype(object).fillna(""))
+    if "points" in run_config:
+        _add_points(table, held_out)
+        return table
+    groups = held_out.groupby(["task", "context"], sort=False)
     for key, of_task in groups:
-        seeds = of_task.groupby("seed", sort=False)
-        ends = np.stack([seeds.return_mean.first(), seeds.return_mean.last(), seeds.r_min.first(), seeds.r_max.first()])
-        names = [*map(str, seeds.groups), "IQM"]
-        for name, numbers in zip(names, [*ends.T, iqm(ends)], strict=True):
+        names, ends = _ends(of_task)
+        for name, numbers in zip([*names, "IQM"], [*ends.T, iqm(ends)], strict=True):
             whose = f"{evaluated_name(*key)}, {name}" if len(groups) > 1 else name
-            table.add_row(
-                whose, *("–" if np.isnan(x) else f"{x:.3g}" for x in numbers), style="bold" if name == "IQM" else None
-            )
+            _add(table, whose, numbers, bold=name == "IQM")
     return table
+
+
+def _add_points(table: Table, held_out: pd.DataFrame) -> None:
+    """A row for each of the first points, the seeds' interquartile mean, and one for all points together."""
+    # What points reach in further contexts and on other tasks is too much for a terminal.
+    own = [evaluated_name(*names) for names in zip(held_out["task"], held_out["context"], strict=True)]
+    groups = held_out[held_out["trained_on"] == own].groupby("trained_on", sort=False)
+    found = {str(name): _ends(of_point)[1] for name, of_point in groups}
+    for name, ends in list(found.items())[:POINTS_TOLD]:
+        _add(table, name, iqm(ends))
+    _add(table, f"all {len(found)} points", iqm(np.concatenate(list(found.values()), axis=1)), bold=True)
+
+
+def _ends(of_task: pd.DataFrame) -> tuple[list[str], np.ndarray]:
+    """The seeds, and their first and last returns with their range, (4, seeds)."""
+    seeds = of_task.groupby("seed", sort=False)
+    ends = [seeds.return_mean.first(), seeds.return_mean.last(), seeds.r_min.first(), seeds.r_max.first()]
+    return [*map(str, seeds.groups)], np.stack(ends)
+
+
+def _add(table: Table, whose: str, numbers: np.ndarray, bold: bool = False) -> None:
+    table.add_row(whose, *("–" if np.isnan(x) else f"{x:.3g}" for x in numbers), style="bold" if bold else None)
 
 
 def train_run(run_config: RunConfig, run_dir: str | Path, tracker: TrackerEntry, device: Device) -> None:

@@ -111,7 +111,7 @@ def _wrong_value(rows: Sequence[Row], promise: Promise) -> str:
         for name, value in promise.shared.items():
             if row[name] != value and not (isinstance(value, float) and float(row[name]) == value):
                 return f"has {name}={row[name]} {where}, where the run's is {value}"
-        if _task(row) not in tasks:
+        if "trained_on" in promise.varying and _task(row) not in tasks:
             return f"has {_task(row)[1]} {where}, on which what was trained on {_task(row)[0]} is not evaluated"
     return ""
 
