@@ -8,7 +8,8 @@ products and wins by far with many seeds; convolutions become grouped convolutio
 trains more slowly than a loop over seeds.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ class Population(nn.Module):
             execution = "loop" if len(seeds) == 1 or _has_convolutions(networks[0]) else "vmap"
         self.execution = execution
         self._compiled: Any = torch.compile(self._call_one) if compiled else None
+        self._shard: list[Tensor] | None = None
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """Apply each seed's network to its own batch: (seeds, batch, …) → outputs of (seeds, batch, …)."""
@@ -66,12 +68,12 @@ class Population(nn.Module):
         return tuple(torch.stack(parts) for parts in zip(*outputs, strict=True))
 
     def _call_vmap(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        weights = dict(zip(self.names, self.weights, strict=True))
+        weights = dict(zip(self.names, self._here(), strict=True))
         return vmap(lambda w, *x: functional_call(self._template[0], w, x))(weights, *inputs)
 
     def _call_loop(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         # unbind's backward is one stack; indexing seed by seed would write a full-size gradient for each seed.
-        columns = zip(*(weight.unbind(0) for weight in self.weights), strict=True)
+        columns = zip(*(weight.unbind(0) for weight in self._here()), strict=True)
         outputs = []
         batches = zip(*(given.unbind(0) for given in inputs), strict=True)
         for weights, batch in zip(columns, batches, strict=True):
@@ -80,6 +82,26 @@ class Population(nn.Module):
                 parameters[name] = weight
             outputs.append(self._template[0](*batch))
         return tuple(torch.stack(parts) for parts in zip(*outputs, strict=True))
+
+    def _here(self) -> Iterable[Tensor]:
+        """The parameters that a call applies."""
+        return self.weights if self._shard is None else self._shard
+
+    @contextmanager
+    def only(self, seeds: slice) -> Iterator[None]:
+        """Within this, a call applies the networks of some seeds alone; their gradients are added to those of all."""
+        self._shard = []
+        for weight in self.weights:
+            if weight.grad is None:
+                weight.grad = torch.zeros_like(weight)
+            # A leaf that shares its memory: slicing the weight itself would write a gradient as large as all of it.
+            part = weight.detach()[seeds].requires_grad_()
+            part.grad = weight.grad[seeds]
+            self._shard.append(part)
+        try:
+            yield
+        finally:
+            self._shard = None
 
     @torch.no_grad()
     def clip_gradients(self, max_norm: float) -> Tensor:

@@ -190,6 +190,17 @@ def test_a_population_learns_what_each_of_its_seeds_learns_alone(execution):
         assert np.array_equal(rollouts.observations.reshape(3, -1)[s], own.observations.ravel())
 
 
+def test_a_population_that_learns_in_shards_learns_the_same(monkeypatch):
+    whole, rollouts = train([5, 6, 5, 8, 8], iterations=3)
+    monkeypatch.setattr("lcd.agents.ppo.SHARED_OUT", 1)
+    shards, own = train([5, 6, 5, 8, 8], iterations=3)
+    for ours, theirs in zip(shards.networks.weights, whole.networks.weights, strict=True):
+        assert torch.equal(ours, theirs)
+    for name, losses in whole.losses.items():
+        assert torch.equal(shards.losses[name], losses)
+    assert np.array_equal(rollouts.observations, own.observations)
+
+
 @pytest.mark.parametrize("execution", ["vmap", "loop"])
 def test_acting_and_learning_agree_in_half_precision(execution):
     """The first minibatch of an iteration meets the policy that acted: every ratio is exactly 1."""
