@@ -164,7 +164,9 @@ class PPO(LightningModule):
         for seed in dict.fromkeys(self.seeds):
             generator = np.random.default_rng(seed_sequence(seed, *stream, *self.ranks.branch))
             orders[seed] = generator.permuted(np.tile(np.arange(samples), (epochs, 1)), axis=1)
-        order = torch.from_numpy(np.stack([orders[seed] for seed in self.seeds])).reshape(len(self.seeds), epochs * minibatches, -1)
+        order = torch.from_numpy(np.stack([orders[seed] for seed in self.seeds])).reshape(
+            len(self.seeds), epochs * minibatches, -1
+        )
         return order.to(self.device)
 
     def _update(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -84,9 +84,7 @@ def build_environments(
     return training, held_out
 
 
-def build_evaluators(
-    run_config: RunConfig, held_out: Mapping[str, Sequence[VectorEnv]]
-) -> dict[str, EveryTask]:
+def build_evaluators(run_config: RunConfig, held_out: Mapping[str, Sequence[VectorEnv]]) -> dict[str, EveryTask]:
     """What plays the held-out environments of `build_environments`, by their split."""
     seeds = seeds_of(run_config)
     evaluated, evaluation = evaluated_by(run_config), run_config["evaluation"]

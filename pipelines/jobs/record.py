@@ -182,7 +182,7 @@ class Recorder(Timekeeper):
         evaluators: play the held-out copies; by the split that their rows get. Only the first of several processes
             plays.
         every: environment steps of a seed between two evaluations.
-        shared: for each split, `train` too, the columns that all rows share, for each task and member that is evaluated.
+        shared: for each split, `train` too, the columns that all rows share, for each evaluated task and member.
         curve: the run's curve file.
         checkpoint: where the run's one checkpoint lives.
         report: called with the `device` once, with `step`, `steps_per_s` (of all seeds) and `wall_s` now and then.

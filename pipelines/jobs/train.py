@@ -48,7 +48,6 @@ from lcd.pipelines.study.training import check_trainable, device_of, opening, tr
 from lcd.process import signals
 from lcd.statistics.intervals import iqm
 
-
 POINTS_TOLD = 20
 """Points of a family whose returns a terminal shows one by one."""
 

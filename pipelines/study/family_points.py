@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +165,7 @@ def _of_file(family: Family, file: Path, where: str) -> list[Point]:
         raise InputError(f"{where}={file} cannot be read ({why}): give a CSV file of points.") from None
     if not rows or not set(family.features) <= set(rows[0]):
         raise InputError(f"{where}={file} must have rows, and the columns {', '.join(family.features)}.")
-    found = []
+    found: list[Point] = []
     for number, row in enumerate(rows, start=1):
         try:
             point = {name: float(row[name]) for name in family.features}

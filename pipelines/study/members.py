@@ -38,9 +38,7 @@ def points_of(run_config: RunConfig) -> Mapping[str, Point]:
 def members_of(run_config: RunConfig) -> list[Member]:
     """The members in the order of every axis of members: point by point, each with all seeds."""
     points = enumerate(points_of(run_config).items())
-    return [
-        Member(seed, name, features, number) for number, (name, features) in points for seed in run_config["seeds"]
-    ]
+    return [Member(seed, name, features, number) for number, (name, features) in points for seed in run_config["seeds"]]
 
 
 def seeds_of(run_config: RunConfig) -> list[int]:

@@ -49,7 +49,9 @@ def _check_learning(run_config: RunConfig, many: str) -> None:
     agent: Mapping[str, Any] = run_config["agent"]
     copies, rollout = (size if isinstance(size := agent.get(key), int) else 1 for key in ("copies", "rollout"))
     if isinstance(width := agent.get("width"), int):
-        require_memory(f"{many} of agent.copies={copies} and agent.width={width}", members * copies * width * FLOAT_BYTES)
+        require_memory(
+            f"{many} of agent.copies={copies} and agent.width={width}", members * copies * width * FLOAT_BYTES
+        )
     # PPG's auxiliary phase takes whole rollouts, not samples.
     for key, taken in (("epochs", rollout), ("value_epochs", rollout), ("auxiliary_epochs", 1)):
         if isinstance(epochs := agent.get(key), int):

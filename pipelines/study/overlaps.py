@@ -17,6 +17,7 @@ from lcd.pipelines.study.configs import difference
 from lcd.pipelines.study.members import ITSELF
 
 if TYPE_CHECKING:
+    from lcd.pipelines.study.configs import RunConfig
     from lcd.pipelines.study.store import Run
 
 
@@ -51,8 +52,8 @@ def refuse_overlap(study: Path, run: Run, others: Iterable[Run]) -> None:
 
 def _shared_seeds(run: Run, other: Run) -> list[int]:
     """The seeds that two runs train on a point of both; a run without points trains the task as it is."""
-    points = [{*each.config.get("points", ITSELF)} for each in (run, other)]
-    if not points[0] & points[1]:
+    mine, others = (set(cast("RunConfig", each.config).get("points", ITSELF)) for each in (run, other))
+    if not mine & others:
         return []
     return sorted({*other.config["seeds"]} & {*run.config["seeds"]})
 

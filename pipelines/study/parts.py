@@ -126,7 +126,9 @@ def _tasks_asked(study: StudyConfig, benchmark: Benchmark) -> list[str]:
         return list(benchmark.tasks) if study.tasks is None else study.tasks
     task = task_of_family(study.family)
     if study.tasks not in (None, [task]):
-        raise InputError(f"study.tasks={show(study.tasks)} and study.family, which is of {task}: leave one of them out.")
+        raise InputError(
+            f"study.tasks={show(study.tasks)} and study.family, which is of {task}: leave one of them out."
+        )
     return [task]
 
 

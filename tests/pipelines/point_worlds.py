@@ -19,5 +19,4 @@ class PointToys(ToyBenchmark):
         return grid_family(features, {"delay": 0, "transition_noise": 0.3}, weights)
 
 
-
 WORLDS = PointToys()

@@ -21,7 +21,12 @@ from lcd.pipelines.study.store import FAILED, Study
 
 WORLD = "benchmark=point_worlds:WORLDS"
 SMALL = [WORLD, f"study.tasks=[{TASK}]", "study.views=[semantic]", "study.reward_p=[1.0]", "study.seeds=2"]
-QUICK = ["study.steps=64", *(f"study.evaluation.{key}" for key in ("every=64", "copies=2", "episodes=1")), "tracker=none", "device=cpu"]
+QUICK = [
+    "study.steps=64",
+    *(f"study.evaluation.{key}" for key in ("every=64", "copies=2", "episodes=1")),
+    "tracker=none",
+    "device=cpu",
+]
 AGENT = ["agent.copies=2", "agent.rollout=16", "agent.minibatches=2", "agent.epochs=1"]
 DEFAULT = "{delay: 0, transition_noise: 0.3}"
 GRID = grid_family({"far": [0, 1, 2], "near": [0.5, 1.5]}, {"far": 1, "near": 0.5})
@@ -101,7 +106,10 @@ def test_points_come_from_a_file(tmp_path):
 
 
 def test_a_study_writes_a_family_of_its_own():
-    words = [*SMALL[2:], "study.family={task: toy/easy-sight-easy-reward, contexts: {delay: [1, 0]}, default: {delay: 0}}"]
+    words = [
+        *SMALL[2:],
+        "study.family={task: toy/easy-sight-easy-reward, contexts: {delay: [1, 0]}, default: {delay: 0}}",
+    ]
     (config,) = asked(*words)
     assert config["benchmark"] == "toy"
     assert config["points"] == {"": {"delay": 0}, "delay=1": {"delay": 1}}
