@@ -24,6 +24,7 @@ agents = Registry("agent", "lcd.agents")
 agents.add("ppo", "lcd.agents.ppo:PPO")
 agents.add("recurrent_ppo", "lcd.agents.recurrent:RecurrentPPO")
 agents.add("ppg", "lcd.agents.ppg:PPG")
+agents.add("ars", "lcd.agents.ars:ARS")
 for _name, _agent in {
     "dqn": "Dqn",
     "a2c": "A2c",
@@ -33,6 +34,7 @@ for _name, _agent in {
     "td3": "Td3",
     "ddpg": "Ddpg",
     "trpo": "Trpo",
+    "ars": "Ars",
 }.items():
     agents.add(f"sb3/{_name}", f"lcd.agents.sb3:{_agent}")
 for _name, _agent in {"q_learning": "QLearning", "double_q_learning": "DoubleQLearning", "sarsa": "Sarsa"}.items():
@@ -43,6 +45,7 @@ SETTINGS = {
     "ppo": "PPOConfig",
     "recurrent_ppo": "RecurrentPPOConfig",
     "ppg": "PPGConfig",
+    "ars": "ARSConfig",
     "sb3": "Sb3Config",
     "tabular": "TabularConfig",
 }

@@ -219,6 +219,12 @@ class Trpo(Sb3):
     algorithm, sampled = "sb3_contrib:TRPO", True
 
 
+class Ars(Sb3):
+    """Stable-Baselines3's ARS."""
+
+    algorithm, flat_actions = "sb3_contrib:ARS", True
+
+
 class Sac(Sb3):
     """Stable-Baselines3's SAC."""
 

@@ -176,6 +176,34 @@ class Sb3Config:
 
 
 @dataclass(frozen=True)
+class ARSConfig:
+    """Hyper-parameters of augmented random search.
+
+    Attributes:
+        copies: environment copies of each seed; with more than one, some idle while the last candidates play.
+        directions: random directions of an iteration, N; each is played twice, an episode each time.
+        top: how many of them the policy moves along, b.
+        learning_rate: step size, α.
+        deviation: how far candidates are from the policy, ν.
+        normalise: see observations with mean 0 and deviation 1, as they were up to the last iteration.
+    """
+
+    copies: int = 1
+    directions: int = 8
+    top: int = 8
+    learning_rate: float = 0.02
+    deviation: float = 0.05
+    normalise: bool = True
+
+    def __post_init__(self) -> None:
+        for key in ("copies", "directions"):
+            check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
+        check("top", self.top, f"from 1 to agent.directions={self.directions}", 1 <= self.top <= self.directions)
+        for key in ("learning_rate", "deviation"):
+            check(key, getattr(self, key), "above 0", getattr(self, key) > 0)
+
+
+@dataclass(frozen=True)
 class TabularConfig:
     """Hyper-parameters of the tabular agents.
 
