@@ -24,6 +24,7 @@ agents = Registry("agent", "lcd.agents")
 agents.add("ppo", "lcd.agents.ppo:PPO")
 agents.add("recurrent_ppo", "lcd.agents.recurrent:RecurrentPPO")
 agents.add("ppg", "lcd.agents.ppg:PPG")
+agents.add("trpo", "lcd.agents.trpo:TRPO")
 agents.add("ars", "lcd.agents.ars:ARS")
 for _name, _agent in {
     "dqn": "Dqn",
@@ -45,6 +46,7 @@ SETTINGS = {
     "ppo": "PPOConfig",
     "recurrent_ppo": "RecurrentPPOConfig",
     "ppg": "PPGConfig",
+    "trpo": "TRPOConfig",
     "ars": "ARSConfig",
     "sb3": "Sb3Config",
     "tabular": "TabularConfig",

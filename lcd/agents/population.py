@@ -88,18 +88,22 @@ class Population(nn.Module):
         return self.weights if self._shard is None else self._shard
 
     @contextmanager
-    def only(self, seeds: slice) -> Iterator[None]:
-        """Within this, a call applies the networks of some seeds alone; their gradients are added to those of all."""
-        self._shard = []
+    def only(self, seeds: slice) -> Iterator[list[Tensor]]:
+        """Within this, a call applies the networks of some seeds alone; their gradients are added to those of all.
+
+        It gives their parameters, which share the memory of those of all.
+        """
+        shard: list[Tensor] = []
         for weight in self.weights:
             if weight.grad is None:
                 weight.grad = torch.zeros_like(weight)
             # A leaf that shares its memory: slicing the weight itself would write a gradient as large as all of it.
             part = weight.detach()[seeds].requires_grad_()
             part.grad = weight.grad[seeds]
-            self._shard.append(part)
+            shard.append(part)
+        self._shard = shard
         try:
-            yield
+            yield shard
         finally:
             self._shard = None
 

@@ -5,6 +5,7 @@ They are apart from the agents, so that a mistake in one is found before PyTorch
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from lcd.envs.errors import InputError
 
@@ -173,6 +174,75 @@ class Sb3Config:
 
     def __post_init__(self) -> None:
         check("copies", self.copies, "at least 1", self.copies >= 1)
+
+
+@dataclass(frozen=True)
+class TRPOConfig:
+    """Hyper-parameters of TRPO.
+
+    Attributes:
+        copies: environment copies of each seed.
+        rollout: steps of each copy between two updates.
+        max_divergence: how far a step may take the policy, as a Kullback-Leibler divergence.
+        conjugate_steps: steps of the conjugate gradients.
+        damping: what is added to the Fisher matrix's diagonal.
+        backtracks: steps of the line search.
+        shrink: how much shorter each of them is.
+        epochs: passes over a rollout for the values.
+        minibatches: parts of a rollout in each pass; copies x rollout must be divisible by it.
+        learning_rate: Adam's step size, for the values.
+        adam_eps: Adam's ε.
+        gamma: discount.
+        gae_lambda: λ of the generalised advantage estimate.
+        normalise_rewards: divide rewards by the standard deviation of their discounted sums.
+        encoder, width, initialisation, execution: as PPO's.
+    """
+
+    copies: int = 8
+    rollout: int = 128
+    max_divergence: float = 0.01
+    conjugate_steps: int = 15
+    damping: float = 0.1
+    backtracks: int = 10
+    shrink: float = 0.8
+    epochs: int = 10
+    minibatches: int = 8
+    learning_rate: float = 1e-3
+    adam_eps: float = 1e-5
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    normalise_rewards: bool = True
+    encoder: str = "auto"
+    width: int = 64
+    initialisation: str = "orthogonal"
+    execution: str = "auto"
+
+    # What PPO's code asks of its settings, and TRPO leaves no choice of.
+    normalise_advantages: ClassVar[str] = "rollout"
+    max_grad_norm: ClassVar[float] = 0.0
+    micro_batch: ClassVar[int] = 0
+    precision: ClassVar[str] = "32-true"
+    compile: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for key in ("copies", "rollout", "conjugate_steps", "backtracks", "epochs", "minibatches", "width"):
+            check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
+        for key in ("gamma", "gae_lambda"):
+            check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
+        for key in ("max_divergence", "learning_rate", "adam_eps"):
+            check(key, getattr(self, key), "above 0", getattr(self, key) > 0)
+        check("damping", self.damping, "0 or more", self.damping >= 0)
+        check("shrink", self.shrink, "above 0 and below 1", 0 < self.shrink < 1)
+        samples = self.copies * self.rollout
+        fits = f"a divisor of copies x rollout ({samples})"
+        check("minibatches", self.minibatches, fits, samples % self.minibatches == 0)
+        for key, options in {
+            "encoder": ("auto", *ENCODERS),
+            "initialisation": INITIALISATIONS,
+            "execution": EXECUTIONS,
+        }.items():
+            value = getattr(self, key)
+            check(key, value, f"one of {', '.join(options)}", value in options)
 
 
 @dataclass(frozen=True)

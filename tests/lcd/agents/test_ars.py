@@ -16,7 +16,7 @@ BEST = np.array([0.3, -0.6])
 class Targets(VectorEnv):
     """Episodes of two steps that show 1 and pay for actions near `BEST`."""
 
-    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
 
     def __init__(self, num_envs: int):
         self.num_envs = num_envs
