@@ -190,6 +190,14 @@ class Families(Protocol):
         ...
 
 
+class KnowsFeatures(Protocol):
+    """Tasks that say which numbers of theirs a family may vary; without it, a study says their defaults."""
+
+    def features_of(self, task: str) -> Mapping[str, float]:
+        """Feature → its value in the task as it is."""
+        ...
+
+
 class PointPopulations(Protocol):
     """Several points of a family in one environment; without it, one population a point is stacked."""
 

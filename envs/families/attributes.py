@@ -55,21 +55,26 @@ def _known(task: str) -> str:
     return name
 
 
+def numbers_of(task: str) -> Mapping[str, float]:
+    """What a task's environment has where nobody says anything: attribute → number."""
+    return _numbers_of(_known(task))
+
+
 @lru_cache(maxsize=64)
-def _numbers_of(name: str) -> frozenset[str]:
+def _numbers_of(name: str) -> Mapping[str, float]:
     """The attributes of an environment that are numbers; those of its public objects are called `object.attribute`."""
     env = gymnasium.make(name, disable_env_checker=True)
     try:
         inside = env.unwrapped
-        own = {key for key, value in _public(inside) if is_number(value)}
+        own = {key: float(value) for key, value in _public(inside) if is_number(value)}
         nested = {
-            f"{key}.{inner}"
+            f"{key}.{inner}": float(number)
             for key, value in _public(inside)
             if not isinstance(value, type) and not callable(value)
             for inner, number in _fields(value).items()
             if not inner.startswith("_") and is_number(number)
         }
-        return frozenset(own | nested)
+        return own | nested
     finally:
         env.close()
 

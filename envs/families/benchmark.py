@@ -51,6 +51,11 @@ class FamiliesBenchmark(NativeBenchmark):
         check_task(self, task)
         return TASKS[task].family if task in TASKS else None
 
+    def features_of(self, task: str) -> Mapping[str, float]:
+        """What a task's context may have other values of, each with the task's own."""
+        check_task(self, task)
+        return dict(TASKS[task].family.default) if task in TASKS else attributes.numbers_of(task)
+
     def check_knobs(self, task: str, knobs: Mapping[str, Any]) -> None:
         """Refuse features that the task does not have, or values that they cannot have."""
         check_task(self, task)

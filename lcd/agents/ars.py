@@ -77,7 +77,7 @@ class ARS(Learner):
         candidate = self._candidate[member, copy]
         self._returns[member, candidate], self._done[member, candidate] = self._sums[member, copy], True
         self._sums[ended] = 0.0
-        through = self._done.all(axis=1)
+        through = np.asarray(self._done.all(axis=1))
         if through.any():
             self._move(through)
             self._begin(through)
@@ -150,7 +150,7 @@ class ARS(Learner):
 
     def finite(self) -> np.ndarray:
         """Which members' policies are finite."""
-        return np.isfinite(self.weights).all(axis=(1, 2))
+        return np.asarray(np.isfinite(self.weights).all(axis=(1, 2)))
 
     def state_dict(self) -> dict[str, Any]:
         """The policies, (members, outputs, inputs), and how they see."""

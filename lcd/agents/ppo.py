@@ -8,6 +8,7 @@ and summed over seeds, so that no seed's gradient knows of the others, and one o
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -45,7 +46,7 @@ class PPO(LightningModule):
         frontend: the frozen encoder between observations and networks, as `lcd.agents.frozen.freeze` makes it.
     """
 
-    Config = PPOConfig
+    Config: type[Any] = PPOConfig
     ranks = ALONE
     """The processes that train this agent together; `config.copies` are those of each."""
 

@@ -8,6 +8,7 @@ each seed's own, and so are the lengths of its steps.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -46,7 +47,8 @@ class TRPO(PPO):
     """TRPO: a natural step of the policy for each rollout, and passes over it for the values."""
 
     Config = TRPOConfig
-    config: TRPOConfig
+    config: Any
+    """A `TRPOConfig`, which has of PPO's settings what PPO's code asks for here."""
 
     def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's networks."""

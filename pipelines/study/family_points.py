@@ -16,7 +16,7 @@ from lcd.config.values import check_knob
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.families.family import Family, Point, grid_family, parse_point, point_name
-from lcd.envs.protocols import Families, offers
+from lcd.envs.protocols import Families, KnowsFeatures, offers
 from lcd.files.reading import Unreadable, read_bytes
 
 ALL = "all"
@@ -36,7 +36,10 @@ Points = dict[str, dict[str, float]]
 def family_of(benchmark: Benchmark, task: str, asked: Mapping[str, Any] | None = None) -> Family | None:
     """The family of a task: the one that a study writes (`study.family`), else the benchmark's; None without any."""
     own = benchmark.family(task) if offers(benchmark, Families) else None
-    return own if asked is None else _written(asked, own)
+    if asked is None:
+        return own
+    features = benchmark.features_of(task) if offers(benchmark, KnowsFeatures) else {}
+    return _written(asked, {} if own is None else own.default, features)
 
 
 def task_of_family(asked: Any) -> str:
@@ -56,8 +59,14 @@ def task_of_family(asked: Any) -> str:
     return GYMNASIUM + asked["env"] if named == ["env"] else asked["task"]
 
 
-def _written(asked: Mapping[str, Any], own: Family | None) -> Family:
-    """The grid of a study's contexts around the task's own point, as far as anybody says what that is."""
+def _written(asked: Mapping[str, Any], own: Point, features: Mapping[str, float]) -> Family:
+    """The grid of a study's contexts around the task's own point.
+
+    Args:
+        asked: what the study says.
+        own: the task's point in the benchmark's own family, all of whose features the points have; empty without one.
+        features: what the task has where nobody says anything, as far as it is known.
+    """
     contexts, default = asked["contexts"], asked.get("default") or {}
     if not isinstance(contexts, Mapping) or not contexts or not isinstance(default, Mapping):
         raise InputError(f"{FAMILY}.contexts={show(contexts)} must be a set of features, each with a list of values.")
@@ -68,11 +77,13 @@ def _written(asked: Mapping[str, Any], own: Family | None) -> Family:
             raise InputError(f"{where}={show(values)} must be a list of different numbers.")
     if math.prod(map(len, contexts.values())) > MOST_POINTS:
         raise InputError(f"{FAMILY}.contexts has more than {MOST_POINTS:,} combinations: give fewer values.")
-    usual = dict(own.default) if own is not None else {}
+    usual = {**own, **{name: features[name] for name in contexts if name in features}}
     for name, value in default.items():
         if name not in contexts or not _is_number(value):
             raise InputError(f"{FAMILY}.default.{name}={show(value)} must be a number for a feature of contexts.")
     for name in contexts:
+        if features and name not in features:
+            raise InputError(f"{FAMILY}.contexts: '{name}' is no feature of the task: {nearest(name, features)}")
         if name not in default and name not in usual:
             raise InputError(
                 f"{FAMILY}.default has no {name}, and the task does not say its own: give {FAMILY}.default.{name}."

@@ -5,6 +5,7 @@ import io
 
 import pandas as pd
 import pytest
+import yaml
 from point_worlds import OTHER, TASK, WORLDS
 from rich.console import Console
 
@@ -146,6 +147,26 @@ def test_what_is_no_family_or_none_of_its_points_is_refused_in_a_sentence(words,
     with pytest.raises(InputError, match=told) as caught:
         asked(*SMALL, *words)
     assert str(caught.value).count(". ") == 0
+
+
+def test_anybodys_environment_is_a_family_and_says_its_own_default(tmp_path):
+    family = {"env": "CartPole-v1", "contexts": {"length": [0.25, 0.5], "gravity": [9.8]}}
+    file = tmp_path / "poles.yaml"
+    file.write_text(yaml.safe_dump({"family": family, "reward_p": [1.0]}))
+    (config,) = asked(f"study={file}")
+    assert (config["benchmark"], config["task"]) == ("families", "families/gym:CartPole-v1")
+    assert config["points"] == {
+        "": {"length": 0.5, "gravity": 9.8},
+        "gravity=9.8,length=0.25": {"length": 0.25, "gravity": 9.8},
+    }
+    for name, told in {"lenth": "did you mean 'length'", "gravity.x": "is no feature of the task"}.items():
+        family["contexts"] = {name: [1.0]}
+        file.write_text(yaml.safe_dump({"family": family, "reward_p": [1.0]}))
+        with pytest.raises(InputError, match=told):
+            asked(f"study={file}")
+    file.write_text(yaml.safe_dump({"family": {**family, "env": "CartPole-v2000"}}))
+    with pytest.raises(InputError, match="CartPole"):
+        asked(f"study={file}")
 
 
 def test_a_curriculum_has_no_points():
