@@ -22,7 +22,7 @@ ROOMS = {
 
 # Beside the standard library; an engine or a backbone that a room takes in is added here, on purpose.
 THIRD_PARTY = {
-    "envs": {"numpy", "gymnasium", "gym3", "cffi", "imageio", "PIL", "libsumo", "sumo"},
+    "envs": {"numpy", "gymnasium", "gym3", "cffi", "imageio", "PIL", "mujoco", "libsumo", "sumo"},
     "frontends": {"numpy", "torch", "torchvision", "open_clip", "timm", "safetensors", "huggingface_hub"},
     "configs": set(),
 }

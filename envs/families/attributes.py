@@ -70,13 +70,21 @@ def _numbers_of(name: str) -> Mapping[str, float]:
         nested = {
             f"{key}.{inner}": float(number)
             for key, value in _public(inside)
-            if hasattr(value, "__dict__") and not isinstance(value, type) and not callable(value)
-            for inner, number in vars(value).items()
+            if not isinstance(value, type) and not callable(value)
+            for inner, number in _fields(value).items()
             if not inner.startswith("_") and is_number(number)
         }
         return own | nested
     finally:
         env.close()
+
+
+def _fields(thing: Any) -> dict[str, Any]:
+    """What an object holds by name; nothing where it is a plain value."""
+    try:
+        return vars(thing)
+    except TypeError:
+        return {}
 
 
 def _public(thing: Any) -> Iterator[tuple[str, Any]]:

@@ -12,10 +12,10 @@ from gymnasium.vector import VectorEnv
 from lcd.envs.benchmarks import NativeBenchmark, check_task, check_view
 from lcd.envs.families import attributes
 from lcd.envs.families.family import Family, Point
+from lcd.envs.families.family_tasks import TASKS
 from lcd.envs.families.features import checked_point
 from lcd.envs.families.point_vector import VIEWS
-from lcd.envs.families.ranges import random_return
-from lcd.envs.families.tasks import TASKS
+from lcd.envs.families.random_returns import random_return
 
 UNKNOWN = (math.nan, math.nan)
 

@@ -9,10 +9,10 @@ import pytest
 
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
-from lcd.envs.families import ranges
+from lcd.envs.families import random_returns as ranges
 from lcd.envs.families.benchmark import FAMILIES
+from lcd.envs.families.family_tasks import TASKS
 from lcd.envs.families.features import checked_point
-from lcd.envs.families.tasks import TASKS
 from lcd.envs.protocols import ChecksKnobs, Families, PointPopulations, Populations, RangesByKnobs, offers
 
 from ..contract import BenchmarkContract, equal, play, random_actions

@@ -1,4 +1,4 @@
-"""What a random agent gets at each point: measured once, by `python -m lcd.envs.families.ranges`, and shipped."""
+"""Random agents' returns at each point: measured by `python -m lcd.envs.families.random_returns`, and shipped."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import numpy as np
 from gymnasium import spaces
 
 from lcd.envs.families.family import Point, parse_point, point_name
+from lcd.envs.families.family_tasks import TASKS, Task
 from lcd.envs.families.features import checked_point
-from lcd.envs.families.tasks import TASKS, Task
 from lcd.envs.streams import Streams, seed_sequence
 
 FILE = "ranges.csv"
