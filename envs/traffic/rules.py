@@ -57,7 +57,7 @@ def compare(points: Sequence[Point], seconds: int) -> list[Row]:
     """A row for each intersection and controller; delays and waiting are means over all vehicles of all episodes."""
     parts = [points[start : start + AT_ONCE] for start in range(0, len(points), AT_ONCE)]
     # Simulations are processes of their own; the threads only wait for them.
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         return [row for rows in pool.map(lambda part: _compared(part, seconds), parts) for row in rows]
 
 
