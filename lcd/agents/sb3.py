@@ -46,6 +46,8 @@ class Sb3(Learner):
         if len(self.seeds) != 1:
             raise ValueError("agents of Stable-Baselines3 are trained seed by seed")
         algorithm = load_algorithm(self.algorithm)
+        from stable_baselines3.common.logger import Logger
+
         params = dict(config.params)
         number = int(seed_sequence(self.seeds[0], "initialisation").generate_state(1)[0] >> 1)
         policy = "MlpPolicy"
@@ -57,6 +59,8 @@ class Sb3(Learner):
         try:
             trained_in = adapter(env, self.log, self.seeds)
             self.model = algorithm(policy, trained_in, seed=number, device="cpu", verbose=0, **params)
+            # Without a logger the library makes a folder of its own for each model, and leaves it.
+            self.model.set_logger(Logger(folder=None, output_formats=[]))
         except (AssertionError, TypeError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"agent {self.algorithm.partition(':')[2]} cannot be made here: {reason}") from error

@@ -46,6 +46,6 @@ def cost_sentence(cost: dict[str, Any]) -> str:
 
 def hours_text(hours: float) -> str:
     """Hours as people say them."""
-    if hours < 1 / 60:
+    if hours < 2 / 60:
         return f"{hours * HOUR:.0f} s"
     return f"{hours * 60:.0f} min" if hours < 2 else f"{hours:,.1f} h"

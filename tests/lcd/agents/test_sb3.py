@@ -53,9 +53,13 @@ def test_discrete(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["sac", "td3", "ddpg"])
-def test_continuous(tmp_path, name):
+def test_continuous(tmp_path, name, monkeypatch):
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     curve = train(tmp_path, f"sb3/{name}", "hardness/continuous:target_radius=1", {"params": SMALL}, steps=100)
     assert curve[curve["split"] == "eval"]["step"].tolist() == [0, 100]
+    # The library makes a folder for its logs wherever temporary files go.
+    assert [*(tmp_path / "tmp").glob("SB3-*")] == []
 
 
 def test_small_images_and_several_discrete_actions(tmp_path):

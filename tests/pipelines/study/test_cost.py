@@ -37,7 +37,7 @@ def test_hours_are_counted_by_cores_and_gpus(tmp_path):
     assert cost.cost_sentence(found) == "3 runs, 250 environment steps, 2.0 h of a core, 60 min of a GPU"
 
 
-@pytest.mark.parametrize(("hours", "words"), [(0.001, "4 s"), (0.5, "30 min"), (2000, "2,000.0 h")])
+@pytest.mark.parametrize(("hours", "words"), [(0.001, "4 s"), (1 / 40, "90 s"), (0.5, "30 min"), (2000, "2,000.0 h")])
 def test_hours_as_people_say_them(hours, words):
     assert cost.hours_text(hours) == words
 
