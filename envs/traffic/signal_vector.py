@@ -35,6 +35,7 @@ class IntersectionVectorEnv(NativeVectorEnv):
     """
 
     streams = ("demand",)
+    kept = ("words", "taken")
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class IntersectionVectorEnv(NativeVectorEnv):
         self.single_observation_space = spaces.Box(0, MOST, (WIDTH,), np.float32)
         self.single_action_space = spaces.Discrete(len(PHASES))
         self._words = np.zeros(num_envs, dtype=np.uint64)
-        self._taken: list[np.ndarray] = []
+        self._taken = np.zeros((0, num_envs), dtype=np.int64)
         self._make_ready()
 
     @property
@@ -92,7 +93,7 @@ class IntersectionVectorEnv(NativeVectorEnv):
         self._require_episode("step")
         actions = checked_actions(actions, self.num_envs, len(PHASES))
         seen, lost = self._sumo.step(actions)
-        self._taken.append(actions.astype(np.int8))
+        self._taken = np.concatenate([self._taken, actions[None]])
         self._seen = seen
         terminations = np.zeros(self.num_envs, dtype=bool)
         ended = len(self._taken) * DECISION >= self.horizon
@@ -104,7 +105,7 @@ class IntersectionVectorEnv(NativeVectorEnv):
         return self._observe(), -lost, terminations, truncations, infos
 
     def _begin(self, index: np.ndarray | None) -> None:
-        self._words, self._taken = self._streams["demand"].bits(), []
+        self._words, self._taken = self._streams["demand"].bits(), self._taken[:0]
         self._seen = self._sumo.begin(self._words)
 
     def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
@@ -114,17 +115,11 @@ class IntersectionVectorEnv(NativeVectorEnv):
         points = [{name: column[copy] for name, column in self.context.items()} for copy in range(self.num_envs)]
         return [picture(point, self._seen, copy) for copy, point in enumerate(points)]
 
-    def _own_state(self) -> State:
-        """What the vehicles depend on, and what was done so far: the simulation is deterministic, and is gone over."""
-        taken = np.array(self._taken, dtype=np.int8).reshape(-1, self.num_envs)
-        return {"words": self._words.copy(), "taken": taken}
-
-    def _set_own_state(self, state: State) -> None:
-        self._words, self._taken = state["words"].copy(), list(state["taken"])
-        if state["running"]:
-            self._seen = self._sumo.replay(
-                self._words, np.array(self._taken, dtype=np.int64).reshape(-1, self.num_envs)
-            )
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called: what was done since the episode began is done again."""
+        super().set_state(state)
+        if self._running:
+            self._seen = self._sumo.replay(self._words, self._taken)
 
 
 def checked_horizon(horizon: Any) -> int:
