@@ -38,6 +38,7 @@ class MujocoFamilyVectorEnv(FamilyVectorEnv):
     What is observed is the state but for the first `hidden` positions.
     """
 
+    kept = ("steps",)
     model_file: ClassVar[str]
     hidden: ClassVar[int]
     frame_skip: ClassVar[int]
@@ -146,15 +147,18 @@ class MujocoFamilyVectorEnv(FamilyVectorEnv):
         rows = self._rows if index is None else self._rows[index]
         return rows[:, self.hidden :].astype(np.float32)
 
-    def _own_state(self) -> State:
+    def get_state(self) -> State:
+        """Everything that the future depends on, MuJoCo's own states among it."""
         kind = self._mujoco.mjtState.mjSTATE_INTEGRATION
         whole = np.zeros((self.num_envs, self._mujoco.mj_stateSize(self._models[0], kind)))
         for model, data, row in zip(self._models, self._data, whole, strict=True):
             self._mujoco.mj_getState(model, data, row, kind)
-        return {"rows": self._rows.copy(), "steps": self._steps.copy(), "whole": whole}
+        return {**super().get_state(), "rows": self._rows.copy(), "whole": whole}
 
-    def _set_own_state(self, state: State) -> None:
-        self._rows[:], self._steps = state["rows"], state["steps"].copy()
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called (on an environment made with the same arguments)."""
+        super().set_state(state)
+        self._rows[:] = state["rows"]
         kind = self._mujoco.mjtState.mjSTATE_INTEGRATION
         for model, data, row in zip(self._models, self._data, state["whole"], strict=True):
             self._mujoco.mj_setState(model, data, np.ascontiguousarray(row), kind)

@@ -12,7 +12,6 @@ from lcd.envs.checks import checked_actions, require_one_of
 from lcd.envs.errors import InputError
 from lcd.envs.families.features import Feature, checked_columns
 from lcd.envs.native import NativeVectorEnv
-from lcd.envs.state import State
 
 VIEWS = ("state",)
 UNBOUNDED = float(np.finfo(np.float32).max)
@@ -27,6 +26,7 @@ class FamilyVectorEnv(NativeVectorEnv):
     """
 
     streams = ("dynamics",)
+    kept: ClassVar[tuple[str, ...]] = ("state", "steps")
     features: ClassVar[tuple[Feature, ...]]
     horizon: ClassVar[int]
     """Steps after which an episode is cut off."""
@@ -135,12 +135,6 @@ class FamilyVectorEnv(NativeVectorEnv):
         """A drawing of every copy, its context included."""
         self._require_episode("pictures")
         return self._pictures()
-
-    def _own_state(self) -> State:
-        return {"state": self._state.copy(), "steps": self._steps.copy()}
-
-    def _set_own_state(self, state: State) -> None:
-        self._state, self._steps = state["state"].copy(), state["steps"].copy()
 
 
 def as_rows(columns: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:

@@ -88,5 +88,5 @@ def test_what_is_not_there_is_refused_in_a_sentence(task, knobs, said):
 
 def test_numbers_within_public_objects_have_dots():
     numbers = attributes._numbers_of("Pendulum-v1")
-    assert {"g", "m", "l", "max_speed", "max_torque", "dt"} <= numbers
+    assert {"g", "m", "l", "max_speed", "max_torque", "dt"} <= numbers.keys()
     assert not any(name.startswith("_") for name in numbers)
