@@ -29,6 +29,8 @@ from lcd.statistics.intervals import BOOTSTRAP_SEED, replicates, widen
 
 KEY = "families"
 MOST_SAID = 6
+SOLVED_FROM = 0.95
+"""The normalised score from which on a point counts as solved."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class FamilySettings:
 
     Attributes:
         score: what a point's score is: `final`, the last normalised return, or `auc`, the mean height of the curve.
-        solved: the score from which on a method solves a point.
+        solved: the score from which on a method solves a point; null: 0.95 where scores are normalised, else nobody
+            knows what solved is, and nothing is said of it.
         draws: how many random distributions over the points are drawn.
         concentration: of the Dirichlet distribution that they are drawn from: at 1 all are alike likely, towards 0 each
             is about few points.
@@ -46,7 +49,7 @@ class FamilySettings:
     """
 
     score: str = "final"
-    solved: float = 0.95
+    solved: float | None = None
     draws: int = 10_000
     concentration: float = 1.0
     higher_is_better: bool = True
@@ -70,23 +73,23 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
     random = over_distributions(found, settings)
     points = signed(found, settings).T
     pairs = pair_table(found, random, points, settings)
-    solved = found.means >= settings.solved if settings.higher_is_better else found.means <= settings.solved
-    nobody = float(100 * found.distribution @ ~solved.any(0))
-    says = [
-        *_sentences(found, pairs),
-        f"{nobody:.1f} % of the family is solved by none of {joined_names(found.methods)}.",
-        *found.notes,
-    ]
+    solved, says = solved_points(found, settings), _sentences(found, pairs)
+    if solved is not None:
+        nobody = float(100 * found.distribution @ ~solved.any(0))
+        says.append(f"{nobody:.1f} % of the family is solved by none of {joined_names(found.methods)}.")
     note = (
         f"{len(found.distribution)} points; an agent a point, evaluated where it was trained. Overall is Σ s_i p_i "
         f"with the {'last return' if settings.score == 'final' else 'mean height of the curve'} of point i as s_i and "
         "its probability as p_i; intervals over seeds. Rank columns: how often a method has the rank over "
         f"{settings.draws:,} random distributions over the points (Dirichlet, concentration "
-        f"{settings.concentration:g}); best, seeds: how often it is the best of resampled seeds. Solved: the mean over "
-        f"seeds is {settings.solved:g} or {'more' if settings.higher_is_better else 'less'}."
+        f"{settings.concentration:g}); best, seeds: how often it is the best of resampled seeds."
     )
+    if solved is not None:
+        note += f" Solved: the mean over seeds is {_solved_from(settings):g} or "
+        note += "more." if settings.higher_is_better else "less."
     table = method_table(found, random, solved, settings)
-    yield Analysis(stem, f"The family of {what}", table, says, note, _drawings(found, table, stem, what, settings))
+    yield Analysis(stem, f"The family of {what}", table, [*says, *found.notes], note,
+                   _drawings(found, table, stem, what, settings))  # fmt: skip
     yield Analysis(
         f"{stem}-choices",
         f"One point for the family of {what}",
@@ -106,12 +109,25 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
         )
     if settings.approximations and len(found.distribution) > 2:
         yield from accuracy_of(found, stem, what)
-        yield prevalence_of(found, solved, stem, what)
+        if solved is not None:
+            yield prevalence_of(found, solved, stem, what)
 
 
 def is_of_methods(key: str) -> bool:
     """Whether an analysis of this key is a family's table of methods, which a terminal shows, too."""
     return re.fullmatch(rf"{KEY}(-\d+)?", key) is not None
+
+
+def solved_points(found: Measured, settings: FamilySettings) -> np.ndarray | None:
+    """(methods, points): who solves what; None where scores are returns and nobody says from where on they are good."""
+    if settings.solved is None and found.scale != "normalised":
+        return None
+    least = _solved_from(settings)
+    return found.means >= least if settings.higher_is_better else found.means <= least
+
+
+def _solved_from(settings: FamilySettings) -> float:
+    return SOLVED_FROM if settings.solved is None else settings.solved
 
 
 def signed(found: Measured, settings: FamilySettings) -> np.ndarray:
@@ -136,8 +152,10 @@ def ranks_of(values: Sequence[float] | np.ndarray, settings: FamilySettings) -> 
     return found
 
 
-def method_table(found: Measured, random: np.ndarray, solved: np.ndarray, settings: FamilySettings) -> pd.DataFrame:
-    """A row a method: reported and overall performance, ranks, how often each rank, and the share solved."""
+def method_table(
+    found: Measured, random: np.ndarray, solved: np.ndarray | None, settings: FamilySettings
+) -> pd.DataFrame:
+    """A row a method: reported and overall performance, ranks, how often each rank, and, if it is known, what it solves."""
     shares = 100 * rank_shares(random)
     best = 100 * rank_shares(_resampled(found, settings))[:, 0]
     rows: list[dict[str, Any]] = []
@@ -151,7 +169,9 @@ def method_table(found: Measured, random: np.ndarray, solved: np.ndarray, settin
         row |= with_interval(("overall",), {"": pd.Series(overall)}, lambda means: means)
         row |= {"rank": np.nan, "best, seeds %": best[place]}
         row |= {f"rank {rank + 1} %": shares[place, rank] for rank in range(len(shares))}
-        row |= {"solved %": float(100 * found.distribution @ solved[place]), "seeds": float(len(overall))}
+        if solved is not None:
+            row["solved %"] = float(100 * found.distribution @ solved[place])
+        row["seeds"] = float(len(overall))
         rows.append(row)
     table = pd.DataFrame(rows)
     table["reported rank"] = ranks_of(table["reported"], settings)

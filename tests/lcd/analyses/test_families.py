@@ -69,6 +69,15 @@ def test_shares_of_points_that_are_solved(frame):
     assert f"{nobody:.1f} % of the family is solved by none of a and b." in table.says
 
 
+def test_nothing_is_called_solved_where_nobody_knows_the_best_return(frame):
+    without = frame.drop(columns=["r_min", "r_max"])
+    found = told(without, FamilySettings())
+    assert not any("solved" in sentence for sentence in found["families"].says)
+    assert "solved %" not in found["families"].table
+    assert "families-prevalence" not in found
+    assert "solved %" in told(without, FamilySettings(approximations=False, solved=250))["families"].table
+
+
 def test_where_low_is_good_everything_turns_round(frame):
     found = told(frame, FamilySettings(approximations=False, higher_is_better=False))
     assert found["families"].table["agent"].tolist() == ["a", "b"]
