@@ -227,7 +227,7 @@ def pair_table(found: Measured, random: np.ndarray, points: np.ndarray, settings
     rows = []
     for one, other in combinations(better, 2):
         names = [found.methods[one], found.methods[other]]
-        row: dict[str, Any] = {"agent": names[0], "than": names[1]}
+        row: dict[str, Any] = {"better": names[0], "than": names[1]}
         row |= dict.fromkeys(("reported", "reported_low", "reported_high"), np.nan)
         if all(len(found.reported.get(name, ())) for name in names):
             row |= _difference("reported", [found.reported[name] for name in names], found, names)
@@ -254,7 +254,7 @@ def _sentences(found: Measured, pairs: pd.DataFrame) -> list[str]:
     """What a pair's order on the default point becomes over the family; those that turn come first."""
     told = []
     for _, row in pairs.iterrows():
-        a, b = row["agent"], row["than"]
+        a, b = row["better"], row["than"]
         gap, share = row["reported"], row["ahead, distributions %"]
         points = row["ahead, points %"]
         over = f"over the family {a} leads {b} in {share:.1f} % of distributions, and on {points:.1f} % of points"

@@ -82,7 +82,7 @@ def test_where_low_is_good_everything_turns_round(frame):
     found = told(frame, FamilySettings(approximations=False, higher_is_better=False))
     assert found["families"].table["agent"].tolist() == ["a", "b"]
     up, down = told(frame)["families-pairs"].table.iloc[0], found["families-pairs"].table.iloc[0]
-    assert (down["agent"], down["than"]) == (up["than"], up["agent"])
+    assert (down["better"], down["than"]) == (up["than"], up["better"])
     assert down["ahead, distributions %"] == pytest.approx(up["ahead, distributions %"])
     assert down["against"] == pytest.approx(up["against"])
 
