@@ -155,7 +155,7 @@ def ranks_of(values: Sequence[float] | np.ndarray, settings: FamilySettings) -> 
 def method_table(
     found: Measured, random: np.ndarray, solved: np.ndarray | None, settings: FamilySettings
 ) -> pd.DataFrame:
-    """A row a method: reported and overall performance, ranks, how often each rank, and, if it is known, what it solves."""
+    """A row a method: reported and overall performance, how often it has each rank, what it solves if that is known."""
     shares = 100 * rank_shares(random)
     best = 100 * rank_shares(_resampled(found, settings))[:, 0]
     rows: list[dict[str, Any]] = []

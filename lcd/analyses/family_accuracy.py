@@ -23,11 +23,13 @@ MOST_POINTS = 150
 
 
 def accuracy_of(found: Measured, stem: str, what: str) -> Iterator[Analysis]:
-    """The error of each way to choose points, over budgets (the paper's figures 7 and 16 to 19)."""
+    """The error of each way to choose points, over budgets (figures 7 and 16 to 19); few points have none."""
     ways, lacking = _ways()
     count = len(found.distribution)
     budgets = [budget for budget in usual_budgets(count) if budget <= max(count // 2, 3)][-9:]
     budgets = [budget for budget in budgets if budget <= MOST_POINTS]
+    if not budgets:
+        return
     by_method = errors(found.table, found.distribution, found.means, budgets, ways, REPEATS)
     table = _averaged(by_method)
     named = by_method.assign(method=[found.methods[place] for place in by_method["method"]])

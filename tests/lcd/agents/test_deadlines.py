@@ -111,9 +111,9 @@ def recording(folder, env, iteration=0, state=None):
     rollouts = Rollouts(iteration=iteration, total=4, episodes=SimpleNamespace(pop=lambda ranks: [None]))
     kept = []
     trainer = SimpleNamespace(save_checkpoint=lambda path, weights_only: kept.append(dict(recorder.state_dict())))
-    curve = CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS, "stage"))
+    curve = CurveFile(folder / "curve.csv", COLUMNS)
     evaluators = {"eval": Evaluator(env, [0], 2)}
-    shared = {split: [{"seed": 0}] for split in ("eval", "train")}
+    shared = {split: [{"trained_on": "x", "seed": 0}] for split in ("eval", "train")}
     recorder = Recorder(
         rollouts, evaluators, 10, shared, curve, folder / "last.ckpt", lambda **_: None, lambda rows: None
     )
@@ -124,6 +124,7 @@ def recording(folder, env, iteration=0, state=None):
 
 
 STATISTICS = ("return_mean", "return_std", "length_mean")
+COLUMNS = ("trained_on", "seed", "split", "step", "wall_s", "episodes", *STATISTICS, "stage")
 
 
 def train(recorder, rollouts, trainer):
@@ -136,7 +137,7 @@ def train(recorder, rollouts, trainer):
 
 def rows(folder):
     lines = (folder / "curve.csv").read_text().splitlines()
-    return [[cell for place, cell in enumerate(line.split(",")) if place != 3] for line in lines]
+    return [[cell for place, cell in enumerate(line.split(",")) if place != 4] for line in lines]
 
 
 @pytest.mark.parametrize("killed_after_making_up", [False, True])
@@ -144,7 +145,7 @@ def test_a_signal_stops_an_evaluation_between_steps_and_it_is_made_up_for(tmp_pa
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     for folder in (whole, stopped):
         folder.mkdir()
-        CurveFile(folder / "curve.csv", ("seed", "split", "step", "wall_s", "episodes", *STATISTICS, "stage")).cut(-1)
+        CurveFile(folder / "curve.csv", COLUMNS).cut(-1)
     train(*recording(whole, Corridor())[:3])
     signals.handle_stop_signals()
     try:
@@ -158,7 +159,7 @@ def test_a_signal_stops_an_evaluation_between_steps_and_it_is_made_up_for(tmp_pa
             signal.signal(number, signal.SIG_DFL)
     assert env.total == 230
     assert kept[-1]["owed"]
-    assert [row[2] for row in rows(stopped)[1:]] == ["0", "10"]
+    assert [row[3] for row in rows(stopped)[1:]] == ["0", "10"]
     if killed_after_making_up:
         recorder, _, trainer, _ = recording(stopped, Corridor(), iteration=2, state=kept[-1])
         recorder.on_train_start(trainer, Chance())
