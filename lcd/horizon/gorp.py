@@ -76,9 +76,12 @@ class Gorp:
         return over + len(states)
 
     def _step(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where steps lead, and what they pay; an edge is state * actions + action."""
+        """Where steps lead, and what they pay; an edge is state * actions + action.
+
+        Rewards lie there as float32; discounted in it, returns that are equal would not be tied.
+        """
         outcomes = self._outcomes.take(edges)
-        return outcomes.view(np.int32)[::2].astype(np.int64), outcomes.view(np.float32)[1::2]
+        return outcomes.view(np.int32)[::2].astype(np.int64), outcomes.view(np.float32)[1::2].astype(np.float64)
 
     def _chosen(self, states: np.ndarray, t: int, k: int, m: int) -> np.ndarray:
         """The first action of the best sequence, for every run."""
@@ -149,7 +152,7 @@ class Gorp:
             split = self.rng.multinomial(counts, even).ravel()
             nodes, paid = self._step((nodes[:, None] * actions + np.arange(actions)).ravel())
             owner = np.repeat(owner, actions)
-            means += weight * np.bincount(owner, split * paid.astype(np.float64), len(leaves))
+            means += weight * np.bincount(owner, split * paid, len(leaves))
             weight *= self.exact.discount
             kept = (split > 0) & (nodes != states)
             together, place = np.unique(owner[kept] * states + nodes[kept], return_inverse=True)

@@ -133,6 +133,15 @@ def test_many_rollouts_of_one_leaf_are_split_up(monkeypatch):
     assert np.allclose(whole, parts, atol=0.25)
 
 
+@pytest.mark.parametrize("counted", [1, 10**9])
+def test_returns_are_discounted_in_double_precision(monkeypatch, counted):
+    # There is one action, so that every rollout has the same return.
+    monkeypatch.setattr("lcd.horizon.gorp._FEWEST_COUNTED", counted)
+    found = made((np.array([[1], [2], [3], [4], [-1]]), np.array([[0.0], [0.0], [3.0], [1.0], [2.0]]), 5))
+    (mean,) = found._mean_returns(np.array([0]), left=5, m=7)
+    assert mean == pytest.approx(3 * 0.99**2 + 0.99**3 + 2 * 0.99**4, rel=1e-14)
+
+
 def test_simulated_steps_are_counted():
     """No ends: T = 4, k = 1, so that 2 · m episodes of 4, 3, 2 and 1 steps are simulated, the last without rollouts."""
     gorp = made((np.zeros((1, 2), int), np.ones((1, 2)), 4))
