@@ -85,8 +85,10 @@ class Analysis:
     files: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def columns(self) -> list[str]:
-        """The columns of the table, without those that are another's bounds."""
-        return shown_columns(self.table)
+        """The columns of the table, without those that are another's bounds, and a task that the title names."""
+        tasks = set(self.table["task"]) if "task" in self.table else set()
+        named = len(tasks) == 1 and str(*tasks) in self.title
+        return [name for name in shown_columns(self.table) if not (named and name == "task")]
 
 
 def shown_columns(table: pd.DataFrame) -> list[str]:
@@ -95,7 +97,7 @@ def shown_columns(table: pd.DataFrame) -> list[str]:
     return [name for name in table.columns if name not in bounds]
 
 
-def cell_text(row: pd.Series, name: str, digits: int = 2) -> str:
+def cell_text(row: pd.Series, name: str, digits: int = 2, bounds: bool = True) -> str:
     """A cell as a reader reads it: a text, a number, or a number with its interval."""
     value = row[name]
     if isinstance(value, str) or value is None:
@@ -104,7 +106,7 @@ def cell_text(row: pd.Series, name: str, digits: int = 2) -> str:
         return "yes" if value else "no"
     number = _number(name, value, digits)
     low, high = (row.get(name + end) for end in ENDS)
-    if low is None or not np.isfinite([low, high]).all():
+    if not bounds or low is None or not np.isfinite([low, high]).all():
         return number
     return f"{number} [{_number(name, low, digits)}, {_number(name, high, digits)}]"
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from lcd.analyses.analysis import Analysis, Drawing, Evidence, joined_names
+from lcd.analyses.analysis import Analysis, Drawing, Evidence, cell_text, joined_names
 from lcd.analyses.areas import with_interval
 from lcd.analyses.family_accuracy import accuracy_of, prevalence_of
 from lcd.families.measured import Measured, measured_families
@@ -73,10 +73,13 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
     random = over_distributions(found, settings)
     points = signed(found, settings).T
     pairs = pair_table(found, random, points, settings)
-    solved, says = solved_points(found, settings), _sentences(found, pairs)
+    solved = solved_points(found, settings)
+    table = method_table(found, random, solved, settings)
+    says = [*_held(table, settings), *_orders(pairs)]
     if solved is not None:
         nobody = float(100 * found.distribution @ ~solved.any(0))
-        says.append(f"{nobody:.1f} % of the family is solved by none of {joined_names(found.methods)}.")
+        by = found.methods[0] if len(found.methods) == 1 else f"any of {joined_names(found.methods)}"
+        says.append(f"{nobody:.1f} % of the family is not solved by {by}.")
     note = (
         f"{len(found.distribution)} points; an agent a point, evaluated where it was trained. Overall is Σ s_i p_i "
         f"with the {'last return' if settings.score == 'final' else 'mean height of the curve'} of point i as s_i and "
@@ -87,7 +90,6 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
     if solved is not None:
         note += f" Solved: the mean over seeds is {_solved_from(settings):g} or "
         note += "more." if settings.higher_is_better else "less."
-    table = method_table(found, random, solved, settings)
     yield Analysis(stem, f"The family of {what}", table, [*says, *found.notes], note,
                    _drawings(found, table, stem, what, settings))  # fmt: skip
     yield Analysis(
@@ -116,6 +118,11 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
 def is_of_methods(key: str) -> bool:
     """Whether an analysis of this key is a family's table of methods, which a terminal shows, too."""
     return re.fullmatch(rf"{KEY}(-\d+)?", key) is not None
+
+
+def answers(key: str) -> bool:
+    """Whether an analysis of this key says what holds over a family; others say how it could have been found out."""
+    return re.fullmatch(rf"{KEY}(-\d+)?(-choices|-pairs)?|{KEY}-suite(-\d+)?", key) is not None
 
 
 def solved_points(found: Measured, settings: FamilySettings) -> np.ndarray | None:
@@ -250,14 +257,40 @@ def _difference(name: str, samples: Sequence[np.ndarray], found: Measured, metho
     return with_interval((name,), named, lambda both: (both[..., 0] - both[..., 1])[..., None])
 
 
-def _sentences(found: Measured, pairs: pd.DataFrame) -> list[str]:
+def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
+    """What each method reports and reaches over the family, and of which of them intervals say that it differs."""
+    known = table[table["reported"].notna()]
+    if known.empty:
+        return []
+    first, more = known.head(MOST_SAID), len(known) - MOST_SAID
+    told = [cell_text(row, "reported", bounds=False) for _, row in first.iterrows()]
+    over = [cell_text(row, "overall", bounds=False) for _, row in first.iterrows()]
+    reach = [f"{name}{' reaches' * (place == 0)} {told[place]}" for place, name in enumerate(first["agent"])]
+    says = [f"On the default MDP {joined_names(reach)}; over the family {joined_names(over)}."]
+    says += [f"{more} more methods are in the table."] if more > 0 else []
+    if not np.isfinite(known[["reported_low", "overall_low"]].to_numpy(float)).all():
+        return [*says, "One seed cannot tell how sure this is."]
+    down, up = known["overall_high"] < known["reported_low"], known["overall_low"] > known["reported_high"]
+    worse, better = (down, up) if settings.higher_is_better else (up, down)
+    for which, words in ((worse, "Worse"), (better, "Better")):
+        if which.any():
+            says.append(f"{words} over the family than reported, by more than both intervals: "
+                        f"{joined_names(known.loc[which, 'agent'].tolist())}.")  # fmt: skip
+    if not (worse | better).all():
+        unsure = joined_names(known.loc[~(worse | better), "agent"].tolist())
+        says.append(f"The two intervals overlap for {unsure}: more seeds would tell.")
+    return says
+
+
+def _orders(pairs: pd.DataFrame) -> list[str]:
     """What a pair's order on the default point becomes over the family; those that turn come first."""
     told = []
     for _, row in pairs.iterrows():
-        a, b = row["better"], row["than"]
-        gap, share = row["reported"], row["ahead, distributions %"]
-        points = row["ahead, points %"]
-        over = f"over the family {a} leads {b} in {share:.1f} % of distributions, and on {points:.1f} % of points"
+        a, b, gap = row["better"], row["than"], row["reported"]
+        over = (
+            f"over the family {a} leads {b} (under {row['ahead, distributions %']:.1f} % of random distributions, "
+            f"on {row['ahead, points %']:.1f} % of the points by weight)"
+        )
         if np.isnan(gap):
             told.append((1, f"{over[0].upper()}{over[1:]}."))
         elif abs(gap) <= 0.005:

@@ -168,7 +168,8 @@ def claims_about_families(evidence: Evidence) -> Analysis | None:
         "The rules are in docs/families.md; they were written before anything was trained. A claim is about the "
         "paper's methods: without one of them it is not tested."
     )
-    says = [f"{held} of {len(tested)} claims that could be tested hold."]
+    none = "None of them could be tested here: each needs the paper's methods, and what they report."
+    says = [f"{held} of {len(tested)} claims that could be tested hold." if tested else none]
     return Analysis("family_claims", "The paper's claims about families", pd.DataFrame(rows), says, note)
 
 

@@ -15,6 +15,7 @@ from lcd.analyses.analysis import Analysis, Evidence, joined_names
 from lcd.analyses.areas import with_interval
 from lcd.curves.names import evaluated_name
 from lcd.curves.table import CONDITION, SETTING, area, as_trained, common_interval, split_curves
+from lcd.envs.families.family import parse_point
 
 KEYS = (*CONDITION, "split")
 """What tells the rows of the table apart."""
@@ -106,6 +107,11 @@ def elsewhere(curves: pd.DataFrame) -> Analysis | None:
         ]
     trained = list(dict.fromkeys(table["trained_on"]))
     says = [f"Trained on {joined_names(trained)}; evaluated on {joined_names(list(dict.fromkeys(table['task'])))}."]
+    if any(parse_point(str(context)) for context in table.loc[table["trained_on"] == table["task"], "context"]):
+        says.append(
+            "Nothing says that points had agents of their own: if they had, give the column trained_on, with "
+            "task@context in their rows (docs/families.md), and they are told of as a family."
+        )
     note = (
         "Normalised returns by what was trained (a task, or a curriculum and its stage), by the task and context that "
         "were evaluated, and by split: at the first and the last evaluation, and the mean height in between. Where no "

@@ -44,7 +44,7 @@ for _name, _function in {
     analyses.add(_name, f"lcd.analyses.{_function}")
 
 sections = Registry("section", "lcd.sections")
-for _name in ("validity", "leading", "scores", "comparisons", "training", "curricula", "run", "methods"):
+for _name in ("validity", "leading", "families", "scores", "comparisons", "training", "curricula", "run", "methods"):
     sections.add(_name, f"lcd.report.sections:{_name}")
 
 _HOMES = {

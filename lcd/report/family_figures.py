@@ -128,19 +128,21 @@ def maps(found: Measured, higher_is_better: bool, narrow: bool = False) -> Figur
 
 
 def _who_is_best(axes: Axes, grids: np.ndarray, methods: list[str]) -> None:
-    """A map of the method that is best in each cell; the ones within a hundredth of it are told by no colour."""
+    """A map of the method that is best in each cell; others within a hundredth of it make a tie."""
     colours = [colour for _, (colour, _) in _styles(methods)]
     there = np.isfinite(grids).all(0)
     filled = np.where(there, grids, 0.0)
     ordered = np.sort(filled, axis=0)
-    best = np.where(there & (ordered[-1] - ordered[-2] > 0.01), filled.argmax(0), np.nan)
+    tie = len(methods)
+    best = np.where(there, np.where(ordered[-1] - ordered[-2] > 0.01, filled.argmax(0), tie), np.nan)
     axes.imshow(
-        best, cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5, aspect="auto", origin="lower", alpha=0.8
-    )
-    axes.set_title("best (white: a tie)", loc="left", fontsize=9)
+        best, cmap=ListedColormap([*colours, "#d5dbe1"]), vmin=-0.5, vmax=tie + 0.5, aspect="auto", origin="lower",
+        alpha=0.8,
+    )  # fmt: skip
+    axes.set_title("best (white: not measured)", loc="left", fontsize=9)
     for (line, column), place in np.ndenumerate(best):
         if np.isfinite(place):
-            name = short_name(methods[int(place)].rpartition("/")[2], 7)
+            name = "tie" if place == tie else short_name(methods[int(place)].rpartition("/")[2], 7)
             axes.text(column, line, name, ha="center", va="center", fontsize=6.5, color=INK)
 
 

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from lcd.analyses import Analysis, Evidence, analyse
 from lcd.analyses.analysis import joined_names
+from lcd.analyses.families import is_of_methods
 from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
 from lcd.analyses.transfer import MEASURES, Transfer
 from lcd.curves.index import CurveIndex
@@ -44,6 +45,7 @@ Pictures = Mapping[str, Mapping[str, bytes]]
 """Task to view to what it shows, as the content of a PNG file."""
 MARKS = {"perception": "◉", "reward": "★", "both": "◆", "neither": "○"}
 LINKS = {
+    "families": ("over-the-family", "Over the family"),
     "scores": ("tasks-1", "Task by task"),
     "comparisons": ("analyses", "Comparisons"),
     "run": ("run", "How it was run"),
@@ -97,6 +99,7 @@ def write_report(
         "transfers": [_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
         "measures": MEASURES,
         "subject": _subject(diagnosis, transfers),
+        "family": _families_alone(diagnosis, analyses),
         "conditions": _conditions(diagnosis),
         "further": diagnosis.contrasts[len(HEADLINE) :],
         "statuses": STATUSES,
@@ -216,6 +219,7 @@ def verdict(classes: pd.DataFrame, tasks: int, untold: int = 0) -> str:
 
 
 ALONE = "Each task was trained under one condition alone: φ and ψ have nothing to compare."
+NOT_ASKED = "φ and ψ were not asked: they compare views, and reward probabilities, of which one was trained."
 _IN_WORDS = {
     "both": "hard both to see and to learn from reward",
     "perception": "hard to see",
@@ -233,7 +237,8 @@ def _group_sections(diagnosis: Diagnosis, pictures: Pictures, threshold: float) 
     # The paper's own agent first; a sort keeps the order of the rest.
     ordered = sorted(compared or every, key=lambda each: (each[1][0][1] != "ppo", each[0]))
     return [
-        {"order": order} | _group(place, key, rows, found.table, advice, pictures, diagnosis.left_out)
+        {"order": order}
+        | _group(place, key, rows, found.table, advice, pictures, diagnosis.left_out, _asked(diagnosis, rows))
         for order, (place, (key, rows)) in enumerate(ordered, 1)
     ]
 
@@ -251,6 +256,7 @@ def _group(
     advice: pd.DataFrame,
     pictures: Pictures,
     left_out: Sequence[LeftOut],
+    asked: bool,
 ) -> dict[str, Any]:
     mine = classes[(classes[list(GROUP)] == list(key)).all(axis=1)] if len(classes) else classes
     kinds = {row["task"]: row for _, row in mine.iterrows()}
@@ -259,7 +265,7 @@ def _group(
     return {
         "figure": f"challenge-{place}",
         "name": dict(zip(GROUP, key, strict=True)),
-        "verdict": verdict(mine, len(rows), len(untold)) if _compared(rows) else ALONE,
+        "verdict": verdict(mine, len(rows), len(untold)) if asked else NOT_ASKED if _compared(rows) else ALONE,
         "certainty": _certainty(mine),
         "reading": group_sentences(rows),
         "tiles": [
@@ -304,6 +310,23 @@ def _subject(diagnosis: Diagnosis, transfers: Sequence[Transfer]) -> str:
         return str(transfers[0].key["benchmark"])
     known = next(each for each in (diagnosis.table, diagnosis.others, diagnosis.points) if len(each))
     return str(known["benchmark"].iloc[0])
+
+
+def _families_alone(diagnosis: Diagnosis, analyses: Sequence[Analysis]) -> str:
+    """The tasks whose families the page is about; empty where it is about φ or ψ, or about no family."""
+    told = [str(each.table["task"].iloc[0]) for each in analyses if is_of_methods(each.key)]
+    return "" if _asked(diagnosis, diagnosis.table) else joined_names(list(dict.fromkeys(told))) if told else ""
+
+
+def _asked(diagnosis: Diagnosis, rows: pd.DataFrame) -> bool:
+    """Whether some task was trained under two conditions that φ or ψ compare."""
+    for contrast in HEADLINE:
+        for benchmark in diagnosis.solved:
+            names = [f"auc_{each.name}" for each in diagnosis.conditions_of(contrast, benchmark)]
+            known = rows[[name for name in names if name in rows]]
+            if (known.notna().sum(axis=1) > 1).any():
+                return True
+    return False
 
 
 def _of_curriculum(place: int, transfer: Transfer) -> dict[str, Any]:

@@ -7,11 +7,12 @@ A parameter `settings` that is annotated with a dataclass has what a user sets (
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lcd.analyses.analysis import Analysis
+from lcd.analyses.families import answers, is_of_methods
 from lcd.config.registries import sections
 from lcd.config.settings import settings_for
 from lcd.envs.errors import InputError
@@ -40,6 +41,7 @@ class Page:
         picture: draws a figure for wide and narrow pages, keeps it in `figures/`, and gives its HTML. It takes a name
             for the files, a caption for readers who cannot see it, and a function of whether the page is narrow.
         content: what our own templates are made with.
+        sections: the sections of this page.
     """
 
     diagnosis: Diagnosis
@@ -48,6 +50,7 @@ class Page:
     first: str | None
     picture: Callable[[str, str, Callable[[bool], Figure]], str]
     content: Mapping[str, Any]
+    sections: Sequence[str] = ()
 
     def template(self, name: str, **more: Any) -> str:
         """One of our templates, filled in."""
@@ -65,7 +68,8 @@ def written(
         settings: section to its own settings.
     """
     found = {}
-    for name in sections.names() if names is None else names:
+    page = replace(page, sections=sections.names() if names is None else names)
+    for name in page.sections:
         function = sections.resolve(name)
         given = settings_for(
             function, (settings or {}).get(name, {}), f"section_params.{name}", f"the section '{name}'"
@@ -88,6 +92,13 @@ def leading(page: Page) -> str:
     return "\n".join(_told(page, found) for found in page.analyses if _leads(page, found))
 
 
+def families(page: Page) -> str:
+    """Does what was measured on default MDPs hold over their families? Before all scores."""
+    found = [each for each in page.analyses if answers(each.key) and not _leads(page, each)]
+    told = [_told(page, each, lead=is_of_methods(each.key)) for each in found]
+    return page.template("families.html.j2", told=told) if told else ""
+
+
 def scores(page: Page) -> str:
     """What makes tasks hard: verdict, plane and table of each group, and a card a task with its learning curves."""
     return "\n".join(page.template("group.html.j2", group=group) for group in page.content["groups"])
@@ -95,7 +106,10 @@ def scores(page: Page) -> str:
 
 def comparisons(page: Page) -> str:
     """The analyses, with their figures."""
-    others = [_told(page, found) for found in page.analyses if not _leads(page, found)]
+    above = "families" in page.sections
+    others = [
+        _told(page, found) for found in page.analyses if not _leads(page, found) and not (above and answers(found.key))
+    ]
     return page.template("comparisons.html.j2", others=others) if others else ""
 
 
@@ -134,10 +148,10 @@ def _leads(page: Page, found: Analysis) -> bool:
     return page.first is not None and found.key.startswith(page.first)
 
 
-def _told(page: Page, found: Analysis) -> str:
+def _told(page: Page, found: Analysis, lead: bool = False) -> str:
     figures = [page.picture(each.name, each.caption, each.draw) for each in found.figures]
     rows = [row for _, row in found.table.iterrows()]
-    return page.template("analysis.html.j2", found=found, figures=figures, columns=_varied(found), rows=rows)
+    return page.template("analysis.html.j2", found=found, figures=figures, columns=_varied(found), rows=rows, lead=lead)
 
 
 def _varied(analysis: Analysis) -> list[str]:

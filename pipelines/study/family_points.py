@@ -42,6 +42,23 @@ def family_of(benchmark: Benchmark, task: str, asked: Mapping[str, Any] | None =
     return _written(asked, {} if own is None else own.default, features)
 
 
+def default_as_point(asked: Any, task: str, default: Point) -> str:
+    """What curves would call a task's default if they did not call it the task itself; empty if it is no point.
+
+    Args:
+        asked: `study.family`, as a study's record has it.
+        task: the task.
+        default: its own point, as it was trained.
+    """
+    try:
+        if task_of_family(asked) != task:
+            return ""
+        family = _written(asked, default, {})
+    except InputError:
+        return ""
+    return point_name(default) if any(not family.context_of(point) for point in family.points) else ""
+
+
 def task_of_family(asked: Any) -> str:
     """The task whose family a study writes, checked to be one."""
     if not isinstance(asked, Mapping) or not {"contexts"} <= set(asked) <= {*FAMILY_KEYS}:

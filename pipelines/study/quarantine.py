@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from rich.console import Console
 
 from lcd.curves.names import evaluated_name
 from lcd.envs.errors import InputError, Unfinished
 from lcd.pipelines.study import store
-from lcd.pipelines.study.configs import condition
+from lcd.pipelines.study.configs import condition, task_name
+from lcd.pipelines.study.family_points import default_as_point
 from lcd.pipelines.study.members import points_of
 from lcd.scores.left_out import LeftOut
 
@@ -61,7 +63,30 @@ def read_finished(source: Path, study: store.Study | None) -> Finished:
 
     if study is None:
         return Finished(read_curves(source))
-    return sort_out(study.trainings(), str(study.path))
+    finished = sort_out(study.trainings(), str(study.path))
+    return replace(finished, curves=_with_default_points(finished.curves, study))
+
+
+def _with_default_points(curves: pd.DataFrame, study: store.Study) -> pd.DataFrame:
+    """Curves of a study, with the default's rows a second time where a family that it wrote has it as a point."""
+    from lcd.curves.reading import concatenated
+    from lcd.curves.table import as_trained
+
+    requests = [each.get("study") for each in study.record["requests"] if isinstance(each, dict)]
+    written = [each["family"] for each in requests if isinstance(each, dict) and each.get("family")]
+    names = {
+        (task_name(run.config), name)
+        for run in (study.trainings() if written else ())
+        for asked in written
+        if (default := points_of(run.config).get(""))
+        and (name := default_as_point(asked, run.config["task"], default))
+    }
+    own, parts = as_trained(curves) if names else None, [curves]
+    for task, name in sorted(names):
+        rows = curves[own & np.asarray(curves["task"] == task)]
+        again = {"context": name, "trained_on": evaluated_name(task, name)}
+        parts.append(rows.assign(**again).astype(dict.fromkeys(again, "category")))
+    return concatenated(parts) if len(parts) > 1 else curves
 
 
 def sort_out(runs: Iterable[store.Training], name: str) -> Finished:

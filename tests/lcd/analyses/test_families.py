@@ -15,6 +15,7 @@ from lcd.envs.families.family import grid_family, point_name
 from lcd.families.measured import measured_families
 from lcd.families.prevalence import CASES
 from lcd.report.figures import draw_svg
+from lcd.report.page import write_report
 from lcd.scores.diagnosis import diagnose_curves
 
 GRID = grid_family({"length": (0.5, 1, 2, 4), "mass": (1, 3, 9)}, {"length": 1, "mass": 1})
@@ -53,9 +54,40 @@ def test_reported_and_overall_performance_stand_side_by_side(frame):
     )
     assert table["rank"].tolist() == ["1", "2"]
     assert table["reported rank"].tolist() == ["2", "1"]
-    assert any(
-        sentence.startswith("On the default MDP a leads b; over the family b leads a in") for sentence in found.says
-    )
+    first, *more = found.says
+    assert first == "On the default MDP b reaches 0.80 and a 0.95; over the family 0.60 and 0.40."
+    assert "Worse over the family than reported, by more than both intervals: b and a." in more
+    assert any(each.startswith("On the default MDP a leads b; over the family b leads a (under") for each in more)
+
+
+def test_a_single_method_is_told_of_and_one_seed_says_that_it_cannot_tell():
+    ramp = np.linspace(0.3, 0.5, len(NAMES))[:, None]
+    seeds = np.array([[-0.1, 0.0, 0.1]])
+    frame = family_curves("cart", NAMES, {"a": ramp + seeds}, {"a": np.array([0.3, 0.5, 0.6])})
+    assert told(frame)["families"].says[:2] == [
+        "On the default MDP a reaches 0.47; over the family 0.40.",
+        "The two intervals overlap for a: more seeds would tell.",
+    ]
+    alone = told(frame[frame["seed"] == 1])["families"].says
+    assert alone[:2] == ["On the default MDP a reaches 0.50; over the family 0.40.", "One seed cannot tell how sure this is."]
+    assert alone[2].endswith("% of the family is not solved by a.")
+
+
+def test_the_family_comes_first_on_its_page(frame, tmp_path):
+    page = write_report(tmp_path, diagnose_curves(frame)).read_text()
+    assert "<h1>Does it hold over the family of cart?</h1>" in page
+    assert page.index('<p class="verdict">On the default MDP b reaches') < page.index("φ and ψ were not asked")
+    assert page.count("The family of cart, state</h3>") == 1
+    chosen = write_report(tmp_path, diagnose_curves(frame), names=["comparisons"]).read_text()
+    assert chosen.count("The family of cart, state</h3>") == 1  # it is nowhere lost
+
+
+def test_a_study_of_views_keeps_its_question(tmp_path):
+    both = study([0, 1], TASKS)
+    points = family_curves("cart", NAMES, scores(0.4, 0.6), benchmark="imported")
+    page = write_report(tmp_path, diagnose_curves(pd.concat([both, points]))).read_text()
+    assert "<h1>What makes" in page
+    assert 'id="over-the-family"' in page
 
 
 def test_shares_of_points_that_are_solved(frame):
@@ -66,7 +98,7 @@ def test_shares_of_points_that_are_solved(frame):
         (100 * (mean >= 0.6 - 1e-9).mean(axis=1)).to_dict()
     )
     nobody = 100 * (mean < 0.6 - 1e-9).all().mean()
-    assert f"{nobody:.1f} % of the family is solved by none of a and b." in table.says
+    assert f"{nobody:.1f} % of the family is not solved by any of a and b." in table.says
 
 
 def test_nothing_is_called_solved_where_nobody_knows_the_best_return(frame):
