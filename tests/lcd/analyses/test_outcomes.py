@@ -54,6 +54,12 @@ def test_it_is_told_where_something_else_is_evaluated(curves):
     assert len(told.table) == 4
 
 
+def test_points_that_nobody_says_were_trained_are_asked_about():
+    points = pd.DataFrame(rows(0.6) + rows(0.2, context="length=2"))
+    told = next(each for each in analyse(Evidence(diagnose_curves(points)))[0] if each.key == "outcomes")
+    assert any("give the column trained_on, with task@context" in sentence for sentence in told.says)
+
+
 def test_what_is_evaluated_otherwise_changes_no_score(curves):
     own = curves["context"].isna() & curves["trained_on"].isna()
     alone, all_of_it = (diagnose_curves(each).table for each in (curves[own], curves))

@@ -16,8 +16,8 @@ from lcd.envs.families.family import Family, grid_family, point_name
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.study import dry_run, runs
 from lcd.pipelines.study.configs import population, run_id
-from lcd.pipelines.study.family_points import choose_points, points_asked
-from lcd.pipelines.study.quarantine import sort_out
+from lcd.pipelines.study.family_points import choose_points, default_as_point, points_asked
+from lcd.pipelines.study.quarantine import read_finished, sort_out
 from lcd.pipelines.study.store import FAILED, Study
 
 WORLD = "benchmark=point_worlds:WORLDS"
@@ -232,6 +232,37 @@ def test_points_that_are_left_out_do_not_take_the_task_with_them(study):
         without.update(state=status["state"], error=None)
     assert [(each.task, each.aside) for each in finished.left_out] == [(f"{TASK}@2 points", True)]
     assert set(pd.unique(finished.curves.context)) >= {""}
+
+
+def test_the_default_counts_where_a_family_of_the_study_has_it(tmp_path, capsys):
+    task, folder = "toy/easy-sight-hard-reward", tmp_path / "it"
+    words = [f"study.family={{task: {task}, contexts: {{delay: [0, 1]}}}}", "study.views=[semantic]", *SMALL[3:]]
+    assert cli.main(["diagnose", "benchmark=toy", *words, *QUICK, *AGENT, f"out={folder}", "launcher.workers=1"]) == 0
+    made = Study(folder)
+    assert len({name for run in made.trainings() for name in run.config["points"]}) == 2
+    curves = read_finished(folder, made).curves
+    (point,) = set(curves.context) - {"", *made.trainings()[0].config["points"]}
+    own, again = (
+        curves[curves.context == name].drop(columns=["context", "trained_on"]).reset_index(drop=True)
+        for name in ("", point)
+    )
+    pd.testing.assert_frame_equal(own, again)
+    assert set(curves.trained_on[curves.context == point]) == {f"{task}@{point}"}
+    assert cli.main(["verify", str(folder)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "name"),
+    [
+        ({"env": "A", "contexts": {"g": [1, 2.0]}}, "g=2"),
+        ({"env": "A", "contexts": {"g": [1, 3]}}, ""),
+        ({"env": "B", "contexts": {"g": [1, 2]}}, ""),
+        ({"env": "A", "contexts": "all"}, ""),
+        ("A", ""),
+    ],
+)
+def test_whether_a_default_is_a_point(asked_for, name):
+    assert default_as_point(asked_for, "families/gym:A", {"g": 2}) == name
 
 
 def test_one_run_trains_points_too():
