@@ -19,6 +19,7 @@ from lcd.scores.diagnosis import Diagnosis, status_sentences
 from lcd.scores.validity import ERROR, withheld
 
 NARROW_NAME = 22
+LONG_HEAD = 24
 MOST_ROWS = 24
 WIDE = (
     "AUC without",
@@ -47,7 +48,8 @@ def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
         scaled = "" if contrast in HEADLINE else ", raw"
         table.add_column(Text(f"{contrast.sign}{scaled} [95 %]"), no_wrap=True)
     areas = [each for each in _area_columns(diagnosis, asked) if each.trained(diagnosis)]
-    heads = [each.head for each in areas]
+    # A long head below 118 columns would leave the others no room.
+    heads = [each.head.replace(": ", "\n" if narrow and len(each.head) > LONG_HEAD else " ") for each in areas]
     for head in ("\n".join(heads),) if narrow else heads:
         table.add_column(Text(head), no_wrap=True)
     table.add_column("status", min_width=8, max_width=9)
@@ -144,7 +146,7 @@ def _area_columns(diagnosis: Diagnosis, asked: Sequence[Contrast]) -> list[_Area
         first = 0 if any(of[0] not in shown for of in names.values()) else 1
         values = [f"{v:g}" if isinstance(v, float) else str(v) or contrast.label(v) for v in contrast.values[first:]]
         amounts = " ".join(value.removeprefix("0") or "0" for value in values)
-        head = {PERCEPTION: "AUC by view*", REWARD: f"p {amounts}"}.get(contrast, f"AUC, {contrast.name} {amounts}")
+        head = {PERCEPTION: "AUC by view*", REWARD: f"p {amounts}"}.get(contrast, f"AUC, {contrast.name}: {amounts}")
         found.append(_Areas(head, {benchmark: of[first:] for benchmark, of in names.items()}))
         shown |= {name for of in names.values() for name in of}
     return found
@@ -168,7 +170,9 @@ def _terminal_row(row: pd.Series, asked: Sequence[Contrast], columns: list[_Area
     # From Text, not markup, because names come from files.
     name = "\n".join(textwrap.wrap(row["task"], NARROW_NAME)) if narrow else row["task"]
     scores = [score(each.name if each in HEADLINE else f"{each.name}_raw") for each in asked]
-    states = [f"{sign} {status}".strip().replace("_", " ") for sign, status in status_sentences(row)]
+    of_asked = [("", row[f"{each.name}_status"]) for each in asked]
+    judged = status_sentences(row) if {*asked} & {*HEADLINE} else dict.fromkeys(of_asked)
+    states = [f"{sign} {status}".strip().replace("_", " ") for sign, status in judged]
     if withheld(row["validity"]):
         states = [*(state for state in states if state != "ok"), "class withheld"]
     return [Text(name), *scores, *cells, Text("\n".join(states))]
