@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from lcd.envs.errors import InputError, Unfinished
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import condition
 from lcd.pipelines.study.members import points_of
+from lcd.pipelines.study.point_weights import weighed
 from lcd.scores.left_out import LeftOut
 
 if TYPE_CHECKING:
@@ -56,12 +57,16 @@ class Finished:
 
 
 def read_finished(source: Path, study: store.Study | None) -> Finished:
-    """The curves at `source`; of a study those of its finished runs, because half a curve has another area."""
+    """The curves at `source`; of a study those of its finished runs, because half a curve has another area.
+
+    Where the study chose points of a family, they have the column `weight`.
+    """
     from lcd.curves.table import read_curves
 
     if study is None:
         return Finished(read_curves(source))
-    return sort_out(study.trainings(), str(study.path))
+    finished = sort_out(study.trainings(), str(study.path))
+    return replace(finished, curves=weighed(finished.curves, study.record))
 
 
 def sort_out(runs: Iterable[store.Training], name: str) -> Finished:
