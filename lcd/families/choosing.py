@@ -99,8 +99,8 @@ def choose_points(
         budget: how many are chosen, those of `scores_so_far` among them.
         how: one of `WAYS`. `quadrature` alone learns from scores: its weights hold for what has been measured so far,
             so ask again, with the same budget, once all of them are.
-        scores_so_far: place of a point that was trained → its score, or one a method; these points come first. One whose
-            score is not known yet has NaN: nothing is learned of it.
+        scores_so_far: place of a point that was trained → its score, or one a method; these points come first. One
+            whose score is not known yet has NaN: nothing is learned of it.
         seed: of what is left to chance; `quadrature` leaves ties to it.
     """
     if how not in WAYS:

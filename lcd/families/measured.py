@@ -214,9 +214,10 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
         if point_name(family.points[place]) in places
     }  # fmt: skip
     if order and len(contexts) < len(order):
+        what = f"the column '{WEIGHT}' says" if _says_weights(rows) else "they weigh in it"
         notes.append(
-            f"{len(contexts)} of the family's {len(order)} points are measured: they weigh what "
-            f"{'the column ' + repr(WEIGHT) + ' says' if _says_weights(rows) else 'they weigh in it'}, made to sum to 1."
+            f"{len(contexts)} of the family's {len(order)} points are measured: they weigh what {what}, made to sum "
+            "to 1."
         )
     return Measured(
         str(where["benchmark"]),

@@ -118,8 +118,8 @@ def choose(family: Family, asked: Asked, where: str, study: Path | None = None, 
     known = [place for places in before for place in places]
     if len(known) > asked.budget:
         raise InputError(
-            f"{where}: a budget of {asked.budget} is less than the {len(known)} points that the study {study} has chosen: give "
-            f"{len(known)} or more, or another folder with out=."
+            f"{where}: a budget of {asked.budget} is less than the {len(known)} points that the study {study} has "
+            f"chosen: give {len(known)} or more, or another folder with out=."
         )
     scores = _scores_of(family, study, task) if study is not None and known else {}
     return _chosen(family, asked, before, scores)
