@@ -26,6 +26,7 @@ agents.add("recurrent_ppo", "lcd.agents.recurrent:RecurrentPPO")
 agents.add("ppg", "lcd.agents.ppg:PPG")
 agents.add("trpo", "lcd.agents.trpo:TRPO")
 agents.add("ars", "lcd.agents.ars:ARS")
+agents.add("dqn", "lcd.agents.dqn:DQN")
 for _name, _agent in {
     "dqn": "Dqn",
     "a2c": "A2c",
@@ -54,6 +55,7 @@ SETTINGS = {
     "ppg": "PPGConfig",
     "trpo": "TRPOConfig",
     "ars": "ARSConfig",
+    "dqn": "DQNConfig",
     "sb3": "Sb3Config",
     "tabular": "TabularConfig",
     "traffic": "TrafficConfig",

@@ -274,6 +274,51 @@ class ARSConfig:
 
 
 @dataclass(frozen=True)
+class DQNConfig:
+    """Hyper-parameters of DQN; steps are environment steps of a seed.
+
+    Attributes:
+        copies: environment copies of each seed.
+        buffer: transitions that each seed remembers.
+        start: steps before the first update.
+        train_every: steps between two bouts of updates.
+        updates: updates of a bout.
+        batch: transitions of an update.
+        target_every: steps after which the next bout begins with a new target network.
+        learning_rate: Adam's step size.
+        gamma: discount.
+        epsilon: probability of a random action at the end of exploration; it falls from 1 in a straight line.
+        exploration: the share of training in which it falls.
+        max_grad_norm: each seed's gradient is scaled to at most this norm.
+        width: units of the two hidden layers.
+    """
+
+    copies: int = 8
+    buffer: int = 10_000
+    start: int = 1000
+    train_every: int = 256
+    updates: int = 128
+    batch: int = 64
+    target_every: int = 10
+    learning_rate: float = 0.0023
+    gamma: float = 0.99
+    epsilon: float = 0.04
+    exploration: float = 0.16
+    max_grad_norm: float = 10.0
+    width: int = 64
+
+    def __post_init__(self) -> None:
+        for key in ("copies", "start", "train_every", "updates", "batch", "target_every", "width"):
+            check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
+        multiple = f"a multiple of agent.copies={self.copies}"
+        check("buffer", self.buffer, multiple, self.buffer > 0 and self.buffer % self.copies == 0)
+        for key in ("gamma", "epsilon"):
+            check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
+        for key in ("learning_rate", "max_grad_norm", "exploration"):
+            check(key, getattr(self, key), "above 0", getattr(self, key) > 0)
+
+
+@dataclass(frozen=True)
 class TabularConfig:
     """Hyper-parameters of the tabular agents.
 

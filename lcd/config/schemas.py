@@ -83,8 +83,9 @@ class StudyConfig:
     points: Any = field(
         default=None,
         metadata=doc(
-            "points of each task's family that are trained beside the task: all, how many, their names, a CSV file, "
-            "or task: one of these; null: none, or with study.family all"
+            "points of each task's family that are trained beside the task: all, how many, "
+            "{choose: kmeans, budget: 40}, their names, a CSV file, or task: one of these; null: none, or with "
+            "study.family all"
         ),
     )
     points_per_run: int | None = field(

@@ -41,10 +41,8 @@ def with_replacement(table: np.ndarray, distribution: np.ndarray, budget: int, r
 
 def without_replacement(table: np.ndarray, distribution: np.ndarray, budget: int, rng: np.random.Generator) -> Choice:
     """M2: points are drawn from the distribution, none twice, and weigh what they weigh in it, made to sum to 1."""
-    # The greatest of log-probabilities with Gumbel noise are a sample that is drawn one by one.
-    with np.errstate(divide="ignore"):
-        keys = np.log(distribution) + rng.gumbel(size=len(distribution))
-    places = np.argsort(-keys, kind="stable")[: min(budget, np.count_nonzero(distribution))]
+    number = min(budget, int(np.count_nonzero(distribution)))
+    places = rng.choice(len(distribution), size=number, replace=False, p=distribution)
     return Choice(places, distribution[places] / distribution[places].sum())
 
 
@@ -101,7 +99,8 @@ def choose_points(
         budget: how many are chosen, those of `scores_so_far` among them.
         how: one of `WAYS`. `quadrature` alone learns from scores: its weights hold for what has been measured so far,
             so ask again, with the same budget, once all of them are.
-        scores_so_far: place of a point that was trained → its score, or one a method; these points come first.
+        scores_so_far: place of a point that was trained → its score, or one a method; these points come first. One
+            whose score is not known yet has NaN: nothing is learned of it.
         seed: of what is left to chance; `quadrature` leaves ties to it.
     """
     if how not in WAYS:

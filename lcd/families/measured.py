@@ -214,9 +214,10 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
         if point_name(family.points[place]) in places
     }  # fmt: skip
     if order and len(contexts) < len(order):
+        what = f"the column '{WEIGHT}' says" if _says_weights(rows) else "they weigh in it"
         notes.append(
-            f"{len(contexts)} of the family's {len(order)} points are measured: they weigh what they weigh in it, made "
-            "to sum to 1."
+            f"{len(contexts)} of the family's {len(order)} points are measured: they weigh what {what}, made to sum "
+            "to 1."
         )
     return Measured(
         str(where["benchmark"]),
@@ -289,9 +290,14 @@ def point_weights(benchmark: str, task: str, rows: pd.DataFrame, contexts: list[
     return weights / weights.sum()
 
 
+def _says_weights(rows: pd.DataFrame) -> bool:
+    """Whether some curves say what their points weigh."""
+    return WEIGHT in rows and bool(rows[WEIGHT].notna().any())
+
+
 def _weights(contexts: list[str], rows: pd.DataFrame, family: Family | None) -> tuple[np.ndarray, list[str]]:
     """What each point weighs: as a column of the curves says, else as the family does, else all alike."""
-    if WEIGHT in rows:
+    if _says_weights(rows):
         given = pd.to_numeric(rows[WEIGHT], errors="coerce").groupby(rows["context"]).agg(["min", "max"])
         low, high = given.loc[contexts].to_numpy(float).T
         wrong = ~(np.isfinite(low) & (low >= 0) & (low == high))

@@ -56,13 +56,14 @@ def by_quadrature(
         table: (points, features).
         distribution: the probability of each point.
         budget: how many points.
-        known: place → score, or one a method.
+        known: place → score, or one a method; NaN where it is not known yet.
         rng: breaks ties.
     """
     features = positions(table)
     places = list(known)
-    scores = np.array([np.atleast_1d(np.asarray(known[place], float)) for place in places]).T
-    kernel = learned(features[places], scores)
+    told = [place for place in places if np.isfinite(known[place]).all()]
+    scores = np.array([np.atleast_1d(np.asarray(known[place], float)) for place in told]).T
+    kernel = learned(features[told], scores)
     picked = picks(features, distribution, kernel, places, budget, rng)
     return picked, weights_of(features, distribution, kernel, picked)
 

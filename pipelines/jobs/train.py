@@ -40,9 +40,10 @@ from lcd.pipelines.launch.launchers import launch
 from lcd.pipelines.launch.order import Call
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study import determinism, dry_run
-from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, run_id
+from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, run_id, task_name
 from lcd.pipelines.study.devices import check_share
-from lcd.pipelines.study.runs import run_config_from
+from lcd.pipelines.study.point_choices import remember
+from lcd.pipelines.study.runs import choices_of_run, run_config_from
 from lcd.pipelines.study.store import RUNNING, Run, Study, default_folder, finish, missing, read_status, update_status
 from lcd.pipelines.study.training import check_trainable, device_of, opening, train_missing
 from lcd.process import signals
@@ -67,6 +68,7 @@ def run(cfg: TrainConfig) -> int:
     study = Study(folder, create=True)
     with study.lock():
         (made,) = study.ask({"train": run_config}, [job])
+        remember(study, choices_of_run(cfg), {task_name(run_config)} if "points" in run_config else ())
         console.print(opening(study, [made]), highlight=False, soft_wrap=True, markup=False)
         if not made.done and not train_missing(cfg, study, [made], console):
             return 1

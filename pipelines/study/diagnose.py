@@ -2,7 +2,7 @@
 
 import contextlib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,9 @@ from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.publish.report import FILES, PRODUCT, ReportOptions, parts_of, publish
 from lcd.pipelines.publish.track import tracker_entry, usable
 from lcd.pipelines.publish.view_pictures import take_pictures
-from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, runs, stopping, store
-from lcd.pipelines.study.configs import RunConfig, canonical
+from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, point_choices, runs, stopping, store
+from lcd.pipelines.study.configs import RunConfig, canonical, task_name
+from lcd.pipelines.study.point_choices import Chosen
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
 
@@ -30,22 +31,25 @@ def run(cfg: DiagnoseConfig) -> int:
     """Make or continue the study that the config asks for; returns the exit code."""
     console = Console()
     chosen = adaptive.recommend(cfg)
-    jobs = runs.expand(cfg, chosen)
+    points = runs.choices_of(cfg, chosen, default_out(cfg))
+    jobs = runs.expand(cfg, chosen, points)
     check_trainable(cfg, jobs)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
-    report = partial(finish, run_configs=trainings(jobs), chosen=chosen)
+    report = partial(finish, run_configs=trainings(jobs), chosen=chosen, points=points)
     if cfg.dry_run:
         return dry_run.print_estimate(jobs, cfg, default_out(cfg), console, report)
     determinism.refuse_chance(store.missing(default_out(cfg), jobs), console, cfg.deadlines)
     study = store.Study(default_out(cfg), create=True)
     with study.lock():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
+        # Before anything is trained: what is killed goes on with the same points.
+        point_choices.remember(study, points, _tasks_of_points(trainings(jobs)))
         if cfg.stopping.name == "auto":
             tasks = list(dict.fromkeys(config["task"] for config in trainings(jobs)))
 
             def train(part: DiagnoseConfig) -> bool:
-                return _trained(runs.expand(part, chosen), cfg, study, console)
+                return _trained(runs.expand(part, chosen, points), cfg, study, console)
 
             trained = stopping.rounds(cfg, study, tasks, train, console)
         else:
@@ -60,6 +64,7 @@ def finish(
     console: Console,
     run_configs: Sequence[RunConfig],
     chosen: adaptive.Recommended | None,
+    points: Mapping[str, Chosen],
     whole: bool = True,
 ) -> bool:
     """What comes after training: pictures of the tasks, diagnosis and report; whether no run is left out of it.
@@ -67,12 +72,14 @@ def finish(
     Args:
         run_configs: the study's.
         chosen: what an earlier study's diagnosis recommends.
+        points: what was chosen of families, by task.
         whole: whether the whole study is trained; where it is not, it need not be possible to diagnose it.
     """
     take_pictures(study, run_configs)
     study.note(grid=runs.grid_of(cfg, run_configs), first=cfg.study.first)
     if chosen is not None:
         study.note(recommended=chosen)
+    point_choices.remember(study, point_choices.weighed_again(study, points), _tasks_of_points(run_configs))
     how = ReportOptions(definition=cfg.definition, threshold=cfg.study.threshold, **parts_of(cfg))
     tracker = usable(tracker_entry(cfg.tracker))[0]
     try:
@@ -94,6 +101,11 @@ def _trained(jobs: Sequence[Job], cfg: DiagnoseConfig, study: store.Study, conso
     console.print(opening(study, wanted), highlight=False, soft_wrap=True, markup=False)
     dynamics.compare(study, wanted, console, cfg.deadlines)
     return train_missing(cfg, study, wanted, console)
+
+
+def _tasks_of_points(run_configs: Sequence[RunConfig]) -> set[str]:
+    """What curves call the tasks of which points are trained."""
+    return {task_name(config) for config in run_configs if "points" in config}
 
 
 def request(cfg: DiagnoseConfig) -> dict[str, Any]:

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lcd.config.keys import show
 from lcd.config.values import check_knob
 from lcd.envs.benchmarks import Benchmark
@@ -18,6 +16,7 @@ from lcd.envs.errors import InputError, nearest
 from lcd.envs.families.family import Family, Point, grid_family, parse_point, point_name
 from lcd.envs.protocols import Families, KnowsFeatures, offers
 from lcd.files.reading import Unreadable, read_bytes
+from lcd.pipelines.study.point_choices import Chosen, choice_asked, choose, is_choice
 
 ALL = "all"
 POINTS, FAMILY = "study.points", "study.family"
@@ -118,23 +117,40 @@ def _repeated(values: list[Any]) -> bool:
     return len({float(value) for value in values}) < len(values)
 
 
-def points_asked(points: Any, task: str, family: Family | None) -> Points | None:
+def how_asked(points: Any, task: str) -> tuple[Any, str]:
+    """What a study says of one task's points (a choice, or one for each task), and the config key that says it."""
+    if isinstance(points, Mapping) and not is_choice(points):
+        return points.get(task), f"{POINTS}.{task}"
+    return points, POINTS
+
+
+def points_asked(points: Any, task: str, family: Family | None, chosen: Chosen | None = None) -> list[Points] | None:
     """What a study trains of a task: the task itself and the points that it asks for; None: the task alone.
 
     Args:
         points: `study.points`: a choice, or one for each task.
         task: the task.
         family: the task's; None where it has none.
+        chosen: what was chosen under a budget, where a budget is asked for.
+
+    Returns:
+        Points by round: those of one may share a run.
     """
-    how, where = points, POINTS
-    if isinstance(points, Mapping):
-        how, where = points.get(task), f"{POINTS}.{task}"
+    how, where = how_asked(points, task)
     if how is None:
         return None
     if family is None:
         raise InputError(f"{where}={show(how)}: the task '{task}' is no point of a family; give {FAMILY}, or null.")
-    chosen = [family.default, *choose_points(family, how, where)]
-    return {family.context_of(point): {name: _plain(value) for name, value in point.items()} for point in chosen}
+    if (asked := choice_asked(how, where)) is not None:
+        rounds = (chosen or choose(family, asked, where)).points
+    else:
+        rounds = [listed_points(family, how, where)]
+    rounds[0] = [family.default, *rounds[0]]
+    found: list[Points] = []
+    for some in rounds:
+        named = {family.context_of(point): {name: _plain(value) for name, value in point.items()} for point in some}
+        found.append({name: point for name, point in named.items() if not any(name in each for each in found)})
+    return [each for each in found if each]
 
 
 def _plain(value: float) -> float:
@@ -142,35 +158,25 @@ def _plain(value: float) -> float:
     return int(value) if float(value).is_integer() else float(value)
 
 
-def choose_points(family: Family, how: Any, where: str = POINTS) -> list[Point]:
-    """Some points of a family.
+def listed_points(family: Family, how: Any, where: str = POINTS) -> list[Point]:
+    """Points of a family that somebody names.
 
     Args:
         family: the family.
-        how: `all`; a number of points, drawn by their distribution, the same ones whenever it is asked; a list of
-            points by their names or marks; or a CSV file with a column for each feature, whose rows are points.
+        how: `all`; a list of points by their names or marks; or a CSV file with a column for each feature, whose rows
+            are points.
         where: the config key, for an error's sentence.
     """
     if how == ALL:
         return list(family.points)
-    if isinstance(how, int) and not isinstance(how, bool) and how >= 1:
-        return _drawn(family, how, where)
     if isinstance(how, str) and how.endswith(".csv"):
         return _of_file(family, Path(how).expanduser(), where)
     if isinstance(how, list) and how and all(isinstance(name, str) for name in how):
         return [_named(family, name, where) for name in how]
     raise InputError(
-        f"{where}={show(how)} must be {ALL}, a number of points, a list of their names (['gravity=9.8,length=0.5']), "
-        "or a CSV file."
+        f"{where}={show(how)} must be {ALL}, a number of points, a choice ({{choose: kmeans, budget: 40}}), a list of "
+        "their names (['gravity=9.8,length=0.5']), or a CSV file."
     )
-
-
-def _drawn(family: Family, count: int, where: str) -> list[Point]:
-    possible = int(np.count_nonzero(family.distribution))
-    if count > possible:
-        raise InputError(f"{where}={count} is more than the {possible} points of the family: give {ALL}.")
-    places = np.random.default_rng(0).choice(len(family.points), count, replace=False, p=family.distribution)
-    return [family.points[place] for place in sorted(places)]
 
 
 def _named(family: Family, name: str, where: str) -> Point:

@@ -17,6 +17,7 @@ from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import condition, task_name
 from lcd.pipelines.study.family_points import default_as_point
 from lcd.pipelines.study.members import points_of
+from lcd.pipelines.study.point_weights import weighed
 from lcd.scores.left_out import LeftOut
 
 if TYPE_CHECKING:
@@ -58,13 +59,16 @@ class Finished:
 
 
 def read_finished(source: Path, study: store.Study | None) -> Finished:
-    """The curves at `source`; of a study those of its finished runs, because half a curve has another area."""
+    """The curves at `source`; of a study those of its finished runs, because half a curve has another area.
+
+    Where the study chose points of a family, they have the column `weight`.
+    """
     from lcd.curves.table import read_curves
 
     if study is None:
         return Finished(read_curves(source))
     finished = sort_out(study.trainings(), str(study.path))
-    return replace(finished, curves=_with_default_points(finished.curves, study))
+    return replace(finished, curves=weighed(_with_default_points(finished.curves, study), study.record))
 
 
 def _with_default_points(curves: pd.DataFrame, study: store.Study) -> pd.DataFrame:
@@ -78,8 +82,7 @@ def _with_default_points(curves: pd.DataFrame, study: store.Study) -> pd.DataFra
         (task_name(run.config), name)
         for run in (study.trainings() if written else ())
         for asked in written
-        if (default := points_of(run.config).get(""))
-        and (name := default_as_point(asked, run.config["task"], default))
+        if (default := points_of(run.config).get("")) and (name := default_as_point(asked, run.config["task"], default))
     }
     own, parts = as_trained(curves) if names else None, [curves]
     for task, name in sorted(names):

@@ -14,6 +14,7 @@ from lcd.config.values import check_knob, seed_list
 from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.families.family import Family
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import adaptive, needs, sources
@@ -30,22 +31,31 @@ from lcd.pipelines.study.configs import (
 )
 from lcd.pipelines.study.encoders import entry_after, pretraining_for
 from lcd.pipelines.study.evaluation import evaluation_entry
-from lcd.pipelines.study.family_points import ALL, Points, family_of, points_asked
+from lcd.pipelines.study.family_points import ALL, POINTS, Points, family_of, how_asked, points_asked
 from lcd.pipelines.study.grid import axes_of, check_points, check_tests, placed, points_of_runs, seeds_of_runs
 from lcd.pipelines.study.parts import check_names, parts_of
+from lcd.pipelines.study.point_choices import Chosen, choice_asked, choose
 
 CURRICULUM = "curriculum"
 
 
-def expand(cfg: DiagnoseConfig, chosen: adaptive.Recommended | None = None) -> list[Job]:
+def expand(
+    cfg: DiagnoseConfig, chosen: adaptive.Recommended | None = None, points: Mapping[str, Chosen] | None = None
+) -> list[Job]:
     """The jobs of a study: the trainings of all its parts, each once, after the pretrainings that they wait for.
 
     A part has each view at p = 1, and the solved view at each smaller p, for every task.
+
+    Args:
+        cfg: what is asked for.
+        chosen: what an earlier study's diagnosis recommends; None: it is asked.
+        points: the choices of points (`choices_of`); None: they are made, as for a new study.
     """
     from lcd.envs.benchmarks import get_benchmark
 
     study = cfg.study
     chosen = adaptive.recommend(cfg) if chosen is None else chosen
+    points = choices_of(cfg, chosen) if points is None else points
     check_tests(study.tests)
     benchmark = get_benchmark(cfg.benchmark.name)
     parts = parts_of(cfg, benchmark) if chosen is None else adaptive.parts_of(cfg, chosen)
@@ -66,12 +76,53 @@ def expand(cfg: DiagnoseConfig, chosen: adaptive.Recommended | None = None) -> l
             task, knobs = placed(benchmark, condition["task"], condition.pop("point"), condition["knobs"])
             condition |= {"task": task, "knobs": knobs, "steps": steps, "evaluation": evaluation}
             wanted = ALL if study.points is None and study.family is not None else study.points
-            points = _points(benchmark, task, knobs, wanted, study.family)
-            by_run = points_of_runs(points, name, study.points_per_run)
+            picked = points.get(varied_task(task, knobs))
+            family = family_of(benchmark, task, study.family)
+            rounds: Sequence[Points | None] = _points(benchmark, task, knobs, wanted, family, picked) or [None]
+            by_run = [some for each in rounds for some in points_of_runs(each, name, study.points_per_run)]
             for some, seeds in product(by_run, seeds_of_runs(part.seeds, name, study.seeds_per_run)):
                 made = _run_config(cfg.benchmark.name, seeds=seeds, points=some, **condition)
                 found.setdefault(run_id(made), Job(made))
     return list(found.values())
+
+
+def choices_of(
+    cfg: DiagnoseConfig, chosen: adaptive.Recommended | None = None, folder: Path | None = None
+) -> dict[str, Chosen]:
+    """The points that a study chooses under a budget, by what curves call their tasks.
+
+    Args:
+        cfg: what is asked for.
+        chosen: what an earlier study's diagnosis recommends.
+        folder: the study's, which may remember what was chosen before; None: nobody does.
+    """
+    study = cfg.study
+    if study.points is None or study.points == ALL:
+        return {}
+    from lcd.envs.benchmarks import get_benchmark
+
+    benchmark = get_benchmark(cfg.benchmark.name)
+    found: dict[str, Chosen] = {}
+    for part in parts_of(cfg, benchmark) if chosen is None else adaptive.parts_of(cfg, chosen):
+        for each in part.crossed():
+            task, knobs = placed(benchmark, each["task"], each["point"], each["knobs"])
+            name = varied_task(task, knobs)
+            asked = None if name in found else choice_asked(*how_asked(study.points, task))
+            family = None if asked is None else family_of(benchmark, task, study.family)
+            if asked is not None and family is not None:
+                found[name] = choose(family, asked, how_asked(study.points, task)[1], folder, name)
+    return found
+
+
+def choices_of_run(cfg: TrainConfig) -> dict[str, Chosen]:
+    """The points that `lcd train` chooses under a budget, as `choices_of` has a study's."""
+    from lcd.envs.benchmarks import get_benchmark
+
+    asked, task = choice_asked(cfg.points, POINTS), cfg.task
+    family = None if asked is None else family_of(get_benchmark(cfg.benchmark.name), task.name)
+    if asked is None or family is None:
+        return {}
+    return {varied_task(task.name, task.knobs): choose(family, asked, POINTS)}
 
 
 def grid_of(cfg: DiagnoseConfig, run_configs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -115,6 +166,8 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     for task, knobs in trained:
         check_view(benchmark, task, cfg.view)
         reward_range(benchmark, task, seeds[0], knobs)
+    family = None if cfg.points is None else family_of(benchmark, cfg.task.name)
+    points = None if stages else _points(benchmark, cfg.task.name, cfg.task.knobs, cfg.points, family)
     run_config = _run_config(
         cfg.benchmark.name,
         agent=_agent(cfg.agent),
@@ -127,7 +180,7 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
         seeds=seeds,
         steps=cfg.steps if stages is None else sum(stage["steps"] for stage in stages),
         evaluation=evaluation_entry(cfg.evaluation, benchmark, "evaluation"),
-        points=_points(benchmark, cfg.task.name, cfg.task.knobs, cfg.points) if stages is None else None,
+        points=None if points is None else points[0],
     )
     return run_config if stages is None else {**run_config, "curriculum": stages}
 
@@ -234,16 +287,22 @@ def _frontend(given: Mapping[str, Any]) -> FrontendEntry:
 
 
 def _points(
-    benchmark: Benchmark, task: str, knobs: Mapping[str, Any], points: Any, family: Any = None
-) -> Points | None:
-    """The points that are trained of a task, checked to be ones that can be made."""
-    chosen = points_asked(points, task, family_of(benchmark, task, family))
-    for features in (chosen or {}).values():
+    benchmark: Benchmark,
+    task: str,
+    knobs: Mapping[str, Any],
+    points: Any,
+    family: Family | None,
+    picked: Chosen | None = None,
+) -> list[Points] | None:
+    """The points that are trained of a task, by round, checked to be ones that can be made."""
+    rounds = points_asked(points, task, family, picked)
+    every = [{**features} for some in rounds or () for features in some.values()]
+    for features in every:
         if both := sorted({*features} & {*knobs}):
             raise InputError(f"study.knobs.{both[0]} is a feature of {task}'s points, which set it: leave it out.")
-    if chosen:
-        check_points(benchmark, [task], [{**features} for features in chosen.values()], knobs)
-    return chosen
+    if every:
+        check_points(benchmark, [task], every, knobs)
+    return rounds
 
 
 def _run_config(benchmark: str, evaluation: EvaluationEntry, points: Points | None, **fields: Any) -> RunConfig:

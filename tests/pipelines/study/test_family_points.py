@@ -3,6 +3,7 @@
 import contextlib
 import io
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -13,10 +14,13 @@ from lcd import cli
 from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import Family, grid_family, point_name
+from lcd.families.choosing import WAYS, choose_points
+from lcd.families.quadrature import by_quadrature
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.study import dry_run, runs
 from lcd.pipelines.study.configs import population, run_id
-from lcd.pipelines.study.family_points import choose_points, default_as_point, points_asked
+from lcd.pipelines.study.family_points import default_as_point, listed_points, points_asked
+from lcd.pipelines.study.point_choices import Asked, choose
 from lcd.pipelines.study.quarantine import read_finished, sort_out
 from lcd.pipelines.study.store import FAILED, Study
 
@@ -80,18 +84,36 @@ def test_points_are_shared_out_to_runs():
 def test_a_number_of_points_is_drawn_by_their_distribution():
     family = WORLDS.family(TASK)
     for count in range(1, 6):
-        chosen = choose_points(family, count)
-        assert chosen == choose_points(family, count)
-        assert len(chosen) == len({point_name(point) for point in chosen}) == count
-        assert dict(family.points[5]) not in [dict(point) for point in chosen]  # it has no weight
-    with pytest.raises(InputError, match=r"study.points=6 is more than the 5 points"):
-        choose_points(family, 6)
+        (points,) = points_asked(count, TASK, family)
+        assert [points] == points_asked({"choose": "without_replacement", "budget": count}, TASK, family)
+        # As studies drew them before there were other ways, so that they go on.
+        drawn = np.random.default_rng(0).choice(6, count, replace=False, p=family.distribution)
+        assert list(points) == list(
+            dict.fromkeys(["", *(family.context_of(family.points[at]) for at in sorted(drawn))])
+        )
+        assert dict(family.points[5]) not in [dict(point) for point in points.values()]  # it has no weight
+    with pytest.raises(InputError, match=r"study.points: 6 is more than the 5 points"):
+        points_asked(6, TASK, family)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_points_are_chosen_as_the_evaluation_says_and_weigh_what_their_choice_says(way):
+    family = WORLDS.family(TASK)
+    choice = choose_points(family, 4, way, seed=7)
+    chosen = choose(family, Asked(way, 4, 7), "it")
+    scores = np.random.default_rng(1).normal(size=6)
+    assert sum(weight * scores[place] for place, weight in chosen.weights.items()) == pytest.approx(
+        choice.overall(scores)
+    )
+    (points,) = points_asked({"choose": way, "budget": 4, "seed": 7}, TASK, family)
+    assert {*points} == {"", *(family.context_of(family.points[place]) for place in choice.places)}
+    assert sum(chosen.record["weights"].values()) == pytest.approx(1)
 
 
 def test_points_come_from_a_file(tmp_path):
     file = tmp_path / "points.csv"
     file.write_text("near,far,why\n0.5,2,hard\n0.25,1,new\n")
-    assert choose_points(GRID, str(file)) == [{"far": 2, "near": 0.5}, {"far": 1, "near": 0.25}]
+    assert listed_points(GRID, str(file)) == [{"far": 2, "near": 0.5}, {"far": 1, "near": 0.25}]
     for text, told in {
         "near\n1\n": "the columns far, near",
         "": "the columns far, near",
@@ -101,9 +123,9 @@ def test_points_come_from_a_file(tmp_path):
     }.items():
         file.write_text(text)
         with pytest.raises(InputError, match=told):
-            choose_points(GRID, str(file))
+            listed_points(GRID, str(file))
     with pytest.raises(InputError, match="cannot be read"):
-        choose_points(GRID, str(tmp_path / "none.csv"))
+        listed_points(GRID, str(tmp_path / "none.csv"))
 
 
 def test_a_study_writes_a_family_of_its_own():
@@ -123,6 +145,12 @@ def test_a_study_writes_a_family_of_its_own():
     [
         ([f"study.points={{{OTHER}: all}}", f"study.tasks=[{OTHER}]"], "is no point of a family"),
         (["study.points=0"], "study.points=0 must be all, a number of points"),
+        (["study.points={choose: means, budget: 2}"], "study.points.choose=means is no way to choose points"),
+        (["study.points={budget: 2}"], "study.points.choose=null is no way"),
+        (["study.points={choose: kmeans, budget: 0}"], "study.points.budget=0 must be a whole number of at least 1"),
+        (["study.points={choose: kmeans, budget: 7}"], "study.points: 7 is more than the 6 points"),
+        (["study.points={choose: kmeans, buget: 2}"], "'buget' is no part of a choice: did you mean 'budget'"),
+        (["study.points={choose: kmeans, budget: 2, seed: -1}"], "study.points.seed=-1 must be"),
         (["study.points=true"], "must be all, a number of points"),
         (["study.points=[]"], "must be all, a number of points"),
         (["study.points=[delay]"], "'delay' is no point of the family"),
@@ -265,9 +293,80 @@ def test_whether_a_default_is_a_point(asked_for, name):
     assert default_as_point(asked_for, "families/gym:A", {"g": 2}) == name
 
 
+def learn(folder, points, *more):
+    """The exit code and the output of a study of chosen points."""
+    words = [*SMALL, *QUICK, *AGENT, f"study.points={points}", f"out={folder}", *more]
+    with contextlib.redirect_stdout(io.StringIO()) as told:
+        return cli.main(["diagnose", *words]), told.getvalue()
+
+
+def overall(folder):
+    return pd.read_csv(folder / "diagnosis" / "tables" / "families.csv").set_index("agent").loc["ppo", "overall"]
+
+
+def by_hand(folder):
+    """Σ w_i s_i of a study's last scores."""
+    weights = Study(folder).record["point_choices"][TASK]["weights"]
+    curves = read_finished(folder, Study(folder)).curves
+    last = curves[(curves["split"] == "eval") & (curves["step"] == curves["step"].max())]
+    scores = ((last["return_mean"] - last["r_min"]) / (last["r_max"] - last["r_min"])).groupby(last["context"]).mean()
+    return sum(weight * scores[context] for context, weight in weights.items())
+
+
+def test_the_weights_of_a_choice_reach_the_report(tmp_path, monkeypatch):
+    folder = tmp_path / "study"
+    points = "{choose: kmeans, budget: 3}"
+    with monkeypatch.context() as killed:
+        killed.setattr("lcd.pipelines.study.diagnose.train_missing", lambda *_: False)
+        assert learn(folder, points)[0] != 0
+    first = Study(folder).record["point_choices"]
+    assert sum(first[TASK]["weights"].values()) == pytest.approx(1)
+    assert learn(folder, points)[0] == 0
+    assert Study(folder).record["point_choices"] == first
+    told = overall(folder)
+    assert told == pytest.approx(by_hand(folder))
+    assert cli.main(["report", str(folder)]) == 0
+    assert overall(folder) == told
+    assert cli.main(["verify", str(folder)]) == 0
+
+
+def test_a_larger_budget_goes_on_from_what_was_scored(tmp_path, monkeypatch):
+    folder = tmp_path / "study"
+    assert learn(folder, "{choose: quadrature, budget: 2}")[0] == 0
+    before = {run.path.name for run in Study(folder).trainings()}
+    (chosen,) = Study(folder).record["point_choices"][TASK]["rounds"]
+    known = []
+    monkeypatch.setattr("lcd.families.choosing.by_quadrature", _noting(known))
+    assert learn(folder, "{choose: quadrature, budget: 4}")[0] == 0
+    rounds = Study(folder).record["point_choices"][TASK]["rounds"]
+    assert rounds[0] == chosen
+    assert [len(each) for each in rounds] == [2, 2]
+    # Chosen with the scores of the first two; weighed, after training, with those of all four.
+    assert [sum(map(np.isfinite, scores)) for scores in known] == [2, 4]
+    after = Study(folder).trainings()
+    assert before < {run.path.name for run in after}
+    assert len(after) == 2
+    assert overall(folder) == pytest.approx(by_hand(folder))
+    assert learn(folder, "{choose: quadrature, budget: 4}")[1].startswith("All 2 runs of the study")
+    with pytest.raises(InputError, match="is less than the 4 points that the study"):
+        runs.choices_of(compose("diagnose", [*SMALL, "study.points={choose: quadrature, budget: 3}"]), folder=folder)
+
+
+def _noting(known):
+    """Quadrature that notes which scores it gets."""
+
+    def noting(table, distribution, budget, scores, rng):
+        known.append([float(np.mean(score)) for score in scores.values()])
+        return by_quadrature(table, distribution, budget, scores, rng)
+
+    return noting
+
+
 def test_one_run_trains_points_too():
     words = [WORLD, f"task={TASK}", "view=semantic", "seeds=2"]
     config = runs.run_config_from(compose("train", [*words, "points=all"]))
     (of_study,) = asked(*SMALL, "study.points=all")
     assert config["points"] == of_study["points"]
     assert "points" not in runs.run_config_from(compose("train", words))
+    chosen = runs.choices_of_run(compose("train", [*words, "points={choose: quadrature, budget: 3}"]))
+    assert sum(chosen[TASK].record["weights"].values()) == pytest.approx(1)
