@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -20,7 +20,8 @@ from scipy.stats import rankdata
 from lcd.analyses.analysis import Analysis, Drawing, Evidence, joined_names
 from lcd.analyses.areas import with_interval
 from lcd.analyses.family_accuracy import accuracy_of, prevalence_of
-from lcd.families.measured import Measured, measured_families
+from lcd.envs.errors import InputError
+from lcd.families.measured import MEASURES, Measured, measured_families
 from lcd.families.prevalence import random_distributions
 from lcd.families.profiles import dominance
 from lcd.families.standings import TIE, leads, rank_shares, rank_shares_of_choices
@@ -31,6 +32,11 @@ KEY = "families"
 MOST_SAID = 6
 SOLVED_FROM = 0.95
 """The normalised score from which on a point counts as solved."""
+SAME = 0.005
+"""Normalised scores on the default point that differ by no more are told to be the same."""
+MOST_DRAWS = 100_000
+CONCENTRATIONS = (0.01, 1e6)
+"""Least and greatest of a Dirichlet distribution whose draws are numbers that sum to 1."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,17 @@ class FamilySettings:
     higher_is_better: bool = True
     approximations: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuse values that nothing can be computed with."""
+        where = f"analysis_params.{KEY}"
+        if self.score not in MEASURES:
+            raise InputError(f"{where}.score={self.score} is no score of a point: take {' or '.join(MEASURES)}.")
+        if not 1 <= self.draws <= MOST_DRAWS:
+            raise InputError(f"{where}.draws={self.draws} must be a whole number from 1 to {MOST_DRAWS:,}.")
+        low, high = CONCENTRATIONS
+        if not low <= self.concentration <= high:
+            raise InputError(f"{where}.concentration={self.concentration:g} must lie from {low:g} to {high:g}.")
+
 
 def families(evidence: Evidence, settings: FamilySettings) -> list[Analysis]:
     """Does what methods reach on the default point hold over the family that a task is one point of?"""
@@ -63,7 +80,10 @@ def families(evidence: Evidence, settings: FamilySettings) -> list[Analysis]:
         return []
     found = list(measured_families(diagnosis.points, diagnosis.curves, settings.score))
     made = [analysis for place, each in enumerate(found) for analysis in _of_family(each, place, settings)]
-    return [*made, *_over_tasks(found, settings)]
+    try:
+        return [*made, *_over_tasks(found, settings)]
+    except InputError as too_many:
+        return [replace(made[0], says=[*made[0].says, f"No ranks over choices: {too_many}"]), *made[1:]]
 
 
 def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterator[Analysis]:
@@ -73,7 +93,7 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
     random = over_distributions(found, settings)
     points = signed(found, settings).T
     pairs = pair_table(found, random, points, settings)
-    solved, says = solved_points(found, settings), _sentences(found, pairs)
+    solved, says = solved_points(found, settings), _sentences(found, pairs, settings)
     if solved is not None:
         nobody = float(100 * found.distribution @ ~solved.any(0))
         says.append(f"{nobody:.1f} % of the family is solved by none of {joined_names(found.methods)}.")
@@ -250,8 +270,9 @@ def _difference(name: str, samples: Sequence[np.ndarray], found: Measured, metho
     return with_interval((name,), named, lambda both: (both[..., 0] - both[..., 1])[..., None])
 
 
-def _sentences(found: Measured, pairs: pd.DataFrame) -> list[str]:
+def _sentences(found: Measured, pairs: pd.DataFrame, settings: FamilySettings) -> list[str]:
     """What a pair's order on the default point becomes over the family; those that turn come first."""
+    same = SAME if found.scale == "normalised" else TIE
     told = []
     for _, row in pairs.iterrows():
         a, b = row["better"], row["than"]
@@ -260,9 +281,9 @@ def _sentences(found: Measured, pairs: pd.DataFrame) -> list[str]:
         over = f"over the family {a} leads {b} in {share:.1f} % of distributions, and on {points:.1f} % of points"
         if np.isnan(gap):
             told.append((1, f"{over[0].upper()}{over[1:]}."))
-        elif abs(gap) <= 0.005:
+        elif abs(gap) <= same:
             told.append((1, f"On the default MDP {a} and {b} do the same; {over}."))
-        elif (gap > 0) == (row["overall"] > 0):
+        elif (gap > 0) == settings.higher_is_better:
             told.append((2, f"On the default MDP {a} leads {b}; {over}."))
         else:
             told.append((0, f"On the default MDP {b} leads {a}; {over}."))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ ALL = "all"
 POINTS, FAMILY = "study.points", "study.family"
 MOST_POINTS = 100_000
 """Points of a grid that a study writes."""
+LARGEST_FILE = 64_000_000
+"""Bytes of a file of points."""
 FEW = 20
 """Points that a reader is told the names of."""
 FAMILY_KEYS = ("env", "task", "contexts", "default")
@@ -56,7 +58,12 @@ def task_of_family(asked: Any) -> str:
     named = [key for key in ("env", "task") if asked.get(key) is not None]
     if len(named) != 1 or not isinstance(asked[named[0]], str) or not asked[named[0]]:
         raise InputError(f"{FAMILY} must name one env of Gymnasium's or one task: {{env: CartPole-v1, contexts: …}}.")
-    return GYMNASIUM + asked["env"] if named == ["env"] else asked["task"]
+    task = GYMNASIUM + asked["env"] if named == ["env"] else asked["task"]
+    if task.startswith(GYMNASIUM) and ":" in task.removeprefix(GYMNASIUM):
+        raise InputError(
+            f"{FAMILY}.{named[0]}={show(asked[named[0]])} must name an environment that is registered, and no module."
+        )
+    return task
 
 
 def _written(asked: Mapping[str, Any], own: Point, features: Mapping[str, float]) -> Family:
@@ -67,9 +74,11 @@ def _written(asked: Mapping[str, Any], own: Point, features: Mapping[str, float]
         own: the task's point in the benchmark's own family, all of whose features the points have; empty without one.
         features: what the task has where nobody says anything, as far as it is known.
     """
-    contexts, default = asked["contexts"], asked.get("default") or {}
-    if not isinstance(contexts, Mapping) or not contexts or not isinstance(default, Mapping):
+    contexts, default = asked["contexts"], {} if asked.get("default") is None else asked["default"]
+    if not isinstance(contexts, Mapping) or not contexts:
         raise InputError(f"{FAMILY}.contexts={show(contexts)} must be a set of features, each with a list of values.")
+    if not isinstance(default, Mapping):
+        raise InputError(f"{FAMILY}.default={show(default)} must be a set of features, each with its value.")
     for name, values in contexts.items():
         where = f"{FAMILY}.contexts.{name}"
         check_knob(where, str(name))
@@ -101,21 +110,36 @@ def _repeated(values: list[Any]) -> bool:
     return len({float(value) for value in values}) < len(values)
 
 
-def points_asked(points: Any, task: str, family: Family | None) -> Points | None:
-    """What a study trains of a task: the task itself and the points that it asks for; None: the task alone.
+def check_tasks(points: Any, tasks: Collection[str], where: str = POINTS) -> None:
+    """Refuse points of tasks that are not trained.
 
     Args:
-        points: `study.points`: a choice, or one for each task.
+        points: a choice, or one for each task.
+        tasks: those that are trained.
+        where: the config key, for an error's sentence.
+    """
+    for name in points if isinstance(points, Mapping) else ():
+        if name not in tasks:
+            raise InputError(f"{where}.{name}: '{name}' is no task that is trained here: {nearest(str(name), tasks)}")
+
+
+def points_asked(points: Any, task: str, family: Family | None, where: str = POINTS) -> Points | None:
+    """What is trained of a task: the task itself and the points that are asked for; None: the task alone.
+
+    Args:
+        points: a choice, or one for each task.
         task: the task.
         family: the task's; None where it has none.
+        where: the config key, for an error's sentence.
     """
-    how, where = points, POINTS
+    how = points
     if isinstance(points, Mapping):
-        how, where = points.get(task), f"{POINTS}.{task}"
+        how, where = points.get(task), f"{where}.{task}"
     if how is None:
         return None
     if family is None:
-        raise InputError(f"{where}={show(how)}: the task '{task}' is no point of a family; give {FAMILY}, or null.")
+        fix = f"give {FAMILY}, or null" if where.startswith(POINTS) else "give a task that is one, or null"
+        raise InputError(f"{where}={show(how)}: the task '{task}' is no point of a family; {fix}.")
     chosen = [family.default, *choose_points(family, how, where)]
     return {family.context_of(point): {name: _plain(value) for name, value in point.items()} for point in chosen}
 
@@ -171,17 +195,22 @@ def _named(family: Family, name: str, where: str) -> Point:
 
 def _of_file(family: Family, file: Path, where: str) -> list[Point]:
     try:
-        rows = list(csv.DictReader(io.StringIO(read_bytes(file).decode("utf-8-sig")), strict=True))
+        reader = csv.DictReader(io.StringIO(read_bytes(file, LARGEST_FILE).decode("utf-8-sig")), strict=True)
+        rows = list(reader)
     except (Unreadable, UnicodeDecodeError, csv.Error) as why:
         raise InputError(f"{where}={file} cannot be read ({why}): give a CSV file of points.") from None
     if not rows or not set(family.features) <= set(rows[0]):
         raise InputError(f"{where}={file} must have rows, and the columns {', '.join(family.features)}.")
+    if repeated := [name for name in family.features if list(reader.fieldnames or ()).count(name) > 1]:
+        raise InputError(f"{where}={file} has the column {repeated[0]} twice: leave one of them out.")
     found: list[Point] = []
     for number, row in enumerate(rows, start=1):
         try:
             point = {name: float(row[name]) for name in family.features}
         except (TypeError, ValueError):
             point = {}
+        if None in row:
+            raise InputError(f"{where}={file}: row {number} has more cells than there are columns.")
         if not point or not all(map(math.isfinite, point.values())):
             raise InputError(f"{where}={file}: row {number} has a feature that is no number.")
         found.append(point)

@@ -14,6 +14,7 @@ from lcd.config.values import check_knob, seed_list
 from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.protocols import NamesKnobs, offers
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import adaptive, needs, sources
@@ -30,7 +31,7 @@ from lcd.pipelines.study.configs import (
 )
 from lcd.pipelines.study.encoders import entry_after, pretraining_for
 from lcd.pipelines.study.evaluation import evaluation_entry
-from lcd.pipelines.study.family_points import ALL, Points, family_of, points_asked
+from lcd.pipelines.study.family_points import ALL, POINTS, Points, check_tasks, family_of, points_asked
 from lcd.pipelines.study.grid import axes_of, check_points, check_tests, placed, points_of_runs, seeds_of_runs
 from lcd.pipelines.study.parts import check_names, parts_of
 
@@ -52,6 +53,7 @@ def expand(cfg: DiagnoseConfig, chosen: adaptive.Recommended | None = None) -> l
     evaluation = evaluation_entry(study.evaluation, benchmark, "study.evaluation")
     if study.noise_free:
         evaluation["noise_free"] = True
+    check_tasks(study.points, {task for part in parts for task in part.tasks})
     found: dict[str, Job] = {}
     for part in parts:
         agents = [_agent(given) for given in part.agents]
@@ -115,6 +117,7 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     for task, knobs in trained:
         check_view(benchmark, task, cfg.view)
         reward_range(benchmark, task, seeds[0], knobs)
+    check_tasks(cfg.points, [cfg.task.name], "points")
     run_config = _run_config(
         cfg.benchmark.name,
         agent=_agent(cfg.agent),
@@ -127,7 +130,9 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
         seeds=seeds,
         steps=cfg.steps if stages is None else sum(stage["steps"] for stage in stages),
         evaluation=evaluation_entry(cfg.evaluation, benchmark, "evaluation"),
-        points=_points(benchmark, cfg.task.name, cfg.task.knobs, cfg.points) if stages is None else None,
+        points=None
+        if stages is not None
+        else _points(benchmark, cfg.task.name, cfg.task.knobs, cfg.points, where="points"),
     )
     return run_config if stages is None else {**run_config, "curriculum": stages}
 
@@ -234,15 +239,21 @@ def _frontend(given: Mapping[str, Any]) -> FrontendEntry:
 
 
 def _points(
-    benchmark: Benchmark, task: str, knobs: Mapping[str, Any], points: Any, family: Any = None
+    benchmark: Benchmark, task: str, knobs: Mapping[str, Any], points: Any, family: Any = None, where: str = POINTS
 ) -> Points | None:
     """The points that are trained of a task, checked to be ones that can be made."""
-    chosen = points_asked(points, task, family_of(benchmark, task, family))
+    chosen = points_asked(points, task, family_of(benchmark, task, family), where)
     for features in (chosen or {}).values():
         if both := sorted({*features} & {*knobs}):
-            raise InputError(f"study.knobs.{both[0]} is a feature of {task}'s points, which set it: leave it out.")
+            key = "study.knobs" if where == POINTS else "task.knobs"
+            raise InputError(f"{key}.{both[0]} is a feature of {task}'s points, which set it: leave it out.")
     if chosen:
-        check_points(benchmark, [task], [{**features} for features in chosen.values()], knobs)
+        if offers(benchmark, NamesKnobs):
+            check_points(benchmark, [task], [{**features} for features in chosen.values()], knobs)
+        else:
+            # A feature may be an attribute of an object (`object.attribute`): its name is no path into the knobs.
+            for features in chosen.values():
+                check_points(benchmark, [task], [{}], {**knobs, **features})
     return chosen
 
 
