@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import gymnasium
+from gymnasium.envs.registration import EnvSpec
 
 from lcd.envs.checks import is_number
 from lcd.envs.engines import SeededCopies
@@ -23,6 +24,9 @@ DERIVED: dict[str, dict[str, Callable[[Any], float]]] = {
     },
 }
 """Class of an environment → attributes that its constructor computes of others, and that are to follow those."""
+
+NOT_PHYSICS = (gymnasium.Space, EnvSpec)
+"""Objects of an environment whose numbers only say what it is like: another value changes nothing that it does."""
 
 
 def environment_of(task: str) -> str | None:
@@ -63,14 +67,18 @@ def numbers_of(task: str) -> Mapping[str, float]:
 @lru_cache(maxsize=64)
 def _numbers_of(name: str) -> Mapping[str, float]:
     """The attributes of an environment that are numbers; those of its public objects are called `object.attribute`."""
-    env = gymnasium.make(name, disable_env_checker=True)
+    try:
+        env = gymnasium.make(name, disable_env_checker=True)
+    except Exception as why:  # Gymnasium registers environments of packages that need not be there.
+        told = str(why).split("\n")[0].rstrip(".")
+        raise InputError(f"The environment '{name}' cannot be made here ({type(why).__name__}: {told}).") from why
     try:
         inside = env.unwrapped
         own = {key: float(value) for key, value in _public(inside) if is_number(value)}
         nested = {
             f"{key}.{inner}": float(number)
             for key, value in _public(inside)
-            if not isinstance(value, type) and not callable(value)
+            if not isinstance(value, (type, *NOT_PHYSICS)) and not callable(value)
             for inner, number in _fields(value).items()
             if not inner.startswith("_") and is_number(number)
         }

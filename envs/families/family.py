@@ -90,6 +90,8 @@ def parse_point(name: str) -> dict[str, float] | None:
     point: dict[str, float] = {}
     for part in name.split(","):
         feature, equals, value = part.partition("=")
+        if feature in point:
+            return None
         try:
             point[feature] = float(value)
         except ValueError:

@@ -45,7 +45,9 @@ def analyse(
             made += _several(function(replace(evidence, made=tuple(made)), **given))
         except InputError as impossible:
             # Curves of different lengths cannot be compared with each other; each is diagnosed all the same.
-            notes.append(f"An analysis is left out: {impossible}")
+            told = f"An analysis is left out: {impossible}"
+            # Several analyses may lack the same.
+            notes += [] if told in notes else [told]
         except Exception as error:
             if analyses.is_built_in(name):
                 raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -20,7 +20,8 @@ from scipy.stats import rankdata
 from lcd.analyses.analysis import Analysis, Drawing, Evidence, cell_text, joined_names
 from lcd.analyses.areas import with_interval
 from lcd.analyses.family_accuracy import accuracy_of, prevalence_of
-from lcd.families.measured import Measured, measured_families
+from lcd.envs.errors import InputError
+from lcd.families.measured import MEASURES, Measured, measured_families
 from lcd.families.prevalence import random_distributions
 from lcd.families.profiles import dominance
 from lcd.families.standings import TIE, leads, rank_shares, rank_shares_of_choices
@@ -31,6 +32,11 @@ KEY = "families"
 MOST_SAID = 6
 SOLVED_FROM = 0.95
 """The normalised score from which on a point counts as solved."""
+SAME = 0.005
+"""Normalised scores on the default point that differ by no more are told to be the same."""
+MOST_DRAWS = 100_000
+CONCENTRATIONS = (0.01, 1e6)
+"""Least and greatest of a Dirichlet distribution whose draws are numbers that sum to 1."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,17 @@ class FamilySettings:
     higher_is_better: bool = True
     approximations: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuse values that nothing can be computed with."""
+        where = f"analysis_params.{KEY}"
+        if self.score not in MEASURES:
+            raise InputError(f"{where}.score={self.score} is no score of a point: take {' or '.join(MEASURES)}.")
+        if not 1 <= self.draws <= MOST_DRAWS:
+            raise InputError(f"{where}.draws={self.draws} must be a whole number from 1 to {MOST_DRAWS:,}.")
+        low, high = CONCENTRATIONS
+        if not low <= self.concentration <= high:
+            raise InputError(f"{where}.concentration={self.concentration:g} must lie from {low:g} to {high:g}.")
+
 
 def families(evidence: Evidence, settings: FamilySettings) -> list[Analysis]:
     """Does what methods reach on the default point hold over the family that a task is one point of?"""
@@ -63,7 +80,10 @@ def families(evidence: Evidence, settings: FamilySettings) -> list[Analysis]:
         return []
     found = list(measured_families(diagnosis.points, diagnosis.curves, settings.score))
     made = [analysis for place, each in enumerate(found) for analysis in _of_family(each, place, settings)]
-    return [*made, *_over_tasks(found, settings)]
+    try:
+        return [*made, *_over_tasks(found, settings)]
+    except InputError as too_many:
+        return [replace(made[0], says=[*made[0].says, f"No ranks over choices: {too_many}"]), *made[1:]]
 
 
 def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterator[Analysis]:
@@ -75,7 +95,7 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
     pairs = pair_table(found, random, points, settings)
     solved = solved_points(found, settings)
     table = method_table(found, random, solved, settings)
-    says = [*_held(table, settings), *_orders(pairs)]
+    says = [*_held(table, settings), *_orders(found, pairs, settings)]
     if solved is not None:
         nobody = float(100 * found.distribution @ ~solved.any(0))
         by = found.methods[0] if len(found.methods) == 1 else f"any of {joined_names(found.methods)}"
@@ -282,8 +302,9 @@ def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
     return says
 
 
-def _orders(pairs: pd.DataFrame) -> list[str]:
+def _orders(found: Measured, pairs: pd.DataFrame, settings: FamilySettings) -> list[str]:
     """What a pair's order on the default point becomes over the family; those that turn come first."""
+    same = SAME if found.scale == "normalised" else TIE
     told = []
     for _, row in pairs.iterrows():
         a, b, gap = row["better"], row["than"], row["reported"]
@@ -293,9 +314,9 @@ def _orders(pairs: pd.DataFrame) -> list[str]:
         )
         if np.isnan(gap):
             told.append((1, f"{over[0].upper()}{over[1:]}."))
-        elif abs(gap) <= 0.005:
+        elif abs(gap) <= same:
             told.append((1, f"On the default MDP {a} and {b} do the same; {over}."))
-        elif (gap > 0) == (row["overall"] > 0):
+        elif (gap > 0) == settings.higher_is_better:
             told.append((2, f"On the default MDP {a} leads {b}; {over}."))
         else:
             told.append((0, f"On the default MDP {b} leads {a}; {over}."))

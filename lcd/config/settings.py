@@ -12,6 +12,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from lcd.config.keys import show
 from lcd.config.registries import registry
 from lcd.envs.errors import InputError, nearest
 
@@ -33,6 +34,8 @@ def settings_for(
     Raises:
         InputError: where it has no such setting, or a value is of the wrong kind.
     """
+    if not isinstance(given, Mapping):
+        raise InputError(f"{key}={show(given)} must be a set of settings: {key}={{setting: value}}.")
     schema = schema_of(target)
     if schema is None:
         for name in given:

@@ -86,6 +86,7 @@ def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str
     if measure not in MEASURES:
         raise InputError(f"score={measure} is no score of a point: take {' or '.join(MEASURES)}.")
     keys = ["benchmark", "task", *SETTING]
+    curves = _with_one_name(curves)
     # A diagnosis of no task has no columns either.
     defaults = defaults if len(defaults) else curves.iloc[:0]
     found = _runs(curves, measure)
@@ -109,9 +110,10 @@ def whole_families(curves: pd.DataFrame, defaults: pd.DataFrame) -> pd.DataFrame
         Rows with the columns of `curves`; none for families without ranges, or whose curves have too few steps in
         common.
     """
-    both = pd.concat([curves, defaults])
+    families = _families_or_none(curves, defaults)
+    both = pd.concat([_with_one_name(curves), defaults]) if families else curves
     held_out = both[(both["split"] == "eval").to_numpy()]
-    parts = [part for found in _families_or_none(curves, defaults) for part in _whole(found, held_out)]
+    parts = [part for found in families for part in _whole(found, held_out)]
     whole = pd.concat(parts) if parts else curves.iloc[:0]
     return whole.reindex(columns=curves.columns).astype(dict.fromkeys(TEXT, "category"))
 
@@ -130,9 +132,8 @@ def _whole(found: Measured, held_out: pd.DataFrame) -> Iterator[pd.DataFrame]:
     where = {"benchmark": found.benchmark, "task": found.task, **found.setting}
     mine = held_out[np.logical_and.reduce([(held_out[name] == value).to_numpy() for name, value in where.items()])]
     curves = split_curves(mine, ["agent", "seed", "context"])
-    names: dict[str, str] = {}
-    for name in mine["context"].unique():
-        names.setdefault(point_name(parse_point(name) or {}) if name else found.default, name)
+    # The default point's own rows are those that its score is from.
+    names = {context: "" if context and context == found.default else context for context in found.contexts}
     for method, seeds in found.seeds.items():
         for seed in seeds:
             parts = [curves[method, seed, names[context]] for context in found.contexts]
@@ -149,6 +150,32 @@ def _whole(found: Measured, held_out: pd.DataFrame) -> Iterator[pd.DataFrame]:
             )  # fmt: skip
 
 
+def _with_one_name(curves: pd.DataFrame) -> pd.DataFrame:
+    """Curves whose points have one name each, in whatever order and digits their features are written."""
+    given = list(map(str, curves["context"].unique()))
+    names = {name: point_name(_finite(name)) for name in given}
+    if len(set(names.values())) < len(names):
+        mine = ["benchmark", "task", *SETTING, "agent", "seed", "split"]
+        written = curves[[*mine, "context"]].astype({"context": object}).drop_duplicates()
+        point = written["context"].map(names).rename("point")
+        twice = written[pd.concat([written[mine], point], axis=1).duplicated(keep=False).to_numpy()]
+        if len(twice):
+            several = sorted(name for name in set(twice["context"]) if names[name] == names[twice["context"].iloc[0]])
+            raise InputError(
+                f"Seed {twice['seed'].iloc[0]} of '{twice['agent'].iloc[0]}' has one point twice, as "
+                f"{' and '.join(map(repr, several))}: give each point once."
+            )
+    return curves.assign(context=curves["context"].astype(object).map(names).astype("category"))
+
+
+def _finite(context: str) -> Mapping[str, float]:
+    """The point of a context; refused where a feature has no finite value."""
+    point = parse_point(context) or {}
+    if not np.isfinite(list(point.values())).all():
+        raise InputError(f"The context '{context}' has a feature without a finite value: give it a number.")
+    return point
+
+
 def _runs(curves: pd.DataFrame, measure: str) -> pd.DataFrame:
     """One row a run (a curve of one seed): what it is, and its score; held-out curves alone."""
     held_out = curves[(curves["split"] == "eval").to_numpy()]
@@ -159,11 +186,21 @@ def _runs(curves: pd.DataFrame, measure: str) -> pd.DataFrame:
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     last = np.append(starts[1:], len(codes))[: len(starts)] - 1
     kept = held_out.iloc[order[last]]
-    table = kept[[*names, *([WEIGHT] if WEIGHT in kept else [])]].reset_index(drop=True)
+    table = kept[names].reset_index(drop=True)
+    if WEIGHT in held_out:
+        table[WEIGHT] = _constant(pd.to_numeric(held_out[WEIGHT], errors="coerce").to_numpy(float)[order], starts)
     for name, column in (("normalised", "normalised"), ("return", "return_mean")):
         values = held_out[column].to_numpy(float)[order]
         table[name] = values[last] if measure == "final" else _heights(steps, values, starts, last)
     return table
+
+
+def _constant(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """What each of several curves, one after the other, holds in all of its rows; NaN where that is no one value."""
+    if not len(starts):
+        return np.zeros(0)
+    low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    return np.where(low == high, low, np.nan)
 
 
 def _heights(steps: np.ndarray, values: np.ndarray, starts: np.ndarray, last: np.ndarray) -> np.ndarray:
@@ -181,9 +218,7 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
     """The family of one task and setting."""
     scale = "normalised" if rows["normalised"].notna().all() else "return"
     family = known_family(where["benchmark"], where["task"])
-    # Features in whatever order and digits: a point has one name.
-    names = {name: point_name(parse_point(name) or {}) for name in map(str, rows["context"].unique())}
-    rows = rows.assign(context=rows["context"].astype(object).map(names))
+    rows = rows.assign(context=rows["context"].astype(object))
     notes: list[str] = []
     if scale == "return":
         notes.append("Nobody knows the range of all points (r_min, r_max): scores are returns as they are.")
@@ -298,16 +333,20 @@ def _says_weights(rows: pd.DataFrame) -> bool:
 def _weights(contexts: list[str], rows: pd.DataFrame, family: Family | None) -> tuple[np.ndarray, list[str]]:
     """What each point weighs: as a column of the curves says, else as the family does, else all alike."""
     if _says_weights(rows):
-        given = pd.to_numeric(rows[WEIGHT], errors="coerce").groupby(rows["context"]).agg(["min", "max"])
-        low, high = given.loc[contexts].to_numpy(float).T
-        wrong = ~(np.isfinite(low) & (low >= 0) & (low == high))
+        given = pd.to_numeric(rows[WEIGHT], errors="coerce")
+        by_point = given.groupby(rows["context"].astype(object))
+        low, high = by_point.agg(["min", "max"]).loc[contexts].to_numpy(float).T
+        missing = given.isna().groupby(rows["context"].astype(object)).any().loc[contexts].to_numpy(bool)
+        wrong = missing | ~(np.isfinite(low) & (low >= 0) & (low == high))
         if wrong.any():
+            place = int(np.argmax(wrong))
+            held = "no number, or several," if missing[place] else f"{low[place]:g} to {high[place]:g}"
             raise InputError(
-                f"The column '{WEIGHT}' holds {low[wrong][0]:g} to {high[wrong][0]:g} for the point "
-                f"'{contexts[int(np.argmax(wrong))]}': give each point one weight, 0 or more."
+                f"The column '{WEIGHT}' holds {held} for the point '{contexts[place]}': give each point one weight, "
+                "0 or more."
             )
-        if high.sum() > 0:
-            return high, []
+        if high.max() > 0:
+            return high / high.max(), []
         raise InputError(f"The column '{WEIGHT}' is 0 for all points: at least one must count.")
     names: dict[str, float] = {}
     if family is not None:

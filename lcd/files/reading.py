@@ -38,10 +38,12 @@ def open_regular(path: str | Path) -> BinaryIO:
         raise Unreadable(error.strerror or type(error).__name__) from error
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """The content of a regular file."""
+def read_bytes(path: str | Path, most: int | None = None) -> bytes:
+    """The content of a regular file; refused where it has more than `most` bytes."""
     try:
         with open_regular(path) as file:
+            if most is not None and os.fstat(file.fileno()).st_size > most:
+                raise Unreadable(f"it has more than {most:,} bytes")
             return file.read()
     except OSError as error:
         raise Unreadable(error.strerror or type(error).__name__) from error

@@ -1,146 +1,73 @@
-"""Which points of a task's family a study trains: the family, as a benchmark or a study has it, and a choice of it."""
+"""Which points of a task's family a study trains."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from lcd.config.keys import show
-from lcd.config.values import check_knob
-from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.families.family import Family, Point, grid_family, parse_point, point_name
-from lcd.envs.protocols import Families, KnowsFeatures, offers
+from lcd.envs.families.family import Family, Point, parse_point, point_name
 from lcd.files.reading import Unreadable, read_bytes
+from lcd.pipelines.study.family_written import FAMILY
 from lcd.pipelines.study.point_choices import Chosen, choice_asked, choose, is_choice
 
 ALL = "all"
-POINTS, FAMILY = "study.points", "study.family"
-MOST_POINTS = 100_000
-"""Points of a grid that a study writes."""
+POINTS = "study.points"
+LARGEST_FILE = 64_000_000
+"""Bytes of a file of points."""
 FEW = 20
 """Points that a reader is told the names of."""
-FAMILY_KEYS = ("env", "task", "contexts", "default")
-GYMNASIUM = "families/gym:"
-"""What a task of the benchmark `families` is called that is anybody's Gymnasium environment."""
 
 Points = dict[str, dict[str, float]]
 """What curves call a point → the point; the task itself is called by an empty text."""
 
 
-def family_of(benchmark: Benchmark, task: str, asked: Mapping[str, Any] | None = None) -> Family | None:
-    """The family of a task: the one that a study writes (`study.family`), else the benchmark's; None without any."""
-    own = benchmark.family(task) if offers(benchmark, Families) else None
-    if asked is None:
-        return own
-    features = benchmark.features_of(task) if offers(benchmark, KnowsFeatures) else {}
-    return _written(asked, {} if own is None else own.default, features)
-
-
-def default_as_point(asked: Any, task: str, default: Point) -> str:
-    """What curves would call a task's default if they did not call it the task itself; empty if it is no point.
+def check_tasks(points: Any, tasks: Collection[str], where: str = POINTS) -> None:
+    """Refuse points of tasks that are not trained.
 
     Args:
-        asked: `study.family`, as a study's record has it.
-        task: the task.
-        default: its own point, as it was trained.
+        points: a choice, or one for each task.
+        tasks: those that are trained.
+        where: the config key, for an error's sentence.
     """
-    try:
-        if task_of_family(asked) != task:
-            return ""
-        family = _written(asked, default, {})
-    except InputError:
-        return ""
-    return point_name(default) if any(not family.context_of(point) for point in family.points) else ""
+    for name in points if isinstance(points, Mapping) and not is_choice(points) else ():
+        if name not in tasks:
+            raise InputError(f"{where}.{name}: '{name}' is no task that is trained here: {nearest(str(name), tasks)}")
 
 
-def task_of_family(asked: Any) -> str:
-    """The task whose family a study writes, checked to be one."""
-    if not isinstance(asked, Mapping) or not {"contexts"} <= set(asked) <= {*FAMILY_KEYS}:
-        wrong = [key for key in asked if key not in FAMILY_KEYS] if isinstance(asked, Mapping) else []
-        told = f"'{wrong[0]}' is no part of a family: {nearest(str(wrong[0]), FAMILY_KEYS)}" if wrong else None
-        raise InputError(
-            f"{FAMILY}: {told}"
-            if told
-            else f"{FAMILY}={show(asked)} must have env or task, and contexts: {{env: CartPole-v1, contexts: "
-            "{length: [0.5, 1]}}."
-        )
-    named = [key for key in ("env", "task") if asked.get(key) is not None]
-    if len(named) != 1 or not isinstance(asked[named[0]], str) or not asked[named[0]]:
-        raise InputError(f"{FAMILY} must name one env of Gymnasium's or one task: {{env: CartPole-v1, contexts: …}}.")
-    return GYMNASIUM + asked["env"] if named == ["env"] else asked["task"]
-
-
-def _written(asked: Mapping[str, Any], own: Point, features: Mapping[str, float]) -> Family:
-    """The grid of a study's contexts around the task's own point.
-
-    Args:
-        asked: what the study says.
-        own: the task's point in the benchmark's own family, all of whose features the points have; empty without one.
-        features: what the task has where nobody says anything, as far as it is known.
-    """
-    contexts, default = asked["contexts"], asked.get("default") or {}
-    if not isinstance(contexts, Mapping) or not contexts or not isinstance(default, Mapping):
-        raise InputError(f"{FAMILY}.contexts={show(contexts)} must be a set of features, each with a list of values.")
-    for name, values in contexts.items():
-        where = f"{FAMILY}.contexts.{name}"
-        check_knob(where, str(name))
-        if not isinstance(values, list) or not values or not all(map(_is_number, values)) or _repeated(values):
-            raise InputError(f"{where}={show(values)} must be a list of different numbers.")
-    if math.prod(map(len, contexts.values())) > MOST_POINTS:
-        raise InputError(f"{FAMILY}.contexts has more than {MOST_POINTS:,} combinations: give fewer values.")
-    usual = {**own, **{name: features[name] for name in contexts if name in features}}
-    for name, value in default.items():
-        if name not in contexts or not _is_number(value):
-            raise InputError(f"{FAMILY}.default.{name}={show(value)} must be a number for a feature of contexts.")
-    for name in contexts:
-        if features and name not in features:
-            raise InputError(f"{FAMILY}.contexts: '{name}' is no feature of the task: {nearest(name, features)}")
-        if name not in default and name not in usual:
-            raise InputError(
-                f"{FAMILY}.default has no {name}, and the task does not say its own: give {FAMILY}.default.{name}."
-            )
-    usual = {name: float(value) for name, value in {**usual, **default}.items()}
-    values = {name: [float(value) for value in contexts.get(name, [usual[name]])] for name in usual}
-    return grid_family(values, usual)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _repeated(values: list[Any]) -> bool:
-    return len({float(value) for value in values}) < len(values)
-
-
-def how_asked(points: Any, task: str) -> tuple[Any, str]:
-    """What a study says of one task's points (a choice, or one for each task), and the config key that says it."""
+def how_asked(points: Any, task: str, where: str = POINTS) -> tuple[Any, str]:
+    """What is asked of one task's points (a choice, or one for each task), and the config key that says it."""
     if isinstance(points, Mapping) and not is_choice(points):
-        return points.get(task), f"{POINTS}.{task}"
-    return points, POINTS
+        return points.get(task), f"{where}.{task}"
+    return points, where
 
 
-def points_asked(points: Any, task: str, family: Family | None, chosen: Chosen | None = None) -> list[Points] | None:
-    """What a study trains of a task: the task itself and the points that it asks for; None: the task alone.
+def points_asked(
+    points: Any, task: str, family: Family | None, chosen: Chosen | None = None, where: str = POINTS
+) -> list[Points] | None:
+    """What is trained of a task: the task itself and the points that are asked for; None: the task alone.
 
     Args:
-        points: `study.points`: a choice, or one for each task.
+        points: a choice, or one for each task.
         task: the task.
         family: the task's; None where it has none.
         chosen: what was chosen under a budget, where a budget is asked for.
+        where: the config key, for an error's sentence.
 
     Returns:
         Points by round: those of one may share a run.
     """
-    how, where = how_asked(points, task)
+    how, where = how_asked(points, task, where)
     if how is None:
         return None
     if family is None:
-        raise InputError(f"{where}={show(how)}: the task '{task}' is no point of a family; give {FAMILY}, or null.")
+        fix = f"give {FAMILY}, or null" if where.startswith(POINTS) else "give a task that is one, or null"
+        raise InputError(f"{where}={show(how)}: the task '{task}' is no point of a family; {fix}.")
     if (asked := choice_asked(how, where)) is not None:
         rounds = (chosen or choose(family, asked, where)).points
     else:
@@ -194,17 +121,22 @@ def _named(family: Family, name: str, where: str) -> Point:
 
 def _of_file(family: Family, file: Path, where: str) -> list[Point]:
     try:
-        rows = list(csv.DictReader(io.StringIO(read_bytes(file).decode("utf-8-sig")), strict=True))
+        reader = csv.DictReader(io.StringIO(read_bytes(file, LARGEST_FILE).decode("utf-8-sig")), strict=True)
+        rows = list(reader)
     except (Unreadable, UnicodeDecodeError, csv.Error) as why:
         raise InputError(f"{where}={file} cannot be read ({why}): give a CSV file of points.") from None
     if not rows or not set(family.features) <= set(rows[0]):
         raise InputError(f"{where}={file} must have rows, and the columns {', '.join(family.features)}.")
+    if repeated := [name for name in family.features if list(reader.fieldnames or ()).count(name) > 1]:
+        raise InputError(f"{where}={file} has the column {repeated[0]} twice: leave one of them out.")
     found: list[Point] = []
     for number, row in enumerate(rows, start=1):
         try:
             point = {name: float(row[name]) for name in family.features}
         except (TypeError, ValueError):
             point = {}
+        if None in row:
+            raise InputError(f"{where}={file}: row {number} has more cells than there are columns.")
         if not point or not all(map(math.isfinite, point.values())):
             raise InputError(f"{where}={file}: row {number} has a feature that is no number.")
         found.append(point)

@@ -19,7 +19,7 @@ from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import has_shaping, shapings_of
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
-from lcd.pipelines.study.family_points import task_of_family
+from lcd.pipelines.study.family_written import task_of_family
 from lcd.pipelines.study.grid import Point, by_task, check_points, points_of
 from lcd.scores.asked_contrasts import parse_contrasts
 from lcd.scores.contrasts import (

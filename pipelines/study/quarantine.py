@@ -15,7 +15,7 @@ from lcd.curves.names import evaluated_name
 from lcd.envs.errors import InputError, Unfinished
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import condition, task_name
-from lcd.pipelines.study.family_points import default_as_point
+from lcd.pipelines.study.family_written import default_as_point
 from lcd.pipelines.study.members import points_of
 from lcd.pipelines.study.point_weights import weighed
 from lcd.scores.left_out import LeftOut

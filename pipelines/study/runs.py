@@ -15,6 +15,7 @@ from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.families.family import Family
+from lcd.envs.protocols import NamesKnobs, offers
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import adaptive, needs, sources
@@ -31,7 +32,15 @@ from lcd.pipelines.study.configs import (
 )
 from lcd.pipelines.study.encoders import entry_after, pretraining_for
 from lcd.pipelines.study.evaluation import evaluation_entry
-from lcd.pipelines.study.family_points import ALL, POINTS, Points, family_of, how_asked, points_asked
+from lcd.pipelines.study.family_points import (
+    ALL,
+    POINTS,
+    Points,
+    check_tasks,
+    how_asked,
+    points_asked,
+)
+from lcd.pipelines.study.family_written import family_of
 from lcd.pipelines.study.grid import axes_of, check_points, check_tests, placed, points_of_runs, seeds_of_runs
 from lcd.pipelines.study.parts import check_names, parts_of
 from lcd.pipelines.study.point_choices import Chosen, choice_asked, choose
@@ -62,6 +71,7 @@ def expand(
     evaluation = evaluation_entry(study.evaluation, benchmark, "study.evaluation")
     if study.noise_free:
         evaluation["noise_free"] = True
+    check_tasks(study.points, {task for part in parts for task in part.tasks})
     found: dict[str, Job] = {}
     for part in parts:
         agents = [_agent(given) for given in part.agents]
@@ -166,8 +176,9 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     for task, knobs in trained:
         check_view(benchmark, task, cfg.view)
         reward_range(benchmark, task, seeds[0], knobs)
+    check_tasks(cfg.points, [cfg.task.name], "points")
     family = None if cfg.points is None else family_of(benchmark, cfg.task.name)
-    points = None if stages else _points(benchmark, cfg.task.name, cfg.task.knobs, cfg.points, family)
+    points = None if stages else _points(benchmark, cfg.task.name, cfg.task.knobs, cfg.points, family, where="points")
     run_config = _run_config(
         cfg.benchmark.name,
         agent=_agent(cfg.agent),
@@ -293,15 +304,21 @@ def _points(
     points: Any,
     family: Family | None,
     picked: Chosen | None = None,
+    where: str = POINTS,
 ) -> list[Points] | None:
     """The points that are trained of a task, by round, checked to be ones that can be made."""
-    rounds = points_asked(points, task, family, picked)
+    rounds = points_asked(points, task, family, picked, where)
     every = [{**features} for some in rounds or () for features in some.values()]
     for features in every:
         if both := sorted({*features} & {*knobs}):
-            raise InputError(f"study.knobs.{both[0]} is a feature of {task}'s points, which set it: leave it out.")
-    if every:
+            key = "study.knobs" if where == POINTS else "task.knobs"
+            raise InputError(f"{key}.{both[0]} is a feature of {task}'s points, which set it: leave it out.")
+    if every and offers(benchmark, NamesKnobs):
         check_points(benchmark, [task], every, knobs)
+        return rounds
+    for features in every:
+        # A feature may be an attribute of an object (`object.attribute`): its name is no path into the knobs.
+        check_points(benchmark, [task], [{}], {**knobs, **features})
     return rounds
 
 

@@ -1,5 +1,6 @@
 """Anybody's environment: its attributes are knobs, what it derives of them follows, and strangers import nothing."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -90,3 +91,14 @@ def test_numbers_within_public_objects_have_dots():
     numbers = attributes._numbers_of("Pendulum-v1")
     assert {"g", "m", "l", "max_speed", "max_torque", "dt"} <= numbers.keys()
     assert not any(name.startswith("_") for name in numbers)
+    # What an environment is like is not what it does.
+    assert not any(name.startswith(("spec.", "action_space.", "observation_space.")) for name in numbers)
+
+
+def test_an_environment_that_cannot_be_made_here_is_refused_in_a_sentence():
+    gymnasium.register("tests/Lost-v0", "no_such_module_anywhere:Lost")
+    try:
+        with pytest.raises(InputError, match=r"'tests/Lost-v0' cannot be made here \(ModuleNotFoundError: No module"):
+            FAMILIES.check_knobs("families/gym:tests/Lost-v0", {"length": 1})
+    finally:
+        gymnasium.registry.pop("tests/Lost-v0")

@@ -17,6 +17,7 @@ def test_a_grid_has_every_combination_once_and_the_last_feature_changes_fastest(
 def test_a_point_is_read_from_its_name(value):
     point = {"gravity": value, "length": 0.25}
     assert parse_point(point_name(point)) == point
+    assert parse_point("length=1,length=2") is None
 
 
 @pytest.mark.parametrize("name", ["", "far", "a=", "=1", "a=b", "a=1,far"])

@@ -10,8 +10,11 @@ from lcd.analyses import Evidence, analyse
 from lcd.analyses.families import FamilySettings, families
 from lcd.analyses.family_claims import CLAIMS, by_paper, run_claims
 from lcd.analyses.family_scores import challenges_over_families
+from lcd.config.settings import settings_for
 from lcd.curves.names import FAMILY, evaluated_name
+from lcd.envs.errors import InputError
 from lcd.envs.families.family import grid_family, point_name
+from lcd.families import standings
 from lcd.families.measured import measured_families
 from lcd.families.prevalence import CASES
 from lcd.report.figures import draw_svg
@@ -179,7 +182,57 @@ def test_a_table_that_is_no_family_costs_no_other_analysis(frame):
     assert "final" in {found.key for found in made}
     assert any("name in each context all of length, mass, wheels" in note for note in notes)
     wrong = frame.assign(weight=-1)
-    assert any("give each point one weight" in note for note in analyse(Evidence(diagnose_curves(wrong)))[1])
+    told_once = [note for note in analyse(Evidence(diagnose_curves(wrong)))[1] if "give each point one weight" in note]
+    assert len(told_once) == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ({"score": "last"}, "score=last is no score of a point: take final or auc"),
+        ({"draws": 0}, "draws=0 must be a whole number from 1 to"),
+        ({"draws": 10**9}, "draws=1000000000 must be"),
+        ({"concentration": 0.0}, "concentration=0 must lie from"),
+        ({"concentration": -1.0}, "concentration=-1 must lie from"),
+        ({"concentration": 1e-300}, "concentration=1e-300 must lie from"),
+    ],
+)
+def test_settings_that_nothing_can_be_computed_with_are_refused(setting, told):
+    with pytest.raises(InputError, match=rf"^analysis_params\.families\.{told}"):
+        settings_for(families, setting, "analysis_params.families", "analysis 'families'")
+
+
+def test_settings_are_a_set():
+    with pytest.raises(InputError, match=r"analysis_params\.families=5 must be a set of settings"):
+        settings_for(families, 5, "analysis_params.families", "analysis 'families'")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("high_is_good", [True, False])
+@pytest.mark.parametrize("reported", [0.9, 0.1])
+def test_who_leads_on_the_default_point_is_said_even_of_methods_that_tie_overall(high_is_good, reported):
+    same = np.linspace(0.2, 0.6, len(NAMES))[:, None] + np.zeros((1, 3))
+    default = {"a": np.full(3, reported), "b": np.full(3, 0.5)}
+    settings = FamilySettings(approximations=False, higher_is_better=high_is_good)
+    says = told(family_curves("cart", NAMES, {"a": same, "b": same}, default), settings)["families"].says
+    first, second = "ab" if (reported > 0.5) == high_is_good else "ba"
+    assert f"On the default MDP {first} leads {second};" in " ".join(says)
+
+
+def test_small_returns_that_differ_are_not_said_to_be_the_same():
+    small = {name: values / 500 * 0.001 for name, values in scores(0.4, 0.6).items()}
+    default = {"a": np.full(3, 0.9 / 500 * 0.001), "b": np.full(3, 0.8 / 500 * 0.001)}
+    frame = family_curves("cart", NAMES, small, default).drop(columns=["r_min", "r_max"])
+    says = " ".join(told(frame)["families"].says)
+    assert "On the default MDP a leads b; over the family b leads a" in says
+
+
+def test_too_many_choices_cost_no_family_its_tables(monkeypatch):
+    monkeypatch.setattr(standings, "MOST_CHOICES", 10)
+    frames = [family_curves(task, NAMES, scores(0.4, 0.6)) for task in ("cart", "pole")]
+    found = told(pd.concat(frames))
+    assert {"families", "families-2"} <= found.keys()
+    assert "families-suite" not in found
+    assert any("No ranks over choices: There are " in sentence for sentence in found["families"].says)
 
 
 def test_every_figure_is_drawn_for_both_widths(frame):

@@ -8,7 +8,7 @@ from lcd.curves.table import area, as_trained, attach_ranges, check_curves, norm
 from lcd.envs import benchmarks
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import Family, parse_point, point_name
-from lcd.families.measured import measured_families
+from lcd.families.measured import measured_families, whole_families
 
 POINTS = [{"mass": mass, "length": length} for mass in (1.0, 2.0) for length in (0.5, 1.0, 3.0)]
 NAMES = [point_name(point) for point in POINTS]
@@ -78,6 +78,12 @@ def test_a_column_says_how_much_points_count(levels):
         measured(frame.assign(weight=frame["seed"]))
     with pytest.raises(InputError, match="is 0 for all points"):
         measured(frame.assign(weight=0))
+    with pytest.raises(InputError, match="holds no number, or several, for the point"):
+        measured(frame.assign(weight=np.where(frame.index == 1, 7.0, 1.0)))
+    with pytest.raises(InputError, match="holds no number, or several, for the point"):
+        measured(frame.assign(weight=np.where(frame["seed"] == 1, np.nan, 1.0)))
+    (huge,) = measured(frame.assign(weight=frame["context"].map(weights) * 1e307))
+    np.testing.assert_allclose(huge.distribution, found.distribution)
 
 
 class Registered:
@@ -116,6 +122,38 @@ def test_points_of_different_features_are_no_family(levels):
     names = [*NAMES[:5], "gravity=3"]
     with pytest.raises(InputError, match="name in each context all of gravity, length, mass"):
         measured(family_curves("cart", names, levels))
+
+
+def rewritten(frame: pd.DataFrame, rows, name: str) -> pd.DataFrame:
+    changed = frame.copy()
+    changed.loc[rows, "context"] = name
+    changed.loc[rows, "trained_on"] = evaluated_name("cart", name)
+    return changed
+
+
+def test_a_point_is_one_however_seeds_write_it(levels):
+    frame = family_curves("cart", NAMES, levels)
+    first = frame["context"] == NAMES[0]
+    (plain,), (other,) = measured(frame), measured(rewritten(frame, first & (frame["seed"] == 1), "mass=1.0,length=.5"))
+    assert plain.contexts == other.contexts
+    np.testing.assert_allclose(other.scores["ppo"], plain.scores["ppo"])
+    curves, _ = attach_ranges(check_curves(rewritten(frame, first & (frame["seed"] == 1), "mass=1.0,length=.5")))
+    curves["normalised"] = normalised(curves)
+    whole = whole_families(curves[of_points(curves)], curves[as_trained(curves)])
+    last = whole[(whole["agent"] == "ppo") & (whole["step"] == STEPS[-1])].sort_values("seed")
+    np.testing.assert_allclose(last["normalised"], levels["ppo"].mean(0))
+
+
+def test_a_point_that_a_seed_has_twice_is_refused(levels):
+    frame = family_curves("cart", NAMES, levels)
+    with pytest.raises(InputError, match=r"Seed 0 of 'ppo' has one point twice, as 'length=0.5,mass=1' and 'mass=1"):
+        measured(rewritten(frame, frame["context"] == NAMES[1], "mass=1,length=0.50"))
+
+
+def test_a_feature_without_a_finite_value_is_refused(levels):
+    frame = family_curves("cart", NAMES, levels)
+    with pytest.raises(InputError, match="'length=inf,mass=1' has a feature without a finite value"):
+        measured(rewritten(frame, frame["context"] == NAMES[0], "length=inf,mass=1"))
 
 
 def test_agents_that_are_evaluated_elsewhere_than_trained_are_no_points(levels):

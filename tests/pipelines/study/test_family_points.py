@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import types
 
+import gymnasium
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +21,8 @@ from lcd.families.quadrature import by_quadrature
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.study import dry_run, runs
 from lcd.pipelines.study.configs import population, run_id
-from lcd.pipelines.study.family_points import default_as_point, listed_points, points_asked
+from lcd.pipelines.study.family_points import listed_points, points_asked
+from lcd.pipelines.study.family_written import default_as_point
 from lcd.pipelines.study.point_choices import Asked, choose
 from lcd.pipelines.study.quarantine import read_finished, sort_out
 from lcd.pipelines.study.store import FAILED, Study
@@ -120,12 +123,18 @@ def test_points_come_from_a_file(tmp_path):
         "near,far\n1,x\n": "row 1 has a feature that is no number",
         "near,far\n1,1\n1,nan\n": "row 2 has a feature",
         "near,far\n1\n": "row 1 has a feature",
+        "near,far\n1,2,3\n": "row 1 has more cells than there are columns",
+        "near,far,near\n1,2,3\n": "has the column near twice",
     }.items():
         file.write_text(text)
         with pytest.raises(InputError, match=told):
             listed_points(GRID, str(file))
     with pytest.raises(InputError, match="cannot be read"):
         listed_points(GRID, str(tmp_path / "none.csv"))
+    with file.open("wb") as endless:
+        endless.truncate(10**12)
+    with pytest.raises(InputError, match="it has more than 64,000,000 bytes"):
+        listed_points(GRID, str(file))
 
 
 def test_a_study_writes_a_family_of_its_own():
@@ -144,6 +153,7 @@ def test_a_study_writes_a_family_of_its_own():
     ("words", "told"),
     [
         ([f"study.points={{{OTHER}: all}}", f"study.tasks=[{OTHER}]"], "is no point of a family"),
+        (["study.points={toy/none: all}"], "study.points.toy/none: 'toy/none' is no task that is trained here"),
         (["study.points=0"], "study.points=0 must be all, a number of points"),
         (["study.points={choose: means, budget: 2}"], "study.points.choose=means is no way to choose points"),
         (["study.points={budget: 2}"], "study.points.choose=null is no way"),
@@ -167,6 +177,8 @@ def test_a_study_writes_a_family_of_its_own():
         ([f"study.family={{task: {TASK}, contexts: {{speed: [1]}}, default: {{speed: 1}}}}"], "no knob 'speed'"),
         ([f"study.family={{task: {TASK}, contexts: {{delay: [1]}}, default: {{speed: 1}}}}"], "default.speed=1"),
         ([f"study.family={{task: {TASK}, contexts: {{seed: [1]}}}}"], "'seed' is no knob"),
+        ([f"study.family={{task: {TASK}, contexts: {{delay: [1]}}, default: 5}}"], "study.family.default=5 must be a"),
+        (["study.family={env: 'os:system', contexts: {a: [1]}}"], "study.family.env=os:system must name an"),
         ([f"study.family={{task: {TASK}, context: {{delay: [1]}}}}"], "did you mean 'contexts'"),
         ([f"study.family={{task: {OTHER}, contexts: {{delay: [1]}}}}"], "leave one of them out"),
     ],
@@ -195,6 +207,36 @@ def test_anybodys_environment_is_a_family_and_says_its_own_default(tmp_path):
     file.write_text(yaml.safe_dump({"family": {**family, "env": "CartPole-v2000"}}))
     with pytest.raises(InputError, match="CartPole"):
         asked(f"study={file}")
+
+
+class Arm(gymnasium.Env):
+    observation_space = action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self):
+        self.arm = types.SimpleNamespace(length=1.5)
+
+
+@pytest.fixture
+def arm():
+    gymnasium.register("tests/Arm-v0", Arm)
+    yield "tests/Arm-v0"
+    gymnasium.registry.pop("tests/Arm-v0")
+
+
+def test_an_attribute_of_an_object_is_a_feature(arm):
+    (config,) = asked(f"study.family={{env: {arm}, contexts: {{arm.length: [1.5, 2]}}}}", "study.reward_p=[1.0]")
+    assert config["points"] == {"": {"arm.length": 1.5}, "arm.length=2": {"arm.length": 2}}
+
+
+def test_what_one_run_asks_for_is_called_by_its_own_key():
+    words = ["benchmark=families", "task=families/cartpole", "view=state"]
+    for word, told in {
+        "points=0": "points=0 must be all",
+        "points={families/quad: all}": "points.families/quad: ",
+        "task.knobs.length=0.05": "task.knobs.length is a feature of",
+    }.items():
+        with pytest.raises(InputError, match=rf"^{told}"):
+            runs.run_config_from(compose("train", [*words, "points=3", word]))
 
 
 def test_a_curriculum_has_no_points():
