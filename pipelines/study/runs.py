@@ -313,12 +313,11 @@ def _points(
         if both := sorted({*features} & {*knobs}):
             key = "study.knobs" if where == POINTS else "task.knobs"
             raise InputError(f"{key}.{both[0]} is a feature of {task}'s points, which set it: leave it out.")
-    if every and offers(benchmark, NamesKnobs):
-        check_points(benchmark, [task], every, knobs)
-        return rounds
+    in_names = offers(benchmark, NamesKnobs)
     for features in every:
-        # A feature may be an attribute of an object (`object.attribute`): its name is no path into the knobs.
-        check_points(benchmark, [task], [{}], {**knobs, **features})
+        # Elsewhere a feature may be an attribute of an object (`object.attribute`): its name is no path into the knobs.
+        varied, fixed = (features, {}) if in_names else ({}, features)
+        check_points(benchmark, [task], [varied], {**knobs, **fixed})
     return rounds
 
 
