@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -75,8 +75,8 @@ class Measured:
         return {method: self.distribution @ scores for method, scores in self.scores.items()}
 
 
-def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str = "final") -> Iterator[Measured]:
-    """The families in some curves, one for each task and setting.
+def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str = "final") -> list[Measured]:
+    """The families in some curves, one for each task and setting; what is none is left out, if others are.
 
     Args:
         curves: rows that `lcd.curves.table.of_points` chooses, with the column `normalised`.
@@ -91,12 +91,22 @@ def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str
     defaults = defaults if len(defaults) else curves.iloc[:0]
     found = _runs(curves, measure)
     own = _runs(defaults[defaults["task"].isin(set(found["task"]))], measure) if len(found) else found
+    measured: list[Measured] = []
+    refused: list[str] = []
+    first: InputError | None = None
     for key, rows in found.groupby(keys, sort=True, observed=True):
         where = dict(zip(keys, key, strict=True))
         same = np.ones(len(own), bool)
         for name, value in where.items():
             same &= (own[name] == value).to_numpy()
-        yield _measured(where, rows, own[same])
+        try:
+            measured.append(_measured(where, rows, own[same]))
+        except InputError as why:
+            refused.append(f"A family is left out: {why}")
+            first = first or why
+    if not measured and first is not None:
+        raise first
+    return [replace(each, notes=(*each.notes, *refused)) for each in measured[:1]] + measured[1:]
 
 
 def whole_families(curves: pd.DataFrame, defaults: pd.DataFrame) -> pd.DataFrame:
@@ -153,7 +163,7 @@ def _whole(found: Measured, held_out: pd.DataFrame) -> Iterator[pd.DataFrame]:
 def _with_one_name(curves: pd.DataFrame) -> pd.DataFrame:
     """Curves whose points have one name each, in whatever order and digits their features are written."""
     given = list(map(str, curves["context"].unique()))
-    names = {name: point_name(_finite(name)) for name in given}
+    names = {name: point_name(parse_point(name) or {}) for name in given}
     if len(set(names.values())) < len(names):
         mine = ["benchmark", "task", *SETTING, "agent", "seed", "split"]
         written = curves[[*mine, "context"]].astype({"context": object}).drop_duplicates()
@@ -166,14 +176,6 @@ def _with_one_name(curves: pd.DataFrame) -> pd.DataFrame:
                 f"{' and '.join(map(repr, several))}: give each point once."
             )
     return curves.assign(context=curves["context"].astype(object).map(names).astype("category"))
-
-
-def _finite(context: str) -> Mapping[str, float]:
-    """The point of a context; refused where a feature has no finite value."""
-    point = parse_point(context) or {}
-    if not np.isfinite(list(point.values())).all():
-        raise InputError(f"The context '{context}' has a feature without a finite value: give it a number.")
-    return point
 
 
 def _runs(curves: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -234,6 +236,9 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
             f"The points of '{where['task']}' have different features: name in each context all of "
             f"{', '.join(sorted(set().union(*points)))}."
         )
+    for context, point in zip(contexts, points, strict=True):
+        if not np.isfinite(list(point.values())).all():
+            raise InputError(f"The context '{context}' has a feature without a finite value: give it a number.")
     weights, told = _weights(contexts, rows, family)
     features = tuple(points[0])
     order = {point_name(point): place for place, point in enumerate(family.points)} if family is not None else {}

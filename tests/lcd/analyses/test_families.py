@@ -186,6 +186,13 @@ def test_a_table_that_is_no_family_costs_no_other_analysis(frame):
     assert len(told_once) == 1
 
 
+def test_a_table_that_is_no_family_costs_no_other_family(frame):
+    strange = family_curves("pole", [*NAMES[1:], "wheels=4"], scores(0.4, 0.6))
+    found = told(pd.concat([frame, strange]))["families"]
+    assert set(found.table["task"]) == {"cart"}
+    assert any("A family is left out: The points of 'pole' have different features" in each for each in found.says)
+
+
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
