@@ -78,8 +78,7 @@ def _with_default_points(curves: pd.DataFrame, study: store.Study) -> pd.DataFra
         (task_name(run.config), name)
         for run in (study.trainings() if written else ())
         for asked in written
-        if (default := points_of(run.config).get(""))
-        and (name := default_as_point(asked, run.config["task"], default))
+        if (default := points_of(run.config).get("")) and (name := default_as_point(asked, run.config["task"], default))
     }
     own, parts = as_trained(curves) if names else None, [curves]
     for task, name in sorted(names):
