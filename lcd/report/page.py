@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 
 from lcd.analyses import Analysis, Evidence, analyse
 from lcd.analyses.analysis import joined_names
-from lcd.analyses.families import is_of_methods
 from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
 from lcd.analyses.transfer import MEASURES, Transfer
 from lcd.curves.index import CurveIndex
@@ -25,6 +24,7 @@ from lcd.curves.table import CURVE
 from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
 from lcd.report import sections
+from lcd.report.asked import families_alone, is_asked, is_compared, statuses_of
 from lcd.report.curve_figures import one_below_the_other
 from lcd.report.curve_lines import curves_by_task
 from lcd.report.drawers import drawing_beside
@@ -34,8 +34,8 @@ from lcd.report.plane_figures import planes
 from lcd.report.sections import Page
 from lcd.report.transfer_figures import transfer_figures
 from lcd.scores.challenge_table import GROUP
-from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION
-from lcd.scores.diagnosis import Diagnosis, status_sentences
+from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, Contrast
+from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.judging import STATUSES
 from lcd.scores.left_out import STATES, LeftOut
 from lcd.scores.validity import distrusted, withheld
@@ -99,7 +99,7 @@ def write_report(
         "transfers": [_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
         "measures": MEASURES,
         "subject": _subject(diagnosis, transfers),
-        "family": _families_alone(diagnosis, analyses),
+        "family": families_alone(diagnosis, analyses),
         "conditions": _conditions(diagnosis),
         "further": diagnosis.contrasts[len(HEADLINE) :],
         "statuses": STATUSES,
@@ -219,7 +219,7 @@ def verdict(classes: pd.DataFrame, tasks: int, untold: int = 0) -> str:
 
 
 ALONE = "Each task was trained under one condition alone: φ and ψ have nothing to compare."
-NOT_ASKED = "φ and ψ were not asked: they compare views, and reward probabilities, of which one was trained."
+FURTHER_ALONE = "φ and ψ were not asked: they compare views, and reward probabilities, of which one was trained."
 _IN_WORDS = {
     "both": "hard both to see and to learn from reward",
     "perception": "hard to see",
@@ -232,20 +232,18 @@ def _group_sections(diagnosis: Diagnosis, pictures: Pictures, threshold: float) 
     """The groups that were trained under more than one condition, or all of them where none was."""
     found = taxonomy(diagnosis, threshold)
     advice = recommendations(diagnosis, found) if len(diagnosis.table) else pd.DataFrame()
+    further = diagnosis.contrasts[len(HEADLINE) :]
     every = list(enumerate(diagnosis.table.groupby(list(GROUP), sort=False)))
-    compared = [(place, each) for place, each in every if _compared(each[1]) or each[1]["status"].isin(STATES).all()]
+    compared = [(place, each) for place, each in every if is_compared(each[1]) or each[1]["status"].isin(STATES).all()]
     # The paper's own agent first; a sort keeps the order of the rest.
     ordered = sorted(compared or every, key=lambda each: (each[1][0][1] != "ppo", each[0]))
     return [
         {"order": order}
-        | _group(place, key, rows, found.table, advice, pictures, diagnosis.left_out, _asked(diagnosis, rows))
+        | _group(
+            place, key, rows, found.table, advice, pictures, diagnosis.left_out, is_asked(diagnosis, rows), further
+        )
         for order, (place, (key, rows)) in enumerate(ordered, 1)
     ]
-
-
-def _compared(rows: pd.DataFrame) -> bool:
-    areas = [name for name in rows if name.startswith("auc_") and not name.endswith(("_low", "_high"))]
-    return bool((rows[areas].notna().sum(axis=1) > 1).any())
 
 
 def _group(
@@ -257,15 +255,18 @@ def _group(
     pictures: Pictures,
     left_out: Sequence[LeftOut],
     asked: bool,
+    contrasts: Sequence[Contrast],
 ) -> dict[str, Any]:
     mine = classes[(classes[list(GROUP)] == list(key)).all(axis=1)] if len(classes) else classes
     kinds = {row["task"]: row for _, row in mine.iterrows()}
     untold = rows[rows["phi"].notna() & rows["psi"].notna() & rows["validity"].map(withheld)]
+    further = () if asked or not is_compared(rows) else contrasts
     lost = [each for each in left_out if tuple(getattr(each, name) for name in GROUP) == key]
     return {
         "figure": f"challenge-{place}",
         "name": dict(zip(GROUP, key, strict=True)),
-        "verdict": verdict(mine, len(rows), len(untold)) if asked else NOT_ASKED if _compared(rows) else ALONE,
+        "verdict": verdict(mine, len(rows), len(untold)) if asked else ALONE,
+        "further_alone": FURTHER_ALONE if not asked and is_compared(rows) else "",
         "certainty": _certainty(mine),
         "reading": group_sentences(rows),
         "tiles": [
@@ -278,7 +279,7 @@ def _group(
             {"figure": f"curves-{index}", "class": kinds[row["task"]]["class"] if row["task"] in kinds else ""}
             | {"sure": kinds[row["task"]]["sure"] if row["task"] in kinds else np.nan}
             | {"advice": advice.loc[index].to_dict(), "pictures": _pictures(pictures.get(row["task"], {}))}
-            | {"place": f"task-{index}", "withheld": withheld(row["validity"]), "statuses": status_sentences(row)}
+            | {"place": f"task-{index}", "withheld": withheld(row["validity"]), "statuses": statuses_of(row, further)}
             | {"left_out": [each for each in lost if each.task == row["task"]]}
             | row
             for index, row in rows.to_dict("index").items()
@@ -310,23 +311,6 @@ def _subject(diagnosis: Diagnosis, transfers: Sequence[Transfer]) -> str:
         return str(transfers[0].key["benchmark"])
     known = next(each for each in (diagnosis.table, diagnosis.others, diagnosis.points) if len(each))
     return str(known["benchmark"].iloc[0])
-
-
-def _families_alone(diagnosis: Diagnosis, analyses: Sequence[Analysis]) -> str:
-    """The tasks whose families the page is about; empty where it is about φ or ψ, or about no family."""
-    told = [str(each.table["task"].iloc[0]) for each in analyses if is_of_methods(each.key)]
-    return "" if _asked(diagnosis, diagnosis.table) else joined_names(list(dict.fromkeys(told))) if told else ""
-
-
-def _asked(diagnosis: Diagnosis, rows: pd.DataFrame) -> bool:
-    """Whether some task was trained under two conditions that φ or ψ compare."""
-    for contrast in HEADLINE:
-        for benchmark in diagnosis.solved:
-            names = [f"auc_{each.name}" for each in diagnosis.conditions_of(contrast, benchmark)]
-            known = rows[[name for name in names if name in rows]]
-            if (known.notna().sum(axis=1) > 1).any():
-                return True
-    return False
 
 
 def _of_curriculum(place: int, transfer: Transfer) -> dict[str, Any]:

@@ -83,6 +83,7 @@ def test_the_family_comes_first_on_its_page(frame, tmp_path):
     assert "<h1>Does it hold over the family of cart?</h1>" in page
     assert page.index('<p class="verdict">On the default MDP b reaches') < page.index("φ and ψ were not asked")
     assert page.count("The family of cart, state</h3>") == 1
+    assert "missing view" not in page  # a study that never asked for φ is not told what φ lacks
     chosen = write_report(tmp_path, diagnosis, analyses=quick[:1], names=["comparisons"]).read_text()
     assert "The family of cart, state</h3>" in chosen  # a page without the section loses nothing
 
