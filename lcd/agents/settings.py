@@ -297,15 +297,15 @@ class DQNConfig:
     buffer: int = 10_000
     start: int = 1000
     train_every: int = 256
-    updates: int = 128
+    updates: int = 64
     batch: int = 64
     target_every: int = 10
-    learning_rate: float = 0.0023
+    learning_rate: float = 0.001
     gamma: float = 0.99
     epsilon: float = 0.04
     exploration: float = 0.16
     max_grad_norm: float = 10.0
-    width: int = 64
+    width: int = 256
 
     def __post_init__(self) -> None:
         for key in ("copies", "start", "train_every", "updates", "batch", "target_every", "width"):

@@ -22,6 +22,7 @@ AGENTS = {
     "recurrent_ppo": {"name": "recurrent_ppo", "copies": 4, "rollout": 25, "epochs": 2, "minibatches": 2, "memory": 8},
     "tabular/q_learning": {"name": "tabular/q_learning", "copies": 2},
     "ars": {"name": "ars", "copies": 3, "directions": 2, "top": 1},
+    "dqn": {"name": "dqn", "copies": 2, "buffer": 200, "start": 100, "train_every": 50, "updates": 2, "batch": 8},
     "sb3/a2c": {"name": "sb3/a2c", "copies": 2, "params": {}},
 }
 SMALL = {"benchmark": "hardness", "task": "hardness/discrete", "view": "state"}
