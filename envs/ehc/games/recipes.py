@@ -178,7 +178,7 @@ MISLED = ("checkers-6x4-c", "chess-4x3-queens-b")
 OPEN = (
     *_named("chess-4x4", "abcdefghijklmnop"), *_named("go-4x4", "ghijklmnopqr"),
     *_named("connect-four-7x4", "efghijkl"), *_named("connect-four-5x5", "efghijkl"),
-    *_named("connect-four-4x6", "cdefghij"), *_named("go-3x4", "lp"), *_named("checkers-5x5", "op"),
+    *_named("connect-four-4x6", "cdefghij"), *_named("checkers-5x5", "op"),
 )  # fmt: skip
 """Those that the filter has not been asked of yet, and those that are to get their row of the table."""
 LEFT_OUT = (*GUESSED, *UNBEATEN, *SEARCHED, *MISLED, *OPEN)
