@@ -13,13 +13,14 @@ from rich.text import Text
 
 from lcd.analyses.analysis import Analysis, cell_text
 from lcd.analyses.transfer import Transfer
+from lcd.report.asked import statuses_of
 from lcd.scores.challenge_table import GROUP
 from lcd.scores.contrasts import HEADLINE, PERCEPTION, REWARD, Contrast
-from lcd.scores.diagnosis import Diagnosis, status_sentences
+from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.validity import ERROR, withheld
 
 NARROW_NAME = 22
-LONG_HEAD = 24
+LONG_HEAD = 30
 MOST_ROWS = 24
 WIDE = (
     "AUC without",
@@ -170,8 +171,7 @@ def _terminal_row(row: pd.Series, asked: Sequence[Contrast], columns: list[_Area
     # From Text, not markup, because names come from files.
     name = "\n".join(textwrap.wrap(row["task"], NARROW_NAME)) if narrow else row["task"]
     scores = [score(each.name if each in HEADLINE else f"{each.name}_raw") for each in asked]
-    of_asked = [("", row[f"{each.name}_status"]) for each in asked]
-    judged = status_sentences(row) if {*asked} & {*HEADLINE} else dict.fromkeys(of_asked)
+    judged = statuses_of(row, [] if {*asked} & {*HEADLINE} else asked)
     states = [f"{sign} {status}".strip().replace("_", " ") for sign, status in judged]
     if withheld(row["validity"]):
         states = [*(state for state in states if state != "ok"), "class withheld"]
