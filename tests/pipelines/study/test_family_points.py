@@ -15,6 +15,7 @@ from rich.console import Console
 from lcd import cli
 from lcd.config.compose import compose
 from lcd.envs.errors import InputError
+from lcd.envs.families.benchmark import FAMILIES
 from lcd.envs.families.family import Family, grid_family, point_name
 from lcd.families.choosing import WAYS, choose_points
 from lcd.families.quadrature import by_quadrature
@@ -226,6 +227,10 @@ def arm():
 def test_an_attribute_of_an_object_is_a_feature(arm):
     (config,) = asked(f"study.family={{env: {arm}, contexts: {{arm.length: [1.5, 2]}}}}", "study.reward_p=[1.0]")
     assert config["points"] == {"": {"arm.length": 1.5}, "arm.length=2": {"arm.length": 2}}
+    made = FAMILIES.make_points(
+        config["task"], points=[*config["points"].values()], seeds=[0], copies=1, view="state", split="train"
+    )
+    assert [env.unwrapped.arm.length for env in made.unwrapped.envs] == [1.5, 2]
 
 
 def test_what_one_run_asks_for_is_called_by_its_own_key():
