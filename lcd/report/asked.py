@@ -15,12 +15,16 @@ from lcd.scores.left_out import STATES
 
 def is_asked(diagnosis: Diagnosis, rows: pd.DataFrame) -> bool:
     """Whether some task was trained under two conditions that φ or ψ compare."""
-    for contrast in HEADLINE:
-        for benchmark in diagnosis.solved:
-            names = [f"auc_{each.name}" for each in diagnosis.conditions_of(contrast, benchmark)]
-            known = rows[[name for name in names if name in rows]]
-            if (known.notna().sum(axis=1) > 1).any():
-                return True
+    return any(is_asked_by(contrast, diagnosis, rows) for contrast in HEADLINE)
+
+
+def is_asked_by(contrast: Contrast, diagnosis: Diagnosis, rows: pd.DataFrame) -> bool:
+    """Whether some task was trained under two conditions that a contrast compares."""
+    for benchmark in diagnosis.solved:
+        names = [f"auc_{each.name}" for each in diagnosis.conditions_of(contrast, benchmark)]
+        known = rows[[name for name in names if name in rows]]
+        if (known.notna().sum(axis=1) > 1).any():
+            return True
     return False
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from lcd.analyses.analysis import Analysis, cell_text
 from lcd.analyses.transfer import Transfer
-from lcd.report.asked import statuses_of
+from lcd.report.asked import is_asked_by, statuses_of
 from lcd.scores.challenge_table import GROUP
 from lcd.scores.contrasts import HEADLINE, PERCEPTION, REWARD, Contrast
 from lcd.scores.diagnosis import Diagnosis
@@ -120,7 +120,7 @@ def two_decimals(value: float) -> str:
 
 def _trained_contrasts(diagnosis: Diagnosis) -> list[Contrast]:
     """The contrasts that some task was trained for; φ and ψ where there are none."""
-    found = [each for each in diagnosis.contrasts if (diagnosis.table[f"{each.name}_status"] != each.lacks).any()]
+    found = [each for each in diagnosis.contrasts if is_asked_by(each, diagnosis, diagnosis.table)]
     return found or list(HEADLINE)
 
 
