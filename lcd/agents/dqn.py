@@ -52,7 +52,7 @@ class DQN(Learner):
         self.losses = torch.zeros(members)
         together = max(1, SHARED_OUT // config.width**2)
         edges = np.linspace(0, members, -(-members // together) + 1).astype(int)
-        self.shards = [Shard(self.layers, slice(*pair), config.learning_rate) for pair in pairwise(edges.tolist())]
+        self.shards = [Shard(self.layers, slice(*pair), config) for pair in pairwise(edges.tolist())]
         copies = range(config.copies)
         (self._play,) = Streams.spawn([seed_sequence(s, "exploration", c) for s in self.seeds for c in copies])
         (self._replay,) = Streams.spawn([seed_sequence(s, "shuffle") for s in self.seeds])
@@ -110,7 +110,7 @@ class DQN(Learner):
             losses = []
             for places in np.split(chosen[shard.members], config.updates, axis=1):
                 batch = self.memory.sample(shard.members, places)
-                losses.append(shard.update(batch, target, config.gamma, config.max_grad_norm))
+                losses.append(shard.update(batch, target))
             self.losses[shard.members] = torch.stack(losses).mean(0)
         beat()
 
@@ -142,20 +142,21 @@ class Shard:
     Args:
         layers: of all members.
         members: which of them.
-        learning_rate: Adam's step size.
+        config: hyper-parameters.
     """
 
-    def __init__(self, layers: Layers, members: slice, learning_rate: float):
-        self.members = members
+    def __init__(self, layers: Layers, members: slice, config: DQNConfig):
+        self.members, self.config = members, config
         self.layers = [layer[members].requires_grad_() for layer in layers]
-        self.optimizer = torch.optim.Adam(self.layers, lr=learning_rate, fused=True)
+        self.optimizer = torch.optim.Adam(self.layers, lr=config.learning_rate, fused=True)
 
-    def update(self, batch: dict[str, Tensor], target: Layers, gamma: float, max_grad_norm: float) -> Tensor:
+    def update(self, batch: dict[str, Tensor], target: Layers) -> Tensor:
         """One step of each member's optimiser; the losses, (members,)."""
         self.optimizer.zero_grad()
-        losses = loss(self.layers, target, batch, gamma)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bf16-mixed"):
+            losses = loss(self.layers, target, batch, self.config.gamma)
         losses.sum().backward()
-        clip([layer.grad for layer in self.layers if layer.grad is not None], max_grad_norm)
+        clip([layer.grad for layer in self.layers if layer.grad is not None], self.config.max_grad_norm)
         self.optimizer.step()
         return losses.detach()
 
@@ -223,9 +224,9 @@ def values(layers: Layers, inputs: Tensor) -> Tensor:
 def loss(layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float) -> Tensor:
     """Huber's loss of the temporal-difference errors, averaged over each member's transitions, (members,)."""
     with torch.no_grad():
-        following = values(target, batch["reached"]).amax(-1)
+        following = values(target, batch["reached"]).float().amax(-1)
         goals = batch["rewards"] + gamma * batch["going_on"] * following
-    mine = values(layers, batch["seen"]).gather(-1, batch["actions"].long()[..., None]).squeeze(-1)
+    mine = values(layers, batch["seen"]).float().gather(-1, batch["actions"].long()[..., None]).squeeze(-1)
     errors = functional.smooth_l1_loss(mine, goals, reduction="none")
     return (errors * batch["valid"]).sum(-1) / batch["valid"].sum(-1).clamp(min=1)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
+    from lcd.agents.finite import Lost
     from lcd.agents.ranks import Ranks
 
 
@@ -57,6 +58,12 @@ class ReportsLosses(Protocol):
     """Losses by name, (seeds,) each: looked at after every iteration, so that a run that diverges ends there."""
 
     losses: Mapping[str, Any]
+
+
+class LosesPoints(Protocol):
+    """An agent whose run goes on without the points of which a member diverged."""
+
+    lost: Lost
 
 
 class TrainedByRanks(Protocol):

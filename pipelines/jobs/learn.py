@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from lcd.agents.evaluate import EveryTask
+from lcd.agents.finite import Lost
 from lcd.agents.learner import Learner, spaces_for
-from lcd.envs.errors import InputError
+from lcd.envs.errors import Diverged, InputError
 from lcd.files.atomic import make_folder
-from lcd.pipelines.jobs.build import build_environments, build_evaluators, shared_columns
+from lcd.pipelines.jobs.build import build_environments, build_evaluators, losable, shared_columns
 from lcd.pipelines.jobs.checkpoint import CURVE, kept_curve, save
-from lcd.pipelines.jobs.record import CurveFile, require_finite_returns
+from lcd.pipelines.jobs.record import CurveFile, believed
 from lcd.pipelines.kinds.train import promise
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study.configs import RunConfig, TrackerEntry, population
@@ -53,17 +54,29 @@ def learn_run(
     curve.append(kept)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     device = str(learner.device)
-    update_status(folder, state=RUNNING, step=0, steps=run_config["steps"], device=device, error=None)
+    lost = losable(run_config)
+    lost.why |= read_status(folder)["diverged"] if learner.one_by_one else {}
+    begun = {"step": 0, "steps": run_config["steps"], "device": device, "error": None, "diverged": lost.why}
+    update_status(folder, state=RUNNING, **begun)
     tracked.log_rows(kept)
-    parts = {"last.ckpt": run_config}
-    if learner.one_by_one:
-        left = [member for member in members_of(run_config) if member not in whole]
-        parts = {checkpoint_of(run_config, member): alone(run_config, member) for member in left}
     make_folder(folder / "checkpoints")
     started = time.perf_counter()
     step = run_config["steps"]
-    for checkpoint, part in parts.items():
-        step = _Session(part, folder, curve, tracked.log_rows, started).train(learner, config, checkpoint)
+    if learner.one_by_one:
+        for member in (each for each in members_of(run_config) if each not in whole):
+            if (point := trained_by(run_config, member)) in lost.why:
+                continue
+            part, checkpoint = alone(run_config, member), checkpoint_of(run_config, member)
+            session = _Session(part, folder, curve, tracked.log_rows, started, losable(part))
+            try:
+                step = session.train(learner, config, checkpoint)
+            except Diverged as trouble:
+                lost.why[point] = str(trouble)
+                if not lost.left:
+                    raise
+                update_status(folder, diverged=lost.why)
+    else:
+        step = _Session(run_config, folder, curve, tracked.log_rows, started, lost).train(learner, config, "last.ckpt")
     wall = round(time.perf_counter() - started, 3)
     tracked.finish({"steps": step, "wall_s": wall})
     finish(folder, step=step, steps=step, wall_s=wall)
@@ -94,9 +107,10 @@ class _Session:
         curve: CurveFile,
         mirror: Callable[[list[dict[str, Any]]], None],
         started: float,
+        lost: Lost,
     ):
         self.run_config, self.folder, self.curve = run_config, folder, curve
-        self.mirror, self.started, self.reported = mirror, started, 0.0
+        self.mirror, self.started, self.reported, self.lost = mirror, started, 0.0, lost
         self.shared, self.members = shared_columns(run_config), population(run_config)
 
     def train(self, kind: type[Learner], config: Any, checkpoint: str) -> int:
@@ -106,6 +120,7 @@ class _Session:
         evaluation = self.run_config["evaluation"]
         try:
             learner = kind(config, training, seeds_of(self.run_config))
+            learner.lost = self.lost
             played = {split: [spaces_for(kind, env) for env in envs] for split, envs in held_out.items()}
             evaluators = build_evaluators(self.run_config, played)
             self.last = 0
@@ -131,7 +146,9 @@ class _Session:
             for row, statistics in zip(self.shared[split], columns, strict=True)
             if statistics is not None
         ]
-        require_finite_returns(rows)
+        rows = believed(rows, self.lost)
+        if self.lost.why:
+            update_status(self.folder, diverged=dict(self.lost.why))
         self.curve.append(rows)
         self.rows += rows
         self.mirror(rows)

@@ -104,6 +104,7 @@ def _join_in(cfg: TrainConfig, run_config: RunConfig, console: Console) -> int:
 def _summary(run_config: RunConfig, folder: Path) -> Table:
     """The held-out return of each seed, and the seeds' interquartile mean, before and after training."""
     curve = pd.read_csv(folder / "curve.csv")
+    curve = curve[~curve["trained_on"].isin(list(Run(run_config, folder).lost))]
     held_out = curve[curve.split == "eval"]
     table = Table(
         "seed",
@@ -229,7 +230,8 @@ def _fit(
         return
     curve = CurveFile(folder / "curve.csv")
     earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
-    update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
+    kept = {} if reached is None else read_status(folder)["diverged"]
+    update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None, diverged=kept)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     tracked.log_rows(earlier)
     recorder = Recorder(

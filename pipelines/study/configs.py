@@ -174,6 +174,7 @@ class Status(TypedDict):
         launcher: the hashes of the launcher's own code.
         wandb_id, mirrored_step: its W&B run, and up to where that has its rows.
         error: why it failed or diverged.
+        diverged: the points that it goes on without, by what they are trained as, and why.
         inputs: the hashes of the files that it took of other jobs (`<run id>/<file>`).
         seal: the hashes of what it left, once it is done.
         updated: when this was written, in seconds since 1970.
@@ -190,6 +191,7 @@ class Status(TypedDict):
     wandb_id: str | None
     mirrored_step: int
     error: str | None
+    diverged: dict[str, str]
     inputs: dict[str, str]
     seal: dict[str, str]
     updated: float
@@ -207,6 +209,7 @@ STATUS: Status = {
     "wandb_id": None,
     "mirrored_step": -1,
     "error": None,
+    "diverged": {},
     "inputs": {},
     "seal": {},
     "updated": 0.0,
