@@ -28,6 +28,10 @@ from lcd.process.deadlines import beat
 SHARED_OUT = 2**19
 """Weights between hidden layers of the members that go through a bout together: what was measured to be fastest."""
 
+LANES = 16
+"""Numbers that fused Adam steps at once. Those left over at a tensor's end it rounds otherwise: were a member's number
+no multiple of this, what it learns would depend on its place among the others."""
+
 Layers = list[Tensor]
 """Weights (members, inputs, outputs) and biases (members, 1, outputs) of each layer in turn."""
 
@@ -45,14 +49,17 @@ class DQN(Learner):
         self.actions = int(env.single_action_space.n)
         self.inputs = int(np.prod(env.single_observation_space.shape))
         sizes = (self.inputs, config.width, config.width, self.actions)
-        self.layers = initial(sizes, self.seeds)
+        self.stored = [stored(layer) for layer in initial(sizes, self.seeds)]
+        self.shapes = [(given, made) for pair in pairwise(sizes) for given, made in (pair, (1, pair[1]))]
+        self.layers = shaped(self.stored, self.shapes)
         self.target = [layer.clone() for layer in self.layers]
         members = len(self.seeds)
         self.memory = Replay(members, config.buffer, self.inputs, env.single_observation_space.dtype)
         self.losses = torch.zeros(members)
         together = max(1, SHARED_OUT // config.width**2)
         edges = np.linspace(0, members, -(-members // together) + 1).astype(int)
-        self.shards = [Shard(self.layers, slice(*pair), config) for pair in pairwise(edges.tolist())]
+        shards = [slice(*pair) for pair in pairwise(edges.tolist())]
+        self.shards = [Shard(self.stored, self.shapes, shard, config) for shard in shards]
         copies = range(config.copies)
         (self._play,) = Streams.spawn([seed_sequence(s, "exploration", c) for s in self.seeds for c in copies])
         (self._replay,) = Streams.spawn([seed_sequence(s, "shuffle") for s in self.seeds])
@@ -140,23 +147,24 @@ class Shard:
     """Some members' layers, which share the memory of all members', with an optimiser of their own.
 
     Args:
-        layers: of all members.
+        stored: the layers of all members, as they are stored.
+        shapes: of the layers.
         members: which of them.
         config: hyper-parameters.
     """
 
-    def __init__(self, layers: Layers, members: slice, config: DQNConfig):
-        self.members, self.config = members, config
-        self.layers = [layer[members].requires_grad_() for layer in layers]
-        self.optimizer = torch.optim.Adam(self.layers, lr=config.learning_rate, fused=True)
+    def __init__(self, stored: list[Tensor], shapes: list[tuple[int, int]], members: slice, config: DQNConfig):
+        self.members, self.config, self.shapes = members, config, shapes
+        self.stored = [layer[members].requires_grad_() for layer in stored]
+        self.optimizer = torch.optim.Adam(self.stored, lr=config.learning_rate, fused=True)
 
     def update(self, batch: dict[str, Tensor], target: Layers) -> Tensor:
         """One step of each member's optimiser; the losses, (members,)."""
         self.optimizer.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bf16-mixed"):
-            losses = loss(self.layers, target, batch, self.config.gamma)
+            losses = loss(shaped(self.stored, self.shapes), target, batch, self.config.gamma)
         losses.sum().backward()
-        clip([layer.grad for layer in self.layers if layer.grad is not None], self.config.max_grad_norm)
+        clip([layer.grad for layer in self.stored if layer.grad is not None], self.config.max_grad_norm)
         self.optimizer.step()
         return losses.detach()
 
@@ -213,6 +221,19 @@ def initial(sizes: Sequence[int], seeds: Sequence[int]) -> Layers:
     return layers
 
 
+def stored(layer: Tensor) -> Tensor:
+    """A layer as an optimiser gets it, (members, numbers): what fills it up to a multiple of `LANES` stays 0."""
+    numbers = layer.flatten(1)
+    return functional.pad(numbers, (0, -numbers.shape[1] % LANES))
+
+
+def shaped(layers: list[Tensor], shapes: list[tuple[int, int]]) -> Layers:
+    """Layers of these shapes that share the memory of stored ones."""
+    sizes = [given * made for given, made in shapes]
+    exact = [flat if flat.shape[1] == size else flat[:, :size] for flat, size in zip(layers, sizes, strict=True)]
+    return [flat.unflatten(1, shape) for flat, shape in zip(exact, shapes, strict=True)]
+
+
 def values(layers: Layers, inputs: Tensor) -> Tensor:
     """What each action is worth, (members, batch, actions)."""
     for number in range(0, len(layers), 2):
@@ -235,6 +256,6 @@ def loss(layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float)
 def clip(gradients: list[Tensor], most: float) -> None:
     """Scale each member's gradient to at most this norm."""
     norms = torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0).sqrt()
-    scale = (most / (norms + 1e-6)).clamp(max=1.0)[:, None, None]
+    scale = (most / (norms + 1e-6)).clamp(max=1.0)
     for gradient in gradients:
-        gradient.mul_(scale)
+        gradient.mul_(scale.view(-1, *[1] * (gradient.dim() - 1)))
