@@ -17,7 +17,7 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from lcd.agents.finite import lost_of
+from lcd.agents.finite import Lost, lost_of
 from lcd.agents.protocols import SpaceNeeds
 from lcd.agents.stepping import EpisodeLog
 from lcd.envs.protocols import offers
@@ -47,6 +47,8 @@ class Learner:
     """Are the seeds trained one after the other (and so is an unfinished seed trained anew)?"""
 
     device = torch.device("cpu")
+    lost: Lost
+    """Its run's, which sets it."""
 
     def __init__(self, config: Any, env: VectorEnv, seeds: Sequence[int]):
         self.config, self.env, self.seeds = config, env, list(seeds)

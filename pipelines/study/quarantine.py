@@ -162,12 +162,13 @@ def _points_left_out(run: store.Training, benchmark: str) -> list[LeftOut]:
     named = condition(run.config) | {"benchmark": benchmark}
     task, points = named["task"], points_of(run.config)
     lost = {point: why for point in points if (why := run.lost.get(evaluated_name(task, point))) is not None}
-    itself = [{**named, "reason": lost.pop("")}] if "" in lost else []
-    others = {**named, "task": evaluated_name(task, f"{len(lost)} of {len(points)} points")}
-    found = itself + ([{**others, "reason": told_points(lost)}] if lost else [])
-    shared: dict[str, Any] = {"run": run.path.name, "state": store.DIVERGED, "part": True}
+    found = {task: lost.pop("")} if "" in lost else {}
+    if lost:
+        found[evaluated_name(task, f"{len(lost)} of {len(points)} points")] = told_points(lost)
+    named_as: dict[str, Any] = {**named, "run": run.path.name, "state": store.DIVERGED, "part": True}
     return [
-        LeftOut(**{**each, "reason": _plain(each["reason"])}, **shared, aside=each["task"] != task) for each in found
+        LeftOut(**{**named_as, "task": name}, reason=_plain(reason), aside=name != task)
+        for name, reason in found.items()
     ]
 
 
