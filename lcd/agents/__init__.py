@@ -64,7 +64,7 @@ SETTINGS = {
     "traffic/mplight": "MPLightConfig",
     "traffic/mplight_star": "MPLightConfig",
 }
-"""Our agents, or families of them (of which an agent's own comes first), to their hyper-parameters in `lcd.agents.settings`."""
+"""Our agents, or families of them, to their hyper-parameters in `lcd.agents.settings`; an agent's own come first."""
 
 
 def settings_of(name: str) -> Any:

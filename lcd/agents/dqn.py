@@ -244,9 +244,7 @@ def values(layers: Layers, inputs: Tensor) -> Tensor:
     return inputs
 
 
-def loss(
-    layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float, values: Values = values
-) -> Tensor:
+def loss(layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float, values: Values = values) -> Tensor:
     """Huber's loss of the temporal-difference errors, averaged over each member's transitions, (members,)."""
     with torch.no_grad():
         following = values(target, batch["reached"]).amax(-1)
