@@ -193,5 +193,35 @@ def accuracy(table: pd.DataFrame, narrow: bool = False) -> Figure:
     return figure
 
 
+@styled_figure
+def accuracy_by_case(table: pd.DataFrame, narrow: bool = False) -> Figure:
+    """The same errors, a panel a distribution over the points (figures 20 to 22)."""
+    cases = list(dict.fromkeys(table["failures"]))
+    columns = 2 if narrow else len(cases)
+    rows = -(-len(cases) // columns)
+    figure = new_figure(4.4 if narrow else 9.0, 0.8 + 1.9 * rows)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axes, case in zip(panels, cases, strict=False):
+        mine = table[table["failures"] == case]
+        for (how, points), (colour, dashes) in zip(mine.groupby("how", sort=False), SET_STYLES, strict=False):
+            axes.plot(
+                points["N"], points["error"], color=colour, linestyle=dashes, marker="o", markersize=3,
+                label=_WAYS.get(how, how),
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.minorticks_off()
+        ticks = sorted(set(table["N"]))
+        axes.set_xticks(ticks, [str(tick) for tick in ticks], fontsize=7)
+        axes.set_title(case, loc="left", fontsize=9)
+        axes.tick_params(axis="y", labelsize=7.5)
+    for axes in panels[len(cases) :]:
+        axes.set_axis_off()
+    figure.supxlabel("points", fontsize=9)
+    figure.supylabel("error of the overall performance", fontsize=9)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=2 if narrow else 4, fontsize=8)
+    return figure
+
+
 def _styles(methods: list[str]) -> list[tuple[str, tuple]]:
     return [(method, SET_STYLES[place % len(SET_STYLES)]) for place, method in enumerate(methods)]

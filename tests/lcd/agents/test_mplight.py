@@ -128,7 +128,8 @@ def test_only_phases_that_an_intersection_has_are_chosen(name):
     numbers = np.random.default_rng(4).integers(2**32, size=500, dtype=np.uint64)
     stray = agent.at_random(numbers, rows(looks))
     counts = np.bincount(stray, minlength=4)
-    assert counts[1] == 0 and (counts[[0, 2, 3]] > 130).all()
+    assert counts[1] == 0
+    assert (counts[[0, 2, 3]] > 130).all()
     greedy = agent.act(agent.encode(rows(looks)), None)[0]
     assert set(greedy.flatten().tolist()) <= {0, 2, 3}
 
@@ -141,10 +142,9 @@ def test_the_reward_is_minus_the_pressure_of_the_whole_intersection():
     assert read(rows(looks)).age.tolist() == looks.age.tolist()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_it_learns_to_beat_the_untuned_plan(name):
+def test_it_learns_to_beat_the_untuned_plan():
     seeds, steps = [1, 2], 2400
-    agent = make(name, seeds, copies=4, start=160, train_every=80, target_every=80, updates=30)
+    agent = make("mplight", seeds, copies=4, start=160, train_every=80, target_every=80, updates=30)
     held_out = IntersectionVectorEnv(8, split="eval", seed=seeds, **KNOBS)
     evaluator = Evaluator(held_out, seeds, 1, greedy=True)
     agent.learn(steps, steps, lambda step: None)
