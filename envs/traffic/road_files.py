@@ -175,7 +175,7 @@ class _Reader:
                 raise InputError(f"'{self.name}' has a lane of {told}: it must be a number above 0.")
         allowed = attributes.get("allow", "").split()
         if "passenger" in allowed if allowed else NO_CARS.isdisjoint(attributes.get("disallow", "").split()):
-            self.roads.lanes[self._edge][attributes["index"]] = Lane(**numbers)
+            self.roads.lanes[self._edge][attributes["index"]] = Lane(numbers["length"], numbers["speed"])
 
 
 def _number(text: str) -> float:

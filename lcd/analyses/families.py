@@ -163,17 +163,17 @@ def failing_points(found: Measured, solved: np.ndarray | None) -> Failing | None
     """The points on which every method fails; None where nobody knows what failing is."""
     if found.failure is not None and found.failed:
         name, most = found.failure
-        every = np.logical_and.reduce(list(found.failed.values()))
+        every = np.asarray(np.stack(list(found.failed.values())).all(axis=0))
         return Failing(every, f"A point fails where no method has '{name}' at {most:g} or less")
     if solved is not None:
-        return Failing(~solved.any(0), "A point fails that no method solves")
+        return Failing(np.asarray(~solved.any(0)), "A point fails that no method solves")
     return None
 
 
 def _failed_where(found: Measured, every: np.ndarray) -> str:
     """What share of the family each method fails on, and all of them."""
     shares = {name: float(100 * found.distribution @ failed) for name, failed in found.failed.items()}
-    order = sorted(shares, key=lambda name: shares[name])[:MOST_SAID]
+    order = sorted(shares, key=lambda name: -shares[name])[:MOST_SAID]
     told = joined_names([f"{name} on {shares[name]:.1f} %" for name in order])
     column, most = found.failure or ("", 0.0)
     return (

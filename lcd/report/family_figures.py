@@ -41,7 +41,8 @@ def bars(table: pd.DataFrame, narrow: bool = False) -> Figure:
         ends = np.nan_to_num(np.abs(table[[f"{name}_low", f"{name}_high"]].to_numpy(float).T - values))
         style = {"ecolor": INK, "error_kw": {"elinewidth": 1}, "capsize": 3}
         axes.bar(places + 0.4 * (shift - 0.5), values, 0.38, yerr=ends, color=colour, label=label, **style)
-    axes.set_xticks(places, [short_name(name, 14 if narrow else 24) for name in table["agent"]])
+    length = min(14 if narrow else 24, (48 if narrow else 96) // max(len(table), 1))
+    axes.set_xticks(places, [short_name(name, length) for name in table["agent"]])
     axes.set_ylabel("performance")
     axes.grid(visible=False, axis="x")
     axes.legend(ncols=2, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
