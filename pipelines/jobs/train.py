@@ -34,6 +34,7 @@ from lcd.pipelines.jobs.fitting import fit
 from lcd.pipelines.jobs.learn import learn_run
 from lcd.pipelines.jobs.ranks import PATIENCE, MeetingPlace, join_ranks, node_rank
 from lcd.pipelines.jobs.record import CurveFile, Recorder
+from lcd.pipelines.jobs.scalar_file import TRAIN_FILE, ScalarFile, ScalarLog
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.kinds.train import label
 from lcd.pipelines.launch.launchers import launch
@@ -230,8 +231,10 @@ def _fit(
     curve = CurveFile(folder / "curve.csv")
     earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
     update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
+    scalars = ScalarFile(folder / TRAIN_FILE)
+    told = scalars.keep(lambda row: reached is not None and int(row["step"]) <= reached)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
-    tracked.log_rows(earlier)
+    tracked.log(earlier, told)
     recorder = Recorder(
         rollouts,
         evaluators,
@@ -240,7 +243,8 @@ def _fit(
         curve,
         checkpoint,
         report=lambda **progress: update_status(folder, **progress),
-        mirror=tracked.log_rows,
+        mirror=tracked.log,
+        scalars=ScalarLog(run_config, scalars),
     )
     if reached is None or reached < rollouts.steps:
         fit(agent, rollouts, recorder, tracked.logger, accelerator, None if reached is None else checkpoint, place)
@@ -260,6 +264,6 @@ def _follow(
 ) -> None:
     """Train beside the first rank, which writes everything."""
     every = run_config["evaluation"]["every"]
-    recorder = Recorder(rollouts, {}, every, {}, CurveFile(Path(os.devnull)), checkpoint, dict, lambda rows: None)
+    recorder = Recorder(rollouts, {}, every, {}, CurveFile(Path(os.devnull)), checkpoint, dict, lambda *rows: None)
     if reached is None or reached < rollouts.steps:
         fit(agent, rollouts, recorder, False, accelerator, None if reached is None else checkpoint, place)

@@ -161,8 +161,16 @@ class Tracker:
     def __init__(self, run_dir: Path, run_config: JobConfig, status: Status):
         self.run_dir, self.run_config, self.status = run_dir, run_config, status
 
+    def log(self, rows: Sequence[Mapping[str, Any]], scalars: Sequence[Mapping[str, Any]]) -> None:
+        """Mirror rows of the run's curve and of its `train.csv`, all of which a checkpoint holds."""
+        self.log_rows(rows)
+        self.log_scalars(scalars)
+
     def log_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Mirror rows of the run's curve. Call it only with rows that a checkpoint holds; repeated ones are skipped."""
+
+    def log_scalars(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Mirror rows of the run's `train.csv`, as `log_rows` those of its curve."""
 
     def log_pictures(self, step: int, pictures: Mapping[str, Path]) -> None:
         """Mirror PNG files of one step, after its rows."""
