@@ -138,9 +138,7 @@ class PPO(LightningModule):
     def scalars(self) -> dict[str, Any]:
         """What `train.csv` tells of the last iteration."""
         explained = {} if self.explained is None else {"explained_variance": self.explained}
-        optimizers = self._trainer.optimizers if self._trainer else []
-        rates = {"learning_rate": optimizer.param_groups[0]["lr"] for optimizer in optimizers[:1]}
-        return {**self.losses, **explained, **rates}
+        return {**self.losses, **explained, "learning_rate": self.config.learning_rate}
 
     def assess(self, rollout: dict[str, Tensor]) -> dict[str, Tensor]:
         """Give a rollout its advantages and value targets, and make of it what minibatches are drawn from."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -36,7 +37,7 @@ def scalars_of(agent: object) -> Mapping[str, Any]:
 
 
 def by_member(scalars: Mapping[str, Any], members: int) -> dict[str, np.ndarray]:
-    """Each scalar as (members,) numbers; all that lie on a device come in one copy. What is of everybody is repeated."""
+    """Each scalar as (members,) numbers, what is of everybody repeated; all that lie on a device come in one copy."""
     tensors = {name: value for name, value in scalars.items() if isinstance(value, Tensor)}
     if tensors:
         rows = [value.detach().float().flatten().expand(members) for value in tensors.values()]
@@ -59,15 +60,14 @@ def explained_variance(values: Tensor, targets: Tensor, weights: Tensor, ranks: 
 
 
 def machine(device: torch.device | None = None) -> dict[str, float]:
-    """The most memory that this process has taken so far, and of its GPU what it takes and how busy it is, if it can."""
+    """The most memory that this process and what it has on its GPU have taken so far, and how busy that GPU is."""
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024
     found = {"memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6}
     if device is not None and device.type == "cuda":
         found["gpu_memory_mb"] = torch.cuda.max_memory_allocated(device) / 1e6
-        try:
+        # Without NVIDIA's own library there is no telling, and what is missing differs.
+        with contextlib.suppress(Exception):
             found["gpu_percent"] = float(torch.cuda.utilization(device))
-        except Exception:  # without NVIDIA's own library there is no telling
-            pass
     return found

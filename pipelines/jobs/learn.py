@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
 from lcd.pipelines.jobs.build import build_environments, build_evaluators, shared_columns
 from lcd.pipelines.jobs.checkpoint import CURVE, kept_curve, save
+from lcd.pipelines.jobs.films import Films
 from lcd.pipelines.jobs.record import CurveFile, require_finite_returns
 from lcd.pipelines.jobs.scalar_file import TRAIN_FILE, ScalarFile, ScalarLog
 from lcd.pipelines.kinds.train import promise
@@ -59,16 +61,23 @@ def learn_run(
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     device = str(learner.device)
     update_status(folder, state=RUNNING, step=0, steps=run_config["steps"], device=device, error=None)
-    tracked.log(kept, told)
-    parts = {"last.ckpt": run_config}
+    parts: list[tuple[str, RunConfig, int | None]] = [("last.ckpt", run_config, None)]
     if learner.one_by_one:
-        left = [member for member in members_of(run_config) if member not in whole]
-        parts = {checkpoint_of(run_config, member): alone(run_config, member) for member in left}
+        parts = []
+        for number, member in enumerate(members_of(run_config)):
+            if member in whole:
+                own = (trained_by(run_config, member), str(member.seed))
+                of_member = [row for row in told if (row["trained_on"], row["seed"]) == own]
+                tracked.log(whole[member], of_member, number)
+            else:
+                parts.append((checkpoint_of(run_config, member), alone(run_config, member), number))
     make_folder(folder / "checkpoints")
     started = time.perf_counter()
     step = run_config["steps"]
-    for checkpoint, part in parts.items():
-        step = _Session(part, folder, curve, scalars, tracked.log, started).train(learner, config, checkpoint)
+    for checkpoint, part, number in parts:
+        mirror = partial(tracked.log, member=number)
+        films = Films(folder, tracked, part["evaluation"]["every"])
+        step = _Session(part, folder, curve, scalars, films, mirror, started).train(learner, config, checkpoint)
     wall = round(time.perf_counter() - started, 3)
     tracked.finish({"steps": step, "wall_s": wall})
     finish(folder, step=step, steps=step, wall_s=wall)
@@ -98,11 +107,12 @@ class _Session:
         folder: Path,
         curve: CurveFile,
         scalars: ScalarFile,
-        mirror: Callable[[list[dict[str, Any]], list[dict[str, Any]]], None],
+        films: Films,
+        mirror: Callable[..., None],
         started: float,
     ):
         self.scalars, self.spacing, self.told = ScalarLog(run_config, scalars), spacing(run_config["steps"]), 0
-        self.run_config, self.folder, self.curve = run_config, folder, curve
+        self.run_config, self.folder, self.curve, self.films = run_config, folder, curve, films
         self.mirror, self.started, self.reported = mirror, started, 0.0
         self.shared, self.members = shared_columns(run_config), population(run_config)
 
@@ -136,8 +146,7 @@ class _Session:
 
     def _record(self, learner: Learner, evaluators: dict[str, EveryTask], step: int) -> None:
         learner.require_finite(step)
-        found: dict[str, Sequence[Mapping[str, float] | None]]
-        found = {split: evaluator(learner, step) for split, evaluator in evaluators.items()}
+        found = self.films.play(evaluators, learner, step)
         found["train"] = learner.log.pop()
         wall = time.perf_counter() - self.started
         rows = [
@@ -151,6 +160,7 @@ class _Session:
         self.rows += rows
         self._tell(learner, step)
         self.mirror(rows, self.scalars.write())
+        self.films.mirror()
         self.last = step
         if wall - self.reported >= REPORT_EVERY_S:
             self.reported = wall

@@ -1,11 +1,11 @@
 """What a run leaves behind while it trains: its curve, its checkpoint, its status, in an order that survives a kill.
 
 At an evaluation the rows are appended and flushed first, then those of `train.csv`, then the checkpoint replaces the
-last one, then the tracker gets the rows. A run killed in between continues from its checkpoint; rows beyond that are cut off and come again,
-the same to the last bit. The checkpoint holds a digest of the rows before it, so that a run does not go on from
-rows that it did not write. A run that is told to stop finishes its iteration, keeps a checkpoint of it and stops. An
-evaluation is not finished: the checkpoint says that it is owed, and the next start makes it first. What is not finite
-gets into neither: the run ends with what it has had before.
+last one, then the tracker gets the rows. A run killed in between continues from its checkpoint; rows beyond that are
+cut off and come again, the same to the last bit. The checkpoint holds a digest of the rows before it, so that a run
+does not go on from rows that it did not write. A run that is told to stop finishes its iteration, keeps a checkpoint
+of it and stops. An evaluation is not finished: the checkpoint says that it is owed, and the next start makes it first.
+What is not finite gets into neither: the run ends with what it has had before.
 
 Where several processes train the run, all of them bring their part of a checkpoint and the first one writes.
 """
@@ -176,6 +176,13 @@ class Timekeeper(Callback):
         self.trained_s = state["wall_s"]
 
 
+Play = Callable[[Mapping[str, Callable[[Any, int], list[dict[str, float]]]], Any, int], dict[str, Any]]
+
+
+def _play(evaluators: Mapping[str, Callable[[Any, int], list[dict[str, float]]]], agent: Any, step: int) -> Any:
+    return {split: evaluator(agent, step) for split, evaluator in evaluators.items()}
+
+
 class Recorder(Timekeeper):
     """Evaluates at step 0, every so many steps and at the end, and keeps curve, checkpoint and status.
 
@@ -190,6 +197,7 @@ class Recorder(Timekeeper):
         report: called with the `device` once, with `step`, `steps_per_s` (of all seeds) and `wall_s` now and then.
         mirror: called with rows of the curve, and with those of `scalars`, once a checkpoint holds them.
         scalars: what the updates tell; of the first of several processes.
+        play: how evaluators are played, if otherwise than one by one.
     """
 
     def __init__(
@@ -203,9 +211,11 @@ class Recorder(Timekeeper):
         report: Callable[..., Any],
         mirror: Callable[[list[dict[str, Any]], list[dict[str, Any]]], None],
         scalars: ScalarLog | None = None,
+        play: Play | None = None,
     ):
         self.rollouts, self.evaluators, self.every, self.shared = rollouts, evaluators, every, shared
         self.curve, self.checkpoint, self.report, self.mirror = curve, checkpoint, report, mirror
+        self.play = play or _play
         self.scalars, self.spacing = scalars, spacing(rollouts.steps)
         self.pending: list[dict[str, Any]] = []
         self.owed = False
@@ -271,7 +281,7 @@ class Recorder(Timekeeper):
         found: dict[str, list[Any]] | None = {}
         try:
             if self.ranks.rank == 0:
-                found = {split: evaluator(agent, step) for split, evaluator in self.evaluators.items()}
+                found = self.play(self.evaluators, agent, step)
         except signals.Stopped:
             found = None
         self.owed = self.ranks.gather(found is None)[0]

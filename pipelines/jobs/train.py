@@ -30,6 +30,7 @@ from lcd.pipelines.jobs.build import (
     shared_columns,
 )
 from lcd.pipelines.jobs.checkpoint import drop_without_curve, kept_curve, reached_step
+from lcd.pipelines.jobs.films import Films
 from lcd.pipelines.jobs.fitting import fit
 from lcd.pipelines.jobs.learn import learn_run
 from lcd.pipelines.jobs.ranks import PATIENCE, MeetingPlace, join_ranks, node_rank
@@ -235,6 +236,12 @@ def _fit(
     told = scalars.keep(lambda row: reached is not None and int(row["step"]) <= reached)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     tracked.log(earlier, told)
+    films = Films(folder, tracked, run_config["evaluation"]["every"])
+
+    def mirror(*rows: list[dict[str, Any]]) -> None:
+        tracked.log(*rows)
+        films.mirror()
+
     recorder = Recorder(
         rollouts,
         evaluators,
@@ -243,8 +250,9 @@ def _fit(
         curve,
         checkpoint,
         report=lambda **progress: update_status(folder, **progress),
-        mirror=tracked.log,
+        mirror=mirror,
         scalars=ScalarLog(run_config, scalars),
+        play=films.play,
     )
     if reached is None or reached < rollouts.steps:
         fit(agent, rollouts, recorder, tracked.logger, accelerator, None if reached is None else checkpoint, place)

@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lcd.pipelines.publish.track import WandbSettings, discard_unsynced, finish, harmless, new_id, start, wandb_settings
+from lcd.pipelines.publish.wandb_client import (
+    WandbSettings,
+    discard_unsynced,
+    finish,
+    harmless,
+    new_id,
+    start,
+    wandb_settings,
+)
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import TrackerEntry
 
