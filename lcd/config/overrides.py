@@ -45,7 +45,8 @@ OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
 def with_any_names(command: str, overrides: Sequence[str]) -> tuple[list[str], dict[str, dict[str, Any]]]:
     """The overrides that Hydra can read, and by their key those whose names hold signs that it takes for its own.
 
-    These names are tasks (ranges.TASK=[lo,hi]), W&B's keys (map.COLUMN=history.KEY), and module:object (study.frontend_params={my:Encoder: {width: 8}}).
+    These names are tasks (ranges.TASK=[lo,hi]), what W&B's runs log (map.COLUMN=history.KEY), and module:object
+    (study.frontend_params={my:Encoder: {width: 8}}).
     """
     known = {name for name, _ in schema_fields(SCHEMAS[command])}
     others: list[str] = []

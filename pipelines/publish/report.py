@@ -11,6 +11,7 @@ from rich.console import Console
 from lcd.config.schemas import DiagnoseConfig, ReportConfig
 from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.files import outputs
+from lcd.files.atomic import write_atomic
 from lcd.pipelines.publish import track_diagnosis, wandb_client
 from lcd.pipelines.publish.view_pictures import read_pictures
 from lcd.pipelines.publish.wandb_curves import is_wandb
@@ -167,8 +168,10 @@ def publish(
     with outputs.drafted(folder, PRODUCT, inputs) as draft:
         names = _write(source, draft, diagnosis, curricula, analyses, study, how)
         if curves is not None:
+            from lcd.files.spreadsheets import csv_text
+
             names["curves"] = "curves.csv"
-            curves.to_csv(draft / names["curves"], index=False)
+            write_atomic(draft / names["curves"], csv_text(curves))
     _print_diagnosis(console, diagnosis, curricula, analyses, how)
     if study is not None and tracker is not None:
         figures = sorted((folder / "figures").glob("*.png"))

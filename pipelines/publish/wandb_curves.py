@@ -105,7 +105,7 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def rows_of(run: ReadRun, mapping: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The rows of one run; those that lack what is needed are left out, and so are values that are no finite returns."""
+    """The rows of one run; those that lack what is needed, or whose return is not finite, are left out."""
     fixed = {name: _fixed(run, source) for name, source in mapping.items() if not _of_history(source)}
     if any(value is None for name, value in fixed.items() if name in NEEDED):
         return

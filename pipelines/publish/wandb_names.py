@@ -23,7 +23,7 @@ def study_of(run_dir: Path) -> str:
 
 
 def flat_config(config: JobConfig, run_dir: Path) -> dict[str, Any]:
-    """A run's config on one level: what runs are grouped and filtered by is a plain value (`agent`, `view`, `reward_p`)."""
+    """A run's config on one level: what runs are grouped by is a plain value (`agent`, `view`)."""
     given: Mapping[str, Any] = config
     shown = {key: value for key, value in given.items() if key not in ("points", "sources", "code")}
     found = flat(shown)
