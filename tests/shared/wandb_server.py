@@ -1,6 +1,6 @@
 """A recorder on 127.0.0.1 that speaks as much of W&B's protocol as its client needs to start, log and finish a run.
 
-It keeps runs by their name: config, group, job type, tags, summary and the lines of their history at the offsets that the
+It keeps runs by their name: config, group, job type, tags, summary and the history lines at the offsets that the
 client says, as W&B's service does. What it was asked for artifacts it writes down. It can be told to misbehave.
 """
 
