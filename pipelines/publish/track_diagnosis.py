@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,10 +77,10 @@ def _artifact(study: store.Study) -> Any:
     """What was asked for, the report, scores and tables; and which runs they are made of."""
     import wandb
 
-    runs = {run.path.name: run.status["seal"] for run in study.runs()}
-    artifact = wandb.Artifact(
-        f"diagnosis-{slug(study.name)}", "diagnosis", metadata={"study": study.name, "runs": runs}
-    )
+    artifact = wandb.Artifact(f"diagnosis-{slug(study.name)}", "diagnosis", metadata={"study": study.name})
+    # Metadata hold no more than a hundred keys.
+    with artifact.new_file("runs.json") as file:
+        json.dump({run.path.name: run.status["seal"] for run in study.runs()}, file, indent=1)
     for path in (study.path / "study.yaml", *(study.diagnosis_dir / name for name in FILES)):
         if path.is_file():
             artifact.add_file(str(path))
