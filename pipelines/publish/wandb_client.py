@@ -7,6 +7,7 @@ import functools
 import inspect
 import io
 import logging
+import os
 import secrets
 import shutil
 import socket
@@ -131,6 +132,11 @@ def harmless(method: Callable[..., Any]) -> Callable[..., Any]:
 def new_id() -> str:
     """A W&B run id, minted at random once and then kept."""
     return secrets.token_hex(6)
+
+
+def id_of_sweep() -> str | None:
+    """The id that W&B's agent has given to the run that it calls us for, which then is the run's; None without one."""
+    return os.environ.get("WANDB_RUN_ID") if os.environ.get("WANDB_SWEEP_ID") else None
 
 
 def discard_unsynced(folder: Path) -> bool:

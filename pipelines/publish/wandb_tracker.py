@@ -15,6 +15,7 @@ from lcd.pipelines.publish.wandb_client import (
     discard_unsynced,
     finish,
     harmless,
+    id_of_sweep,
     new_id,
     start,
 )
@@ -54,10 +55,11 @@ class WandbTracker(Tracker):
 
     @harmless
     def _open(self) -> None:
-        run_id = self.status.get("wandb_id") or new_id()
+        known = self.status.get("wandb_id")
+        run_id = id_of_sweep() or known or new_id()
         store.update_status(self.run_dir, wandb_id=run_id)
         offline = self.settings.mode == "offline"
-        if not (offline and discard_unsynced(self.run_dir)):
+        if not (offline and discard_unsynced(self.run_dir)) and run_id == known:
             self.mirrored = (int(self.status.get("mirrored_member", 0)), int(self.status.get("mirrored_step", -1)))
         config = self.run_config
         fields = {
