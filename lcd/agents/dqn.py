@@ -110,7 +110,8 @@ class DQN(Learner):
         chosen = self._replay.integers(self.memory.filled, count=config.updates * config.batch)
         for shard in self.shards:
             target = [layer[shard.members] for layer in self.target]
-            losses, norms = [], []
+            losses: list[Tensor] = []
+            norms: list[Tensor] = []
             for places in np.split(chosen[shard.members], config.updates, axis=1):
                 batch = self.memory.sample(shard.members, places)
                 found = shard.update(batch, target, config.gamma, config.max_grad_norm)

@@ -144,7 +144,7 @@ class ScalarLog:
         owner = episodes[:, 0].astype(int) % len(self.seeds)
         for number, seed in enumerate(self.seeds):
             own = episodes[owner == number]
-            told = {"episodes": len(own)}
+            told: dict[str, Any] = {"episodes": len(own)}
             if len(own):
                 told |= {"return_mean": _short(own[:, 1].mean()), "length_mean": _short(own[:, 2].mean())}
             told |= {name: _short(values[number]) for name, values in of_seed.items()}
