@@ -159,8 +159,8 @@ class _Session:
         self.curve.append(rows)
         self.rows += rows
         self._tell(learner, step)
-        self.mirror(rows, self.scalars.write())
         self.films.mirror()
+        self.mirror(rows, self.scalars.write())
         self.last = step
         if wall - self.reported >= REPORT_EVERY_S:
             self.reported = wall

@@ -239,8 +239,8 @@ def _fit(
     films = Films(folder, tracked, run_config["evaluation"]["every"])
 
     def mirror(*rows: list[dict[str, Any]]) -> None:
-        tracked.log(*rows)
         films.mirror()
+        tracked.log(*rows)
 
     recorder = Recorder(
         rollouts,

@@ -91,16 +91,16 @@ class Tracker:
         """Mirror rows of the run's `train.csv`, as `log_rows` those of its curve."""
 
     def log_video(self, step: int, video: Path) -> None:
-        """Mirror a GIF of a held-out episode, after the step's rows."""
+        """Mirror a GIF of a held-out episode; called before the step's rows."""
 
     def log_file(self, kind: str, path: Path, lineage: Mapping[str, Any]) -> None:
         """Mirror a file that the run has left, of a kind ("weights"), with what it was made of."""
 
     def log_pictures(self, step: int, pictures: Mapping[str, Path]) -> None:
-        """Mirror PNG files of one step, after its rows."""
+        """Mirror PNG files of one step; called before its rows."""
 
     def log_table(self, step: int, name: str, table: Any) -> None:
-        """Mirror a data frame of one step, after its rows."""
+        """Mirror a data frame of one step; called before its rows."""
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """End the run's mirror with its final numbers."""

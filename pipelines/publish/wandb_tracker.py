@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,9 @@ class WandbTracker(Tracker):
 
     Offline, a start replaces what earlier starts of the run left on disk (unless that was synced) and logs the rows
     up to the checkpoint again, so that one run is one complete folder. Where that is impossible, online or synced,
-    `mirrored` says what not to log again: online the server's own word counts. One step is one row of the history, in
-    which rows of the curve and of `train.csv` are together.
+    `mirrored` says what not to log again. Online the server's own word counts, which is how many rows it has: what is
+    logged last need not have arrived. A step is one row of the history, with all that belongs to it; a start logs the
+    same rows in the same order.
     """
 
     def __init__(self, run_dir: Path, run_config: JobConfig, status: Status, settings: WandbSettings):
@@ -49,7 +50,9 @@ class WandbTracker(Tracker):
         self.broken = settings.mode == "disabled"
         self.videos = 0 if self.broken else settings.videos
         self.mirrored = (0, -1)
+        self.there = 0
         self.run: Any = None
+        self._beside: dict[int, dict[str, Callable[[], Any]]] = {}
         self._of_step: dict[int, tuple[list[Any], list[Any]]] = {}
         self._open()
 
@@ -85,9 +88,8 @@ class WandbTracker(Tracker):
             self.settings = replace(self.settings, mode="offline")
             self.run = start(self.settings, self.run_dir, run_id, **fields)
         if self.settings.mode == "online" and self.run.resumed:
-            # What was logged last need not have arrived, nor what arrived have been noted.
-            there = self.run.summary.get("mirrored_member", 0), self.run.summary.get(STEP, -1)
-            self.mirrored = (int(there[0]), int(there[1]))
+            # The summary may be ahead of the history.
+            self.there, self.mirrored = int(self.run.starting_step), (0, -1)
         # Not for "*": W&B would then repeat the last environment step in whatever Lightning logs.
         for place in ("eval", "train", "noise_free", "learning", "machine", "videos"):
             self.run.define_metric(f"{place}/*", step_metric=STEP)
@@ -111,9 +113,15 @@ class WandbTracker(Tracker):
         before = self.mirrored
         for step in sorted(by_step):
             told = self._told(step, *by_step[step], member)
-            if (member or 0, step) > self.mirrored:
-                self.logger.experiment.log({STEP: step} | told)
-                self.mirrored = (member or 0, step)
+            if (member or 0, step) <= self.mirrored:
+                continue
+            self.mirrored = (member or 0, step)
+            if self.there > 0:
+                self.there -= 1
+            else:
+                beside = {name: make() for name, make in self._beside.pop(step, {}).items()}
+                self.logger.experiment.log({STEP: step} | told | beside)
+        self._beside.clear()
         if self.mirrored != before:
             store.update_status(self.run_dir, mirrored_member=self.mirrored[0], mirrored_step=self.mirrored[1])
 
@@ -124,7 +132,6 @@ class WandbTracker(Tracker):
         found = metrics(rows) | scalar_metrics(scalars)
         told: dict[str, float] = {name: value for name, value in found.items() if "/seed_" in name}
         told |= {name: value for name, value in found.items() if name.startswith("machine/")}
-        told["mirrored_member"] = member
         every = self._of_step.setdefault(step, ([], []))
         for kept, new in zip(every, (rows, scalars), strict=True):
             kept.extend(new)
@@ -133,12 +140,9 @@ class WandbTracker(Tracker):
             told |= {name: value for name, value in whole.items() if "/seed_" not in name}
         return told
 
-    @harmless
     def log_video(self, step: int, video: Path) -> None:
-        """Mirror a GIF of a held-out episode."""
-        import wandb
-
-        self.logger.experiment.log({STEP: step, "videos/eval": wandb.Video(str(video), format="gif")})
+        """Mirror a GIF of a held-out episode with the step's rows."""
+        self._with(step, "videos/eval", lambda wandb: wandb.Video(str(video), format="gif"))
 
     @harmless
     def log_file(self, kind: str, path: Path, lineage: Mapping[str, Any]) -> None:
@@ -146,18 +150,22 @@ class WandbTracker(Tracker):
         if self.settings.artifacts:
             self._artifact(f"{path.stem}-{self.run_dir.name}", kind, [path], lineage)
 
-    @harmless
     def log_pictures(self, step: int, pictures: Mapping[str, Path]) -> None:
-        import wandb
+        """Mirror PNG files with the step's rows."""
+        for name, path in pictures.items():
+            self._with(step, f"pictures/{name}", lambda wandb, path=path: wandb.Image(str(path)))
 
-        images = {f"pictures/{name}": wandb.Image(str(path)) for name, path in pictures.items()}
-        self.logger.experiment.log({STEP: step} | images)
-
-    @harmless
     def log_table(self, step: int, name: str, table: Any) -> None:
-        import wandb
+        """Mirror a data frame with the step's rows."""
+        self._with(step, f"tables/{name}", lambda wandb: wandb.Table(dataframe=table))
 
-        self.logger.experiment.log({STEP: step, f"tables/{name}": wandb.Table(dataframe=table)})
+    def _with(self, step: int, name: str, make: Callable[[Any], Any]) -> None:
+        def made() -> Any:
+            import wandb
+
+            return make(wandb)
+
+        self._beside.setdefault(step, {})[name] = made
 
     @harmless
     def finish(self, summary: Mapping[str, Any]) -> None:
