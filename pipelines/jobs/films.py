@@ -54,6 +54,11 @@ class Films:
             save_gif(frames, path)
             self.pending.append((step, path))
 
+    def mirror_kept(self) -> None:
+        """Send what earlier starts of the run have filmed."""
+        for path in sorted((self.folder / FOLDER).glob("step-*.gif")) if self.tracker.videos else ():
+            self.tracker.log_video(int(path.stem.removeprefix("step-")), path)
+
     def mirror(self) -> None:
         """Send the films that are not sent yet."""
         sent, self.pending = self.pending, []

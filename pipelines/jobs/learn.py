@@ -64,13 +64,15 @@ def learn_run(
     parts: list[tuple[str, RunConfig, int | None]] = [("last.ckpt", run_config, None)]
     if learner.one_by_one:
         parts = []
-        for number, member in enumerate(members_of(run_config)):
+        for place, member in enumerate(members_of(run_config)):
             if member in whole:
                 own = (trained_by(run_config, member), str(member.seed))
                 of_member = [row for row in told if (row["trained_on"], row["seed"]) == own]
-                tracked.log(whole[member], of_member, number)
+                tracked.log(whole[member], of_member, place)
             else:
-                parts.append((checkpoint_of(run_config, member), alone(run_config, member), number))
+                parts.append((checkpoint_of(run_config, member), alone(run_config, member), place))
+    else:
+        tracked.log(kept, told)
     make_folder(folder / "checkpoints")
     started = time.perf_counter()
     step = run_config["steps"]

@@ -235,12 +235,13 @@ def _fit(
     scalars = ScalarFile(folder / TRAIN_FILE)
     told = scalars.keep(lambda row: reached is not None and int(row["step"]) <= reached)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
-    tracked.log(earlier, told)
     films = Films(folder, tracked, run_config["evaluation"]["every"])
+    films.mirror_kept()
+    tracked.log(earlier, told)
 
-    def mirror(*rows: list[dict[str, Any]]) -> None:
+    def mirror(rows: list[dict[str, Any]], told: list[dict[str, Any]]) -> None:
         films.mirror()
-        tracked.log(*rows)
+        tracked.log(rows, told)
 
     recorder = Recorder(
         rollouts,

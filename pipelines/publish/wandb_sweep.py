@@ -18,7 +18,7 @@ from lcd.pipelines.launch.order import Call
 from lcd.pipelines.publish.track import tracker_entry
 from lcd.pipelines.publish.wandb_client import logged_in, unreachable, wandb_settings
 from lcd.pipelines.study import store
-from lcd.pipelines.study.training import device_of, needs_of
+from lcd.pipelines.study.configs import Device
 from lcd.process import signals
 
 FILE = "wandb-sweep.yaml"
@@ -101,9 +101,9 @@ def _train(cfg: WandbSweepConfig, study: store.Study, console: Console) -> int:
         console.print(f"{found.label} ({cfg.run}) is done.", highlight=False, soft_wrap=True, markup=False)
         return 0
     _refuse_waiting(study, found)
-    arguments = (found.kind.work, found.config, str(found.path), tracker_entry(cfg.tracker), device_of(cfg))
-    call = Call(arguments, name=found.path.name, label=found.label, needs=needs_of(found, cfg))
-    knobs = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace, "deadlines": cfg.deadlines}
+    arguments = (found.kind.work, found.config, str(found.path), tracker_entry(cfg.tracker), Device(cfg.device))
+    call = Call(arguments, name=found.path.name, label=found.label)
+    knobs: dict[str, Any] = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace, "deadlines": cfg.deadlines}
     (outcome,) = launch("local", "lcd.pipelines.jobs.worker:do_under_lock", [call], workers=1, **knobs)
     if outcome.stopped:
         raise signals.Stopped

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ class WandbTracker(Tracker):
     def log_pictures(self, step: int, pictures: Mapping[str, Path]) -> None:
         """Mirror PNG files with the step's rows."""
         for name, path in pictures.items():
-            self._with(step, f"pictures/{name}", lambda wandb, path=path: wandb.Image(str(path)))
+            self._with(step, f"pictures/{name}", partial(_image, path))
 
     def log_table(self, step: int, name: str, table: Any) -> None:
         """Mirror a data frame with the step's rows."""
@@ -194,6 +195,10 @@ class WandbTracker(Tracker):
         if self.settings.mode == "online":
             for run_id, _, file in (name.partition("/") for name in inputs):
                 self.run.use_artifact(f"{Path(file).stem}-{run_id}:latest")
+
+
+def _image(path: Path, wandb: Any) -> Any:
+    return wandb.Image(str(path))
 
 
 def _logger(run: Any) -> Any:
