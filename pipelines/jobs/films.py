@@ -24,7 +24,7 @@ class Films:
     Args:
         folder: the run's.
         tracker: how many it wants, and who gets them.
-        every: environment steps of a seed between two evaluations.
+        every: environment steps of a seed between two evaluations; 0: no film is made.
     """
 
     def __init__(self, folder: Path, tracker: Tracker, every: int):
@@ -45,7 +45,7 @@ class Films:
         return found
 
     def _wanted(self, step: int) -> bool:
-        return self.tracker.videos > 0 and step // self.every % self.tracker.videos == 0
+        return self.tracker.videos > 0 and self.every > 0 and step // self.every % self.tracker.videos == 0
 
     def _keep(self, frames: Sequence[np.ndarray], step: int) -> None:
         if frames:

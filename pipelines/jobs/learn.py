@@ -71,14 +71,13 @@ def learn_run(
                 tracked.log(whole[member], of_member, place)
             else:
                 parts.append((checkpoint_of(run_config, member), alone(run_config, member), place))
-    else:
-        tracked.log(kept, told)
     make_folder(folder / "checkpoints")
     started = time.perf_counter()
     step = run_config["steps"]
     for checkpoint, part, number in parts:
         mirror = partial(tracked.log, member=number)
-        films = Films(folder, tracked, part["evaluation"]["every"])
+        # Of members that are trained one after the other the first one is filmed.
+        films = Films(folder, tracked, part["evaluation"]["every"] if not number else 0)
         step = _Session(part, folder, curve, scalars, films, mirror, started).train(learner, config, checkpoint)
     wall = round(time.perf_counter() - started, 3)
     tracked.finish({"steps": step, "wall_s": wall})

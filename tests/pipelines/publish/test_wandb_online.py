@@ -53,12 +53,16 @@ def server(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("WANDB_BASE_URL", recorder.url)
     monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
-    monkeypatch.setitem(wandb_client.QUIET, "init_timeout", 5.0)
-    monkeypatch.setitem(wandb_client.QUIET, "finish_timeout", 5.0)
     wandb.teardown()
     yield recorder
     recorder.close()
     wandb.teardown()
+
+
+@pytest.fixture
+def little_patience(monkeypatch):
+    monkeypatch.setitem(wandb_client.QUIET, "init_timeout", 2.0)
+    monkeypatch.setitem(wandb_client.QUIET, "finish_timeout", 2.0)
 
 
 @pytest.fixture
@@ -126,6 +130,7 @@ def test_artifacts_are_asked_for_with_what_they_are_made_of(server, folder):
     assert "1" * 64 in asked
 
 
+@pytest.mark.usefixtures("little_patience")
 @pytest.mark.parametrize("mode", ["fails", "hangs", "garbage"])
 def test_a_server_that_misbehaves_from_the_start_leaves_an_offline_copy(server, folder, mode):
     server.mode = mode
@@ -138,6 +143,7 @@ def test_a_server_that_misbehaves_from_the_start_leaves_an_offline_copy(server, 
     assert store.read_status(folder)["mirrored_step"] == 100
 
 
+@pytest.mark.usefixtures("little_patience")
 @pytest.mark.parametrize("mode", ["fails", "garbage"])
 def test_a_server_that_breaks_in_the_middle_stops_nothing(server, folder, mode):
     mirror = opened(folder)
