@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,8 @@ from lcd.pipelines.study.configs import TrackerEntry
 
 FILES = ("report.html", "diagnosis.json", "challenge.csv")
 """Of a diagnosis, what goes along as an artifact beside its tables."""
+MOST_RUNS = 1000
+"""Run ids that its metadata name."""
 
 
 class _Mirror:
@@ -77,15 +78,14 @@ def _artifact(study: store.Study) -> Any:
     """What was asked for, the report, scores and tables; and which runs they are made of."""
     import wandb
 
-    artifact = wandb.Artifact(f"diagnosis-{slug(study.name)}", "diagnosis", metadata={"study": study.name})
-    # Metadata hold no more than a hundred keys.
-    with artifact.new_file("runs.json") as file:
-        json.dump({run.path.name: run.status["seal"] for run in study.runs()}, file, indent=1)
+    runs = [run.path.name for run in study.runs()]
+    metadata = {"study": study.name, "number": len(runs), "runs": " ".join(runs[:MOST_RUNS])}
+    artifact = wandb.Artifact(f"diagnosis-{slug(study.name)}", "diagnosis", metadata=metadata)
     for path in (study.path / "study.yaml", *(study.diagnosis_dir / name for name in FILES)):
         if path.is_file():
-            artifact.add_file(str(path))
+            artifact.add_file(str(path), policy="immutable")
     if (study.diagnosis_dir / "tables").is_dir():
-        artifact.add_dir(str(study.diagnosis_dir / "tables"), name="tables")
+        artifact.add_dir(str(study.diagnosis_dir / "tables"), name="tables", policy="immutable")
     return artifact
 
 

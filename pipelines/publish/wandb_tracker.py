@@ -187,7 +187,8 @@ class WandbTracker(Tracker):
         artifact = wandb.Artifact(name, kind, metadata={"run_id": self.run_dir.name, **lineage})
         for path in files:
             if path.is_file():
-                artifact.add_file(str(path))
+                # Where it lies: else W&B keeps a copy of its own in the user's home.
+                artifact.add_file(str(path), policy="immutable")
         self.run.log_artifact(artifact)
 
     def _take(self, inputs: Mapping[str, str]) -> None:
