@@ -26,6 +26,7 @@ from lcd.pipelines.study.configs import TrackerEntry
 
 INIT_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 3.0
+ASKED_FOR_S = 10
 FINISH_TIMEOUT_S = 300.0
 """So long a run's end may wait for W&B's server; what is not uploaded by then stays on the disk."""
 HEADER, BLOCK = 7, 32768
@@ -175,6 +176,20 @@ def start(settings: WandbSettings, folder: Path, run_id: str, **fields: Any) -> 
         settings=quiet,
         **fields,
     )
+
+
+def rows_there(run: Any) -> int:
+    """How many rows of a resumed run's history W&B's server has.
+
+    The client counts from the run's summary, which may be ahead of the history where a process was killed.
+    """
+    import wandb
+
+    try:
+        last = wandb.Api(timeout=ASKED_FOR_S).run(run.path).lastHistoryStep
+    except Exception:  # the client raises whatever its server and its own checks bring up
+        return int(run.starting_step)
+    return min(int(last) + 1, int(run.starting_step))
 
 
 def finish(run: Any, folder: Path) -> None:

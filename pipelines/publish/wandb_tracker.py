@@ -18,6 +18,7 @@ from lcd.pipelines.publish.wandb_client import (
     harmless,
     id_of_sweep,
     new_id,
+    rows_there,
     start,
 )
 from lcd.pipelines.publish.wandb_names import (
@@ -89,8 +90,7 @@ class WandbTracker(Tracker):
             self.settings = replace(self.settings, mode="offline")
             self.run = start(self.settings, self.run_dir, run_id, **fields)
         if self.settings.mode == "online" and self.run.resumed:
-            # The summary may be ahead of the history.
-            self.there, self.mirrored = int(self.run.starting_step), (0, -1)
+            self.there, self.mirrored = rows_there(self.run), (0, -1)
         # Not for "*": W&B would then repeat the last environment step in whatever Lightning logs.
         for place in ("eval", "train", "noise_free", "learning", "machine", "videos"):
             self.run.define_metric(f"{place}/*", step_metric=STEP)

@@ -64,6 +64,25 @@ class Recorder:
         viewer = {"id": "VXNlcg==", "entity": ENTITY, "username": ENTITY, "flags": "{}", "teams": {"edges": []}}
         return {"viewer": viewer | {"email": "somebody@example.org"}}
 
+    def _getdefaultentity(self, _: Any) -> dict[str, Any]:
+        return {"viewer": {"id": "VXNlcg==", "entity": ENTITY}}
+
+    def _getrun(self, variables: dict[str, Any]) -> dict[str, Any]:
+        run = self.runs.get(variables["name"])
+        if run is None:
+            return {"project": {"run": None}}
+        found = {
+            "id": "QnVja2V0", "name": variables["name"], "displayName": run["name"], "state": "running", "tags": [],
+            "config": run["config"], "summaryMetrics": run["summary"], "group": run.get("group"), "sweepName": None,
+            "jobType": run.get("job_type"), "commit": None, "readOnly": False, "createdAt": "2026-01-01T00:00:00Z",
+            "heartbeatAt": None, "description": "", "notes": "", "systemMetrics": "{}", "projectId": "1",
+            "historyLineCount": len(run["history"]), "user": {"name": ENTITY, "username": ENTITY}, "metadata": None,
+            "historyKeys": {"lastStep": max(run["history"], default=-1), "keys": {}}, "wandbConfig": "{}",
+        }  # fmt: skip
+        return {"project": {"id": "UHJv", "internalId": "UHJv", "run": found}}
+
+    _run = _runhistorykeys = _getrun
+
     def _runresumestatus(self, variables: dict[str, Any]) -> dict[str, Any]:
         run = self.runs.get(variables["name"])
         if run is None:

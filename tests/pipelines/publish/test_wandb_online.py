@@ -5,6 +5,7 @@ import signal
 import warnings
 
 import pytest
+import yaml
 from fork_server import interpret
 from wandb_server import ENTITY, Recorder
 
@@ -177,7 +178,7 @@ def test_a_sweep_is_made_and_its_agents_would_take_our_runs(server, tmp_path):
     made = wandb_sweep.sweep_config(study, ["a1", "b2"], "lcd", ENTITY, "cpu")
     assert wandb_sweep._make(made, "lcd", ENTITY) == f"{ENTITY}/lcd/swp1"
     (asked,) = server.sweeps
-    sent = json.loads(asked["config"])
+    sent = yaml.safe_load(asked["config"])
     assert sent["parameters"]["run"]["values"] == ["a1", "b2"]
     assert sent["command"][1:3] == ["wandb-sweep", str(study.path.resolve())]
     assert sent["command"][-1] == "${args_no_hyphens}"
