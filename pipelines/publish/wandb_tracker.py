@@ -89,8 +89,8 @@ class WandbTracker(Tracker):
             store.update_status(self.run_dir, wandb_id=run_id)
             self.settings = replace(self.settings, mode="offline")
             self.run = start(self.settings, self.run_dir, run_id, **fields)
-        if self.settings.mode == "online" and self.run.resumed:
-            self.there, self.mirrored = rows_there(self.run), (0, -1)
+        if self.settings.mode == "online":
+            self.there, self.mirrored = rows_there(self.run) if self.run.resumed else 0, (0, -1)
         # Not for "*": W&B would then repeat the last environment step in whatever Lightning logs.
         for place in ("eval", "train", "noise_free", "learning", "machine", "videos"):
             self.run.define_metric(f"{place}/*", step_metric=STEP)

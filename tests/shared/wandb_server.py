@@ -92,7 +92,7 @@ class Recorder:
             "id": "QnVja2V0", "name": variables["name"], "displayName": run["name"], "summaryMetrics": run["summary"],
             "logLineCount": 0, "historyLineCount": len(run["history"]), "eventsLineCount": 0,
             "historyTail": json.dumps(tail), "eventsTail": "[]", "config": run["config"], "tags": run["tags"],
-            "notes": None, "wandbConfig": "{}",
+            "notes": None, "wandbConfig": '{"t": 1}',
         }  # fmt: skip
         return {"model": {"id": "UHJv", "name": variables["project"], "entity": self._entity(), "bucket": bucket}}
 
