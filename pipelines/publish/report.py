@@ -14,7 +14,7 @@ from lcd.files import outputs
 from lcd.files.atomic import write_atomic
 from lcd.pipelines.publish import track_diagnosis, wandb_client
 from lcd.pipelines.publish.view_pictures import read_pictures
-from lcd.pipelines.publish.wandb_curves import is_wandb
+from lcd.pipelines.publish.wandb_client import is_wandb
 from lcd.pipelines.study import cost, dynamics, stopping, store
 from lcd.pipelines.study.adaptive import recommended
 from lcd.pipelines.study.configs import TrackerEntry

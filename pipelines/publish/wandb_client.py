@@ -49,6 +49,8 @@ QUIET = {
     "x_transaction_log_flush_interval": 0,
 }
 
+SCHEME = "wandb:"
+"""What a path begins with that names W&B's runs and no file."""
 REACHED_IN_S = 5.0
 """So long a connection may take to open."""
 MODES = ("offline", "online", "disabled")
@@ -77,6 +79,11 @@ class WandbSettings:
             raise InputError(f"tracker.mode={self.mode} is unknown: {nearest(self.mode, MODES)}")
         if self.videos < 0:
             raise InputError(f"tracker.videos={self.videos} must be 0 (none) or more: of so many evaluations one.")
+
+
+def is_wandb(path: str | None) -> bool:
+    """Whether a command's path names W&B's runs."""
+    return path is not None and path.startswith(SCHEME)
 
 
 def wandb_settings(tracker: TrackerEntry) -> WandbSettings:

@@ -12,13 +12,12 @@ from lcd.curves.table import COLUMNS, NEEDED, check_curves
 from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.files.slugs import slug
-from lcd.pipelines.publish.wandb_client import logged_in, unreachable
+from lcd.pipelines.publish.wandb_client import SCHEME, logged_in, unreachable
 from lcd.pipelines.publish.wandb_records import ReadRun, plain, read_offline_run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEME = "wandb:"
 OFFLINE = "offline/"
 OURS = {name: f"config.{name}" for name in ("benchmark", "task", "view", "frontend", "reward_p", "shaping", "agent")}
 OURS |= {"step": "history.env_step", "return_mean": "history.eval/return_mean/seed_{seed}"}
@@ -27,11 +26,6 @@ SEED = "{seed}"
 FROM_RUN = ("id", "name", "group", "job_type")
 MOST_RUNS = 20_000
 MOST_ROWS = 10_000_000
-
-
-def is_wandb(path: str | None) -> bool:
-    """Whether a command's path names W&B's runs and no file."""
-    return path is not None and path.startswith(SCHEME)
 
 
 def place_of(path: str) -> Path:
