@@ -18,7 +18,8 @@ from lcd.pipelines.jobs.build import build_environments, build_evaluators, share
 from lcd.pipelines.jobs.checkpoint import CURVE, kept_curve, save
 from lcd.pipelines.jobs.films import Films
 from lcd.pipelines.jobs.record import CurveFile, require_finite_returns
-from lcd.pipelines.jobs.scalar_file import TRAIN_FILE, ScalarFile, ScalarLog
+from lcd.pipelines.jobs.scalar_file import ScalarFile, ScalarLog
+from lcd.pipelines.kinds.kind import TRAIN_FILE
 from lcd.pipelines.kinds.train import promise
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study.configs import RunConfig, TrackerEntry, population

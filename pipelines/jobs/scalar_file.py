@@ -22,13 +22,10 @@ import torch
 from lcd.agents.scalars import by_member, machine
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, read_bytes
+from lcd.pipelines.kinds.kind import MACHINE, NAMED, TRAIN_FILE
 from lcd.pipelines.study.configs import RunConfig, task_name
 from lcd.pipelines.study.members import members_of, points_of, trained_by
 
-TRAIN_FILE = "train.csv"
-NAMED = ("trained_on", "stage", "seed", "step")
-MACHINE = ("wall_s", "steps_per_s", "memory_mb", "gpu_memory_mb", "gpu_percent")
-"""What the machine did: the columns that are not the same again."""
 LEADING = (*NAMED, *MACHINE, "episodes", "return_mean", "length_mean")
 Row = Mapping[str, Any]
 

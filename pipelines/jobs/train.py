@@ -35,8 +35,8 @@ from lcd.pipelines.jobs.fitting import fit
 from lcd.pipelines.jobs.learn import learn_run
 from lcd.pipelines.jobs.ranks import PATIENCE, MeetingPlace, join_ranks, node_rank
 from lcd.pipelines.jobs.record import CurveFile, Recorder
-from lcd.pipelines.jobs.scalar_file import TRAIN_FILE, ScalarFile, ScalarLog
-from lcd.pipelines.kinds.kind import Job
+from lcd.pipelines.jobs.scalar_file import ScalarFile, ScalarLog
+from lcd.pipelines.kinds.kind import TRAIN_FILE, Job
 from lcd.pipelines.kinds.train import label
 from lcd.pipelines.launch.launchers import launch
 from lcd.pipelines.launch.order import Call

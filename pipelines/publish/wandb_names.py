@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lcd.curves.names import evaluated_name
-from lcd.pipelines.jobs.scalar_file import MACHINE, NAMED
+from lcd.pipelines.kinds.kind import MACHINE, NAMED
 from lcd.pipelines.study.configs import JobConfig, agent_name, flat, frontend_name, is_training, task_name
 
 STEP = "env_step"

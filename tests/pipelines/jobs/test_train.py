@@ -16,8 +16,8 @@ from lcd.curves.table import COLUMNS, read_curves
 from lcd.envs.errors import InputError
 from lcd.pipelines.jobs.checkpoint import STEP
 from lcd.pipelines.jobs.record import CurveFile
-from lcd.pipelines.jobs.scalar_file import MACHINE
 from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.kinds.kind import MACHINE
 from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.store import read_status
 
