@@ -49,7 +49,8 @@ class DQN(Learner):
         self.target = [layer.clone() for layer in self.layers]
         members = len(self.seeds)
         self.memory = Replay(members, config.buffer, self.inputs, env.single_observation_space.dtype)
-        self.losses = torch.zeros(members)
+        self.losses, self.grad_norms = torch.full((2, members), torch.nan)
+        self.epsilon = 1.0
         together = max(1, SHARED_OUT // config.width**2)
         edges = pairwise(np.linspace(0, members, -(-members // together) + 1).astype(int).tolist())
         self.shards = [Shard(self.layers, slice(*pair), config.learning_rate, self.values) for pair in edges]
@@ -83,7 +84,8 @@ class DQN(Learner):
         for number in range(1, last + 1):
             before, done = (number - 1) * copies, number * copies
             falling = min(1.0, before / (config.exploration * steps))
-            actions = self._explore(observations, 1 - falling * (1 - config.epsilon))
+            self.epsilon = 1 - falling * (1 - config.epsilon)
+            actions = self._explore(observations, self.epsilon)
             outcome = stepper.step(actions)
             self.log.add(outcome)
             self._remember(observations, actions, outcome)
@@ -94,6 +96,7 @@ class DQN(Learner):
                     for held, layer in zip(self.target, self.layers, strict=True):
                         held.copy_(layer)
                 self._bout()
+            self.went_on(done)
             if number == last or done // every > before // every:
                 evaluate(done)
 
@@ -125,12 +128,22 @@ class DQN(Learner):
         chosen = self._replay.integers(self.memory.filled, count=config.updates * config.batch)
         for shard in self.shards:
             target = [layer[shard.members] for layer in self.target]
-            losses = []
+            losses: list[Tensor] = []
+            norms: list[Tensor] = []
             for places in np.split(chosen[shard.members], config.updates, axis=1):
                 batch = self.memory.sample(shard.members, places)
-                losses.append(shard.update(batch, target, config.gamma, config.max_grad_norm))
+                found = shard.update(batch, target, config.gamma, config.max_grad_norm)
+                for kept, new in zip((losses, norms), found, strict=True):
+                    kept.append(new)
             self.losses[shard.members] = torch.stack(losses).mean(0)
+            self.grad_norms[shard.members] = torch.stack(norms).mean(0)
         beat()
+
+    @property
+    def scalars(self) -> dict[str, Any]:
+        """What the last bout was like."""
+        told = {"loss": self.losses, "grad_norm": self.grad_norms, "epsilon": self.epsilon}
+        return told | {"learning_rate": self.config.learning_rate}
 
     def encode(self, observations: np.ndarray) -> Tensor:
         """Observations as the networks take them, (members, copies, inputs)."""
@@ -169,14 +182,16 @@ class Shard:
         self.layers = [layer[members].requires_grad_() for layer in layers]
         self.optimizer = torch.optim.Adam(self.layers, lr=learning_rate, fused=True)
 
-    def update(self, batch: dict[str, Tensor], target: Layers, gamma: float, max_grad_norm: float) -> Tensor:
-        """One step of each member's optimiser; the losses, (members,)."""
+    def update(
+        self, batch: dict[str, Tensor], target: Layers, gamma: float, max_grad_norm: float
+    ) -> tuple[Tensor, Tensor]:
+        """One step of each member's optimiser; the losses and the gradients' norms, (members,)."""
         self.optimizer.zero_grad()
         losses = loss(self.layers, target, batch, gamma, self.values)
         losses.sum().backward()
-        clip([layer.grad for layer in self.layers if layer.grad is not None], max_grad_norm)
+        norms = clip([layer.grad for layer in self.layers if layer.grad is not None], max_grad_norm)
         self.optimizer.step()
-        return losses.detach()
+        return losses.detach(), norms
 
 
 class Replay:
@@ -255,9 +270,10 @@ def loss(layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float,
 
 
 @torch.no_grad()
-def clip(gradients: list[Tensor], most: float) -> None:
-    """Scale each member's gradient to at most this norm."""
+def clip(gradients: list[Tensor], most: float) -> Tensor:
+    """Scale each member's gradient to at most this norm; returns the norms before, (members,)."""
     norms = torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0).sqrt()
     scale = (most / (norms + 1e-6)).clamp(max=1.0)[:, None, None]
     for gradient in gradients:
         gradient.mul_(scale)
+    return norms
