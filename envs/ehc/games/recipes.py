@@ -151,6 +151,41 @@ FREE_LETTERS = {
 }  # fmt: skip
 """Board → the letter of the first of its further cases."""
 SWEPT = tuple(case for board, letter in FREE_LETTERS.items() for case in _swept(board, letter))
+UNBEATABLE_AT = {
+    "connect-four-7x4": 0.05, "connect-four-5x5": 0.02, "checkers-6x4": 0.05, "chess-4x3": 0.05,
+    "chess-4x3-queens": 0.05,
+}  # fmt: skip
+"""Board → the greatest temperature of the sweep at which none of its opponents can be beaten."""
+GUESSED_AT = 0.25
+"""The temperature at which random guessing solves nearly all of the first cases."""
+ROUNDS, _STEPS_BETWEEN, _FIRST_BETWEEN = 6, 4, 301
+
+
+def _between(board: str) -> list[list[Case]]:
+    """A board's cases between those two temperatures, round by round, the greatest temperature first.
+
+    Noise of 8/64, four temperatures at equal ratios; where the game has shaping every other round is shaped. Seeds are
+    counted from 301, and the cases are numbered.
+    """
+    low = UNBEATABLE_AT[board]
+    ratio = GUESSED_AT / low
+    places = [place / (_STEPS_BETWEEN + 1) for place in range(_STEPS_BETWEEN, 0, -1)]
+    temperatures = [round(low * ratio**place, 3) for place in places]
+    may_shape = BOARDS[board][0] != "connect-four"
+    rounds = []
+    for number in range(ROUNDS):
+        first = number * _STEPS_BETWEEN
+        rounds.append(
+            [
+                Case(board, str(first + k + 1), each, _NOISE, _FIRST_BETWEEN + first + k, may_shape and number % 2 == 1)
+                for k, each in enumerate(temperatures)
+            ]
+        )
+    return rounds
+
+
+BETWEEN = tuple(case for cases in zip(*map(_between, UNBEATABLE_AT), strict=True) for each in cases for case in each)
+"""The cases in between, in the order in which they are asked; no more of them are once there are 28 games."""
 CASES = (*FIRST, *SWEPT)
 """Every case."""
 
