@@ -152,8 +152,8 @@ FREE_LETTERS = {
 """Board → the letter of the first of its further cases."""
 SWEPT = tuple(case for board, letter in FREE_LETTERS.items() for case in _swept(board, letter))
 UNBEATABLE_AT = {
-    "connect-four-7x4": 0.05, "connect-four-5x5": 0.02, "checkers-6x4": 0.05, "chess-4x3": 0.05,
-    "chess-4x3-queens": 0.05,
+    "connect-four-7x4": 0.05, "connect-four-5x5": 0.02, "connect-four-4x6": 0.05, "checkers-6x4": 0.05,
+    "chess-4x3": 0.05, "chess-4x3-queens": 0.05, "chess-4x4": 0.05,
 }  # fmt: skip
 """Board → the greatest temperature of the sweep at which none of its opponents can be beaten."""
 GUESSED_AT = 0.25
