@@ -145,7 +145,8 @@ def test_a_misspelt_task_is_told(tmp_path, capsys):
     assert not (tmp_path / "report").exists()
     rows = ["x/aa,3,2,4", "x/b,4,4,4", "x/c,5,5,5", "x/d,9,8,9", "y/p,1,1,1", "y/q,1,1,1", "y/r,1,1,1"]
     assert cli.main([*asked, f"horizons={table(tmp_path, rows)}"]) == 0
-    told = "3 of the 7 tasks in horizons are used: the curves have no 'x/aa', 'y/p', 'y/q' and 1 more; the file has no 'x/a'."
+    used = "3 of the 7 tasks in horizons are used"
+    told = f"{used}: the curves have no 'x/aa', 'y/p', 'y/q' and 1 more; the file has no 'x/a'."
     assert told in capsys.readouterr().out.replace("\n", " ")
     assert told in (tmp_path / "report" / "diagnosis.json").read_text()
     assert cli.main([*asked, f"horizons={table(tmp_path, rows[1:4])}"]) == 0
