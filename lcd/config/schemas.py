@@ -326,7 +326,7 @@ class HorizonConfig:
     )
     copies: int = field(default=64, metadata=doc("of a task without tables: copies that are stepped together", least=1))
     confidence: float = field(default=0.95, metadata=doc("of the bounds on m"))
-    most_k: int | None = field(default=None, metadata=doc("greatest k that is tried; null: the horizon"))
+    most_k: int | None = field(default=None, metadata=doc("greatest k that is tried; null: all, for some minutes"))
     seed: int = field(default=0, metadata=doc("of a task's tables, and of GORP's random actions", least=0))
     save: bool = field(default=False, metadata=doc("of a benchmark: write its MDPs as .npz files, too"))
     bridge: str | None = field(

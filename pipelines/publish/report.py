@@ -150,11 +150,13 @@ def publish(
     from lcd.analyses.transfer import transfers
     from lcd.curves.ranges import ranges_from
     from lcd.curves.table import evaluated_names
+    from lcd.scores.horizons import note_of_strangers
 
     how = how or ReportOptions()
     finished = read_finished(source, study) if curves is None else Finished(curves)
     finished.print_left_out(console, each=False)
-    ranges = ranges_from(how.ranges, evaluated_names(finished.curves))
+    tasks = evaluated_names(finished.curves)
+    ranges, strangers = ranges_from(how.ranges, tasks), note_of_strangers(how.horizons, tasks)
     diagnosis = diagnosed(finished, study, how, ranges)
     curricula = transfers(diagnosis.others)
     known: dict[str, Any] = {}
@@ -163,7 +165,7 @@ def publish(
         how = replace(how, first=first_of(study))
     evidence = Evidence(diagnosis, how.threshold, **known)
     analyses, left_out = analyse(evidence, how.analyses, how.analysis_params, how.first)
-    diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
+    diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *([strangers] if strangers else []), *left_out))
     inputs = [source] if curves is None else []
     with outputs.drafted(folder, PRODUCT, inputs) as draft:
         names = _write(source, draft, diagnosis, curricula, analyses, study, how)
