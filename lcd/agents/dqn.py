@@ -6,7 +6,8 @@ through a whole bout, so that their networks, gradients and moments stay in a CP
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -34,6 +35,9 @@ no multiple of this, what it learns would depend on its place among the others."
 
 Layers = list[Tensor]
 """Weights (members, inputs, outputs) and biases (members, 1, outputs) of each layer in turn."""
+Values = Callable[[Layers, Tensor], Tensor]
+Shape = tuple[int, ...]
+"""Of a member's layer."""
 
 
 class DQN(Learner):
@@ -48,21 +52,38 @@ class DQN(Learner):
             raise InputError(f"agent=dqn needs discrete actions, not {env.single_action_space}.")
         self.actions = int(env.single_action_space.n)
         self.inputs = int(np.prod(env.single_observation_space.shape))
-        sizes = (self.inputs, config.width, config.width, self.actions)
-        self.stored = [stored(layer) for layer in initial(sizes, self.seeds)]
-        self.shapes = [(given, made) for pair in pairwise(sizes) for given, made in (pair, (1, pair[1]))]
+        first = self.first_layers()
+        self.shapes = [tuple(layer.shape[1:]) for layer in first]
+        self.stored = [stored(layer) for layer in first]
         self.layers = shaped(self.stored, self.shapes)
         self.target = [layer.clone() for layer in self.layers]
         members = len(self.seeds)
         self.memory = Replay(members, config.buffer, self.inputs, env.single_observation_space.dtype)
-        self.losses = torch.zeros(members)
+        self.losses, self.grad_norms = torch.full((2, members), torch.nan)
+        self.epsilon = 1.0
         together = max(1, SHARED_OUT // config.width**2)
-        edges = np.linspace(0, members, -(-members // together) + 1).astype(int)
-        shards = [slice(*pair) for pair in pairwise(edges.tolist())]
-        self.shards = [Shard(self.stored, self.shapes, shard, config) for shard in shards]
+        edges = pairwise(np.linspace(0, members, -(-members // together) + 1).astype(int).tolist())
+        self.shards = [Shard(self.stored, self.shapes, slice(*pair), config, self.values) for pair in edges]
         copies = range(config.copies)
         (self._play,) = Streams.spawn([seed_sequence(s, "exploration", c) for s in self.seeds for c in copies])
         (self._replay,) = Streams.spawn([seed_sequence(s, "shuffle") for s in self.seeds])
+
+    def first_layers(self) -> Layers:
+        """The layers of all members before they learn."""
+        sizes = (self.inputs, self.config.width, self.config.width, self.actions)
+        return initial(pairwise(sizes), self.seeds)
+
+    def values(self, layers: Layers, inputs: Tensor) -> Tensor:
+        """What the network that these layers make says that each action is worth, (members, batch, actions)."""
+        return values(layers, inputs)
+
+    def at_random(self, numbers: np.ndarray, observations: np.ndarray) -> np.ndarray:
+        """Actions to explore by, from whole numbers below 2³², one of each copy."""
+        return (numbers * np.uint64(self.actions) >> np.uint64(32)).astype(np.int64)
+
+    def rewards(self, outcome: Step, reached: np.ndarray) -> np.ndarray:
+        """What is learned from, given a step and the observations that it led to."""
+        return outcome.rewards
 
     def learn(self, steps: int, every: int, evaluate: Evaluate) -> None:
         """Train, one step of every copy at a time."""
@@ -73,7 +94,8 @@ class DQN(Learner):
         for number in range(1, last + 1):
             before, done = (number - 1) * copies, number * copies
             falling = min(1.0, before / (config.exploration * steps))
-            actions = self._explore(observations, 1 - falling * (1 - config.epsilon))
+            self.epsilon = 1 - falling * (1 - config.epsilon)
+            actions = self._explore(observations, self.epsilon)
             outcome = stepper.step(actions)
             self.log.add(outcome)
             self._remember(observations, actions, outcome)
@@ -84,6 +106,7 @@ class DQN(Learner):
                     for held, layer in zip(self.target, self.layers, strict=True):
                         held.copy_(layer)
                 self._bout()
+            self.went_on(done)
             if number == last or done // every > before // every:
                 evaluate(done)
 
@@ -91,7 +114,7 @@ class DQN(Learner):
         """ε-greedy actions, from one word of each copy's stream: halves decide whether, and which."""
         words = self._play.bits()
         stray = (words >> np.uint64(32)) * 2.0**-32 < epsilon
-        random = ((words & np.uint64(0xFFFFFFFF)) * np.uint64(self.actions) >> np.uint64(32)).astype(np.int64)
+        random = self.at_random(words & np.uint64(0xFFFFFFFF), observations)
         if stray.all():
             return random
         return np.where(stray, random, self.commands(self.act(self.encode(observations), None)[0]))
@@ -106,7 +129,8 @@ class DQN(Learner):
         if outcome.final is None:
             # Of an episode that was cut off nobody knows what came next.
             going_on = ~outcome.dones
-        self.memory.add(observations, actions, outcome.rewards, reached, going_on, outcome.valid)
+        rewards = self.rewards(outcome, reached)
+        self.memory.add(observations, actions, rewards, reached, going_on, outcome.valid)
 
     def _bout(self) -> None:
         """Several updates of every member, a few members at a time."""
@@ -114,12 +138,22 @@ class DQN(Learner):
         chosen = self._replay.integers(self.memory.filled, count=config.updates * config.batch)
         for shard in self.shards:
             target = [layer[shard.members] for layer in self.target]
-            losses = []
+            losses: list[Tensor] = []
+            norms: list[Tensor] = []
             for places in np.split(chosen[shard.members], config.updates, axis=1):
                 batch = self.memory.sample(shard.members, places)
-                losses.append(shard.update(batch, target))
+                found = shard.update(batch, target)
+                for kept, new in zip((losses, norms), found, strict=True):
+                    kept.append(new)
             self.losses[shard.members] = torch.stack(losses).mean(0)
+            self.grad_norms[shard.members] = torch.stack(norms).mean(0)
         beat()
+
+    @property
+    def scalars(self) -> dict[str, Any]:
+        """What the last bout was like."""
+        told = {"loss": self.losses, "grad_norm": self.grad_norms, "epsilon": self.epsilon}
+        return told | {"learning_rate": self.config.learning_rate}
 
     def encode(self, observations: np.ndarray) -> Tensor:
         """Observations as the networks take them, (members, copies, inputs)."""
@@ -128,7 +162,7 @@ class DQN(Learner):
     @torch.no_grad()
     def act(self, features: Tensor, draws: Tensor | None) -> tuple[Tensor, None, None]:
         """The greedy actions, (members, copies)."""
-        return values(self.layers, features).argmax(-1), None, None
+        return self.values(self.layers, features).argmax(-1), None, None
 
     def commands(self, actions: Tensor) -> np.ndarray:
         """The actions of all copies."""
@@ -151,22 +185,23 @@ class Shard:
         shapes: of the layers.
         members: which of them.
         config: hyper-parameters.
+        values: what the network that layers make says that actions are worth.
     """
 
-    def __init__(self, stored: list[Tensor], shapes: list[tuple[int, int]], members: slice, config: DQNConfig):
-        self.members, self.config, self.shapes = members, config, shapes
+    def __init__(self, stored: list[Tensor], shapes: list[Shape], members: slice, config: DQNConfig, values: Values):
+        self.members, self.config, self.shapes, self.values = members, config, shapes, values
         self.stored = [layer[members].requires_grad_() for layer in stored]
         self.optimizer = torch.optim.Adam(self.stored, lr=config.learning_rate, fused=True)
 
-    def update(self, batch: dict[str, Tensor], target: Layers) -> Tensor:
-        """One step of each member's optimiser; the losses, (members,)."""
+    def update(self, batch: dict[str, Tensor], target: Layers) -> tuple[Tensor, Tensor]:
+        """One step of each member's optimiser; the losses and the gradients' norms, (members,)."""
         self.optimizer.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bf16-mixed"):
-            losses = loss(shaped(self.stored, self.shapes), target, batch, self.config.gamma)
+            losses = loss(shaped(self.stored, self.shapes), target, batch, self.config.gamma, self.values)
         losses.sum().backward()
-        clip([layer.grad for layer in self.stored if layer.grad is not None], self.config.max_grad_norm)
+        norms = clip([layer.grad for layer in self.stored if layer.grad is not None], self.config.max_grad_norm)
         self.optimizer.step()
-        return losses.detach()
+        return losses.detach(), norms
 
 
 class Replay:
@@ -210,11 +245,16 @@ class Replay:
         return found | {name: as_float(found[name]) for name in ("seen", "reached")}
 
 
-def initial(sizes: Sequence[int], seeds: Sequence[int]) -> Layers:
-    """Layers that start as PyTorch's own do, each seed's from its stream; the same wherever a seed comes twice."""
+def initial(sizes: Iterable[tuple[int, int]], seeds: Sequence[int]) -> Layers:
+    """Layers that start as PyTorch's own do, each seed's from its stream; the same wherever a seed comes twice.
+
+    Args:
+        sizes: inputs and outputs of each layer.
+        seeds: of the members.
+    """
     of_seed = {seed: np.random.default_rng(seed_sequence(seed, "initialisation")) for seed in dict.fromkeys(seeds)}
     layers = []
-    for given, made in pairwise(sizes):
+    for given, made in sizes:
         for shape in ((given, made), (1, made)):
             drawn = {seed: rng.uniform(-1, 1, shape) * given**-0.5 for seed, rng in of_seed.items()}
             layers.append(torch.from_numpy(np.stack([drawn[seed] for seed in seeds]).astype(np.float32)))
@@ -227,9 +267,9 @@ def stored(layer: Tensor) -> Tensor:
     return functional.pad(numbers, (0, -numbers.shape[1] % LANES))
 
 
-def shaped(layers: list[Tensor], shapes: list[tuple[int, int]]) -> Layers:
+def shaped(layers: list[Tensor], shapes: list[Shape]) -> Layers:
     """Layers of these shapes that share the memory of stored ones."""
-    sizes = [given * made for given, made in shapes]
+    sizes = map(math.prod, shapes)
     exact = [flat if flat.shape[1] == size else flat[:, :size] for flat, size in zip(layers, sizes, strict=True)]
     return [flat.unflatten(1, shape) for flat, shape in zip(exact, shapes, strict=True)]
 
@@ -242,7 +282,7 @@ def values(layers: Layers, inputs: Tensor) -> Tensor:
     return inputs
 
 
-def loss(layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float) -> Tensor:
+def loss(layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float, values: Values = values) -> Tensor:
     """Huber's loss of the temporal-difference errors, averaged over each member's transitions, (members,)."""
     with torch.no_grad():
         following = values(target, batch["reached"]).float().amax(-1)
@@ -253,9 +293,10 @@ def loss(layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float)
 
 
 @torch.no_grad()
-def clip(gradients: list[Tensor], most: float) -> None:
-    """Scale each member's gradient to at most this norm."""
+def clip(gradients: list[Tensor], most: float) -> Tensor:
+    """Scale each member's gradient to at most this norm; returns the norms before, (members,)."""
     norms = torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0).sqrt()
     scale = (most / (norms + 1e-6)).clamp(max=1.0)
     for gradient in gradients:
         gradient.mul_(scale.view(-1, *[1] * (gradient.dim() - 1)))
+    return norms

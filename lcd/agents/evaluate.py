@@ -11,10 +11,14 @@ from lcd.agents.protocols import draws_of
 from lcd.agents.rollout import commands, uniforms
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import Drawn, offers
+from lcd.envs.spaces import is_image
 from lcd.envs.streams import seed_sequence
 from lcd.process import deadlines, signals
 
 BLOCK = 128  # steps whose draws are made at once
+LONGEST_FILM = 500
+"""Frames of a film; longer episodes are cut off."""
 
 
 class Evaluator:
@@ -30,6 +34,7 @@ class Evaluator:
         episodes: episodes of each copy.
         branch: of each seed's random streams, those of the evaluations.
         greedy: take the most probable actions.
+        measured: what the infos of an episode's last step also tell of it: a curve column of its mean.
     """
 
     def __init__(
@@ -39,8 +44,10 @@ class Evaluator:
         episodes: int,
         branch: tuple[str | int, ...] = ("evaluation",),
         greedy: bool = False,
+        measured: str | None = None,
     ):
-        self.branch, self.greedy = branch, greedy
+        self.branch, self.greedy, self.measured = branch, greedy, measured
+        self.film: list[np.ndarray] | None = None
         self.stepper, self.seeds, self.episodes = Stepper(env), list(seeds), episodes
         self.copies = env.num_envs // len(seeds)
 
@@ -59,6 +66,7 @@ class Evaluator:
         log = EpisodeLog(len(self.seeds), self.copies)
         left = np.full(len(self.seeds) * self.copies, self.episodes)
         lost = lost_of(agent, self.seeds)
+        sums = np.zeros(len(self.seeds))
         elapsed, patience = 0, deadlines.Countdown(deadlines.current_deadlines().episode)
         while left.any():
             if signals.stop_requested():
@@ -67,6 +75,8 @@ class Evaluator:
                 stream = (*self.branch, step, 1 + elapsed // BLOCK)
                 each = (BLOCK, self.copies, *draws_of(agent))
                 draws = uniforms(self.seeds, *stream, shape=each).to(agent.device)
+            if self.film is not None and left[0] == self.episodes and len(self.film) < LONGEST_FILM:
+                self.film += picture_of(self.stepper.env, observations)
             observations = require_finite("a held-out observation", observations, self.seeds, step, lost)
             drawn = None if self.greedy else draws[:, elapsed % BLOCK]
             actions, log_probs, _ = agent.act(agent.encode(observations), drawn)
@@ -78,6 +88,8 @@ class Evaluator:
             left -= ended
             if ended.any():
                 patience.renew()
+                if self.measured is not None:
+                    np.add.at(sums, log.owner[ended], np.asarray(outcome.infos[self.measured], float)[ended])
             elif patience.is_over():
                 raise InputError(
                     f"deadlines.episode={patience.seconds} has passed in the evaluation at step {step}, and none of "
@@ -86,7 +98,17 @@ class Evaluator:
                 )
             begin_episodes(agent, outcome)
             observations, elapsed = outcome.observations, elapsed + 1
-        return [statistics for statistics in log.pop() if statistics is not None]
+        rows = [statistics for statistics in log.pop() if statistics is not None]
+        if self.measured is None:
+            return rows
+        return [{**row, self.measured: float(total / row["episodes"])} for row, total in zip(rows, sums, strict=True)]
+
+
+def picture_of(env: VectorEnv, observations: np.ndarray) -> list[np.ndarray]:
+    """A picture of the first copy (height, width, colours), as it is seen or else drawn; none where neither can be."""
+    if is_image(env.single_observation_space):
+        return [observations[0].copy()]
+    return [env.pictures()[0]] if offers(env, Drawn) else []
 
 
 class EveryTask:
@@ -98,6 +120,15 @@ class EveryTask:
 
     def __init__(self, evaluators: list[Evaluator]):
         self.evaluators = evaluators
+
+    def filmed(self, agent: Any, step: int) -> tuple[list[dict[str, float]], list[np.ndarray]]:
+        """What a call gives, and the first seed's first episode on the first task's first copy, as pictures."""
+        first, film = self.evaluators[0], list[np.ndarray]()
+        first.film = film
+        try:
+            return self(agent, step), film
+        finally:
+            first.film = None
 
     def __call__(self, agent: Any, step: int) -> list[dict[str, float]]:
         """Each task's and each seed's curve columns."""

@@ -306,12 +306,12 @@ class DQNConfig:
     updates: int = 64
     batch: int = 64
     target_every: int = 10
-    learning_rate: float = 0.002
+    learning_rate: float = 0.001
     gamma: float = 0.99
     epsilon: float = 0.04
     exploration: float = 0.16
     max_grad_norm: float = 10.0
-    width: int = 128
+    width: int = 256
     precision: str = "32-true"
 
     def __post_init__(self) -> None:
@@ -365,3 +365,17 @@ class TrafficConfig:
 
     def __post_init__(self) -> None:
         check("copies", self.copies, "at least 1", self.copies >= 1)
+
+
+@dataclass(frozen=True)
+class MPLightConfig(DQNConfig):
+    """Hyper-parameters of MPLight and MPLight*: those of DQN, where `width` is the units of FRAP's layers."""
+
+    copies: int = 4
+    start: int = 480
+    train_every: int = 240
+    target_every: int = 240
+    gamma: float = 0.95
+    epsilon: float = 0.05
+    exploration: float = 0.3
+    width: int = 20

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,16 @@ from typing import Any
 from lcd.agents.evaluate import EveryTask
 from lcd.agents.finite import Lost
 from lcd.agents.learner import Learner, spaces_for
+from lcd.agents.scalars import crosses, spacing
+from lcd.curves.table import COLUMNS
 from lcd.envs.errors import Diverged, InputError
 from lcd.files.atomic import make_folder
-from lcd.pipelines.jobs.build import build_environments, build_evaluators, losable, shared_columns
+from lcd.pipelines.jobs.build import build_environments, build_evaluators, losable, measured_besides, shared_columns
 from lcd.pipelines.jobs.checkpoint import CURVE, kept_curve, save
+from lcd.pipelines.jobs.films import Films
 from lcd.pipelines.jobs.record import CurveFile, believed
+from lcd.pipelines.jobs.scalar_file import ScalarFile, ScalarLog
+from lcd.pipelines.kinds.kind import TRAIN_FILE
 from lcd.pipelines.kinds.train import promise
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study.configs import RunConfig, TrackerEntry, population
@@ -47,36 +53,45 @@ def learn_run(
             f"frontend={run_config['frontend']['name']} cannot be used with agent={run_config['agent']['name']}, which "
             "has no place for one: give frontend=identity."
         )
-    curve = CurveFile(folder / "curve.csv")
+    curve = CurveFile(folder / "curve.csv", (*COLUMNS, *measured_besides(run_config)))
     whole = _finished(curve, run_config) if learner.one_by_one else {}
     kept = [row for rows in whole.values() for row in rows]
     curve.cut(-1)
     curve.append(kept)
+    scalars = ScalarFile(folder / TRAIN_FILE)
+    done = {(trained_by(run_config, member), str(member.seed)) for member in whole}
+    told = scalars.keep(lambda row: (row["trained_on"], row["seed"]) in done)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     device = str(learner.device)
     lost = losable(run_config)
     lost.why |= read_status(folder)["diverged"] if learner.one_by_one else {}
     begun = {"step": 0, "steps": run_config["steps"], "device": device, "error": None, "diverged": lost.why}
     update_status(folder, state=RUNNING, **begun)
-    tracked.log_rows(kept)
     make_folder(folder / "checkpoints")
     started = time.perf_counter()
     step = run_config["steps"]
-    if learner.one_by_one:
-        for member in (each for each in members_of(run_config) if each not in whole):
-            if (point := trained_by(run_config, member)) in lost.why:
-                continue
-            part, checkpoint = alone(run_config, member), checkpoint_of(run_config, member)
-            session = _Session(part, folder, curve, tracked.log_rows, started, losable(part))
+
+    def session(part: RunConfig, member: int | None, lost: Lost) -> _Session:
+        # Of members that are trained one after the other the first one is filmed.
+        films = Films(folder, tracked, part["evaluation"]["every"] if not member else 0)
+        return _Session(part, folder, curve, scalars, films, partial(tracked.log, member=member), started, lost)
+
+    if not learner.one_by_one:
+        step = session(run_config, None, lost).train(learner, config, "last.ckpt")
+    for place, member in enumerate(members_of(run_config) if learner.one_by_one else ()):
+        point = trained_by(run_config, member)
+        if member in whole:
+            of_member = [row for row in told if (row["trained_on"], row["seed"]) == (point, str(member.seed))]
+            tracked.log(whole[member], of_member, place)
+        elif point not in lost.why:
+            part = alone(run_config, member)
             try:
-                step = session.train(learner, config, checkpoint)
+                step = session(part, place, losable(part)).train(learner, config, checkpoint_of(run_config, member))
             except Diverged as trouble:
                 lost.why[point] = str(trouble)
                 if not lost.left:
                     raise
                 update_status(folder, diverged=lost.why)
-    else:
-        step = _Session(run_config, folder, curve, tracked.log_rows, started, lost).train(learner, config, "last.ckpt")
     wall = round(time.perf_counter() - started, 3)
     tracked.finish({"steps": step, "wall_s": wall})
     finish(folder, step=step, steps=step, wall_s=wall)
@@ -105,11 +120,14 @@ class _Session:
         run_config: RunConfig,
         folder: Path,
         curve: CurveFile,
-        mirror: Callable[[list[dict[str, Any]]], None],
+        scalars: ScalarFile,
+        films: Films,
+        mirror: Callable[..., None],
         started: float,
         lost: Lost,
     ):
-        self.run_config, self.folder, self.curve = run_config, folder, curve
+        self.scalars, self.spacing, self.told = ScalarLog(run_config, scalars), spacing(run_config["steps"]), 0
+        self.run_config, self.folder, self.curve, self.films = run_config, folder, curve, films
         self.mirror, self.started, self.reported, self.lost = mirror, started, 0.0, lost
         self.shared, self.members = shared_columns(run_config), population(run_config)
 
@@ -125,6 +143,8 @@ class _Session:
             evaluators = build_evaluators(self.run_config, played)
             self.last = 0
             self.rows: list[dict[str, Any]] = []
+            self.scalars.begin(0)
+            learner.went_on = lambda step: self._tell(learner, step)
             learner.learn(
                 self.run_config["steps"], evaluation["every"], lambda step: self._record(learner, evaluators, step)
             )
@@ -134,10 +154,15 @@ class _Session:
                 env.close()
         return self.last
 
+    def _tell(self, learner: Learner, step: int) -> None:
+        """A row now and then; where one learns without saying so, at its evaluations."""
+        if crosses(self.told, step, self.spacing):
+            self.told = step
+            self.scalars.add(learner.scalars, learner.log.look(), step, time.perf_counter() - self.started)
+
     def _record(self, learner: Learner, evaluators: dict[str, EveryTask], step: int) -> None:
         learner.require_finite(step)
-        found: dict[str, Sequence[Mapping[str, float] | None]]
-        found = {split: evaluator(learner, step) for split, evaluator in evaluators.items()}
+        found = self.films.play(evaluators, learner, step)
         found["train"] = learner.log.pop()
         wall = time.perf_counter() - self.started
         rows = [
@@ -151,7 +176,9 @@ class _Session:
             update_status(self.folder, diverged=dict(self.lost.why))
         self.curve.append(rows)
         self.rows += rows
-        self.mirror(rows)
+        self._tell(learner, step)
+        self.films.mirror()
+        self.mirror(rows, self.scalars.write())
         self.last = step
         if wall - self.reported >= REPORT_EVERY_S:
             self.reported = wall
