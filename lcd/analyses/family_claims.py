@@ -195,7 +195,7 @@ CLAIMS = (
     Claim("pendulum", "k-means is nearer than random sampling.", "figure 17", SWING, _kmeans_wins),
     Claim("half-cheetah", "PPO is ahead of TD3 as reported, and behind overall.", "figure 6c", SWING, _swapped),
     Claim("half-cheetah", "k-means is nearer than random sampling.", "figure 19", SWING, _kmeans_wins),
-    Claim("quad", "PPO and TRPO are alike at (0, 6), and PPO is far ahead at (0.5, 3).", "section 2: by about 0.75", TWO,
+    Claim("quad", "PPO and TRPO are alike at (0, 6), and PPO is far ahead at (0.5, 3).", "section 2: by 0.75", TWO,
           _points_contradict),
     *(Claim(five, "Points disagree on the order of PPO and TRPO.", "figure 2", TWO, _points_disagree) for five in FIVE),
     *(Claim(five, "The simplified point is the best one.", "figure 2", TWO, _simplified_best) for five in FIVE),
@@ -254,7 +254,9 @@ def _row(claim: Claim, found: Measured, named: Measured) -> dict[str, str]:
 
 def _suite(found: Sequence[Measured]) -> Iterator[dict[str, str]]:
     """Table 6: over every choice of one point a task, who is ranked first most often."""
-    suite = [by_paper(each) for each in found if re.search(r"pendulum(?!_five)|cheetah|mountain_?car", _plain(each.task))]
+    suite = [
+        by_paper(each) for each in found if re.search(r"pendulum(?!_five)|cheetah|mountain_?car", _plain(each.task))
+    ]
     suite = [each for each in suite if set(SWING) <= set(each.scores)]
     if len({each.task for each in suite}) < 3:
         return

@@ -13,7 +13,7 @@ from lcd.config.keys import show
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.families.family import Family, Point, parse_point, point_name
 from lcd.files.reading import Unreadable, read_bytes
-from lcd.pipelines.study.family_written import FAMILY
+from lcd.pipelines.study.family_written import FAMILY, plain_point
 from lcd.pipelines.study.point_choices import Chosen, choice_asked, choose, is_choice
 
 ALL = "all"
@@ -75,14 +75,9 @@ def points_asked(
     rounds[0] = [family.default, *rounds[0]]
     found: list[Points] = []
     for some in rounds:
-        named = {family.context_of(point): {name: _plain(value) for name, value in point.items()} for point in some}
+        named = {family.context_of(point): plain_point(point) for point in some}
         found.append({name: point for name, point in named.items() if not any(name in each for each in found)})
     return [each for each in found if each]
-
-
-def _plain(value: float) -> float:
-    """A number as run configs have it: whole ones without a point, because some knobs take no others."""
-    return int(value) if float(value).is_integer() else float(value)
 
 
 def listed_points(family: Family, how: Any, where: str = POINTS) -> list[Point]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lcd.config.keys import show
+from lcd.config.nested import flatten
 from lcd.config.values import check_knob
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
@@ -69,6 +70,33 @@ def task_of_family(asked: Any) -> str:
     return task
 
 
+def check_written(asked: Mapping[str, Any], family: Family, check: Callable[[Point], None]) -> None:
+    """Refuse values that the task cannot have, by the keys of the study that say them.
+
+    Args:
+        asked: what the study says.
+        family: what it makes.
+        check: refuses a point that cannot be made.
+    """
+    default = asked.get("default")
+    _refuse(f"{FAMILY}.default={show(default)}" if default else FAMILY, family.default, check)
+    for name, values in flatten(asked["contexts"]).items():
+        for value in values:
+            _refuse(f"{FAMILY}.contexts.{name}={show(values)}", {**family.default, name: value}, check)
+
+
+def _refuse(where: str, point: Point, check: Callable[[Point], None]) -> None:
+    try:
+        check(plain_point(point))
+    except InputError as why:
+        raise InputError(f"{where}: {why}") from None
+
+
+def plain_point(point: Point) -> dict[str, float]:
+    """A point as run configs have it: whole numbers without a point, because some knobs take no others."""
+    return {name: int(value) if float(value).is_integer() else float(value) for name, value in point.items()}
+
+
 def _written(asked: Mapping[str, Any], own: Point, features: Mapping[str, float]) -> Family:
     """The grid of a study's contexts around the task's own point.
 
@@ -82,11 +110,12 @@ def _written(asked: Mapping[str, Any], own: Point, features: Mapping[str, float]
         raise InputError(f"{FAMILY}.contexts={show(contexts)} must be a set of features, each with a list of values.")
     if not isinstance(default, Mapping):
         raise InputError(f"{FAMILY}.default={show(default)} must be a set of features, each with its value.")
+    contexts, default = flatten(contexts), flatten(default)
     for name, values in contexts.items():
         where = f"{FAMILY}.contexts.{name}"
         check_knob(where, str(name))
         if not isinstance(values, list) or not values or not all(map(_is_number, values)) or _repeated(values):
-            raise InputError(f"{where}={show(values)} must be a list of different numbers.")
+            raise InputError(f"{where}={show(values)} must be a list of different finite numbers.")
     if math.prod(map(len, contexts.values())) > MOST_POINTS:
         raise InputError(f"{FAMILY}.contexts has more than {MOST_POINTS:,} combinations: give fewer values.")
     usual = {**own, **{name: features[name] for name in contexts if name in features}}
@@ -95,7 +124,7 @@ def _written(asked: Mapping[str, Any], own: Point, features: Mapping[str, float]
             raise InputError(f"{FAMILY}.default.{name}={show(value)} must be a number for a feature of contexts.")
     for name in contexts:
         if features and name not in features:
-            raise InputError(f"{FAMILY}.contexts: '{name}' is no feature of the task: {nearest(name, features)}")
+            raise InputError(f"{FAMILY}.contexts.{name} is no feature of the task: {nearest(name, features)}")
         if name not in default and name not in usual:
             raise InputError(
                 f"{FAMILY}.default has no {name}, and the task does not say its own: give {FAMILY}.default.{name}."

@@ -3,18 +3,20 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
 from lcd.config import budgets
 from lcd.config.keys import show
+from lcd.config.nested import flatten
 from lcd.config.schemas import DiagnoseConfig, TrainConfig
 from lcd.config.values import check_knob, seed_list
 from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.families.family import Family
+from lcd.envs.families.family import Family, Point, point_name
 from lcd.envs.protocols import NamesKnobs, offers
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.kinds.kind import Job
@@ -40,7 +42,7 @@ from lcd.pipelines.study.family_points import (
     how_asked,
     points_asked,
 )
-from lcd.pipelines.study.family_written import family_of
+from lcd.pipelines.study.family_written import check_written, family_of
 from lcd.pipelines.study.grid import axes_of, check_points, check_tests, placed, points_of_runs, seeds_of_runs
 from lcd.pipelines.study.parts import check_names, parts_of
 from lcd.pipelines.study.point_choices import Chosen, choice_asked, choose
@@ -88,6 +90,8 @@ def expand(
             wanted = ALL if study.points is None and study.family is not None else study.points
             picked = points.get(varied_task(task, knobs))
             family = family_of(benchmark, task, study.family)
+            if study.family is not None and family is not None:
+                check_written(study.family, family, partial(_check_point, benchmark, task, knobs))
             rounds: Sequence[Points | None] = _points(benchmark, task, knobs, wanted, family, picked) or [None]
             by_run = [some for each in rounds for some in points_of_runs(each, name, study.points_per_run)]
             for some, seeds in product(by_run, seeds_of_runs(part.seeds, name, study.seeds_per_run)):
@@ -310,15 +314,23 @@ def _points(
     rounds = points_asked(points, task, family, picked, where)
     every = [{**features} for some in rounds or () for features in some.values()]
     for features in every:
-        if both := sorted({*features} & {*knobs}):
+        if both := sorted({*features} & {*flatten(knobs)}):
             key = "study.knobs" if where == POINTS else "task.knobs"
             raise InputError(f"{key}.{both[0]} is a feature of {task}'s points, which set it: leave it out.")
-    in_names = offers(benchmark, NamesKnobs)
-    for features in every:
-        # Elsewhere a feature may be an attribute of an object (`object.attribute`): its name is no path into the knobs.
-        varied, fixed = (features, {}) if in_names else ({}, features)
-        check_points(benchmark, [task], [varied], {**knobs, **fixed})
+        try:
+            _check_point(benchmark, task, knobs, features)
+        except InputError as why:
+            raise InputError(
+                f"{how_asked(points, task, where)[1]}: the point '{point_name(features)}': {why}"
+            ) from None
     return rounds
+
+
+def _check_point(benchmark: Benchmark, task: str, knobs: Mapping[str, Any], features: Point) -> None:
+    """Refuse a point that cannot be made."""
+    # Elsewhere a feature may be an attribute of an object (`object.attribute`): its name is no path into the knobs.
+    varied, fixed = (dict(features), {}) if offers(benchmark, NamesKnobs) else ({}, features)
+    check_points(benchmark, [task], [varied], {**knobs, **fixed})
 
 
 def _run_config(benchmark: str, evaluation: EvaluationEntry, points: Points | None, **fields: Any) -> RunConfig:
