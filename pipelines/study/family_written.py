@@ -18,8 +18,9 @@ FAMILY = "study.family"
 MOST_POINTS = 100_000
 """Points of a grid that a study writes."""
 FAMILY_KEYS = ("env", "task", "contexts", "default")
-GYMNASIUM = "families/gym:"
-"""What a task of the benchmark `families` is called that is anybody's Gymnasium environment."""
+BENCHMARK, CARL = "families/", "carl:"
+GYMNASIUM = f"{BENCHMARK}gym:"
+"""What a task of the benchmark `families` is called that is anybody's Gymnasium environment; CARL's say so."""
 
 
 def family_of(benchmark: Benchmark, task: str, asked: Mapping[str, Any] | None = None) -> Family | None:
@@ -27,7 +28,10 @@ def family_of(benchmark: Benchmark, task: str, asked: Mapping[str, Any] | None =
     own = benchmark.family(task) if offers(benchmark, Families) else None
     if asked is None:
         return own
-    features = benchmark.features_of(task) if offers(benchmark, KnowsFeatures) else {}
+    try:
+        features = benchmark.features_of(task) if offers(benchmark, KnowsFeatures) else {}
+    except InputError as why:
+        raise InputError(f"{FAMILY}.{named_by(asked)[0]}: {why}") from None
     return _written(asked, {} if own is None else own.default, features)
 
 
@@ -59,10 +63,12 @@ def task_of_family(asked: Any) -> str:
             else f"{FAMILY}={show(asked)} must have env or task, and contexts: {{env: CartPole-v1, contexts: "
             "{length: [0.5, 1]}}."
         )
-    named = [key for key in ("env", "task") if asked.get(key) is not None]
+    named = named_by(asked)
     if len(named) != 1 or not isinstance(asked[named[0]], str) or not asked[named[0]]:
         raise InputError(f"{FAMILY} must name one env of Gymnasium's or one task: {{env: CartPole-v1, contexts: …}}.")
-    task = GYMNASIUM + asked["env"] if named == ["env"] else asked["task"]
+    task = asked[named[0]]
+    if named == ["env"]:
+        task = BENCHMARK + task if task.startswith(CARL) else GYMNASIUM + task
     if task.startswith(GYMNASIUM) and ":" in task.removeprefix(GYMNASIUM):
         raise InputError(
             f"{FAMILY}.{named[0]}={show(asked[named[0]])} must name an environment that is registered, and no module."
@@ -95,6 +101,11 @@ def _refuse(where: str, point: Point, check: Callable[[Point], None]) -> None:
 def plain_point(point: Point) -> dict[str, float]:
     """A point as run configs have it: whole numbers without a point, because some knobs take no others."""
     return {name: int(value) if float(value).is_integer() else float(value) for name, value in point.items()}
+
+
+def named_by(asked: Mapping[str, Any]) -> list[str]:
+    """The keys of a study's family that say what its environment is: one, if all is well."""
+    return [key for key in ("env", "task") if asked.get(key) is not None]
 
 
 def _written(asked: Mapping[str, Any], own: Point, features: Mapping[str, float]) -> Family:
