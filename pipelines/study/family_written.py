@@ -16,7 +16,7 @@ from lcd.envs.protocols import Families, KnowsFeatures, offers
 
 FAMILY = "study.family"
 MOST_POINTS = 100_000
-"""Points of a grid that a study writes."""
+"""Points that a study writes: of a grid, or of a file."""
 FAMILY_KEYS = ("env", "task", "contexts", "default")
 BENCHMARK, CARL = "families/", "carl:"
 GYMNASIUM = f"{BENCHMARK}gym:"
@@ -126,7 +126,7 @@ def _written(asked: Mapping[str, Any], own: Point, features: Mapping[str, float]
         where = f"{FAMILY}.contexts.{name}"
         check_knob(where, str(name))
         if not isinstance(values, list) or not values or not all(map(_is_number, values)) or _repeated(values):
-            raise InputError(f"{where}={show(values)} must be a list of different finite numbers.")
+            raise InputError(f"{where}={show(values)} must be a list of different numbers.")
     if math.prod(map(len, contexts.values())) > MOST_POINTS:
         raise InputError(f"{FAMILY}.contexts has more than {MOST_POINTS:,} combinations: give fewer values.")
     usual = {**own, **{name: features[name] for name in contexts if name in features}}

@@ -1,4 +1,4 @@
-"""CARL's environments as points: against a package that has CARL's interface, and against CARL where it is installed."""
+"""CARL's environments as points: against a package with CARL's interface, and CARL itself where it is installed."""
 
 from __future__ import annotations
 
@@ -71,9 +71,7 @@ def forget():
 
 
 def points_of(points, seeds=(0, 1), copies=2):
-    return FAMILIES.make_points(
-        STANDS_IN, points=points, seeds=list(seeds), copies=copies, view="state", split="train"
-    )
+    return FAMILIES.make_points(STANDS_IN, points=points, seeds=list(seeds), copies=copies, view="state", split="train")
 
 
 def steps(env, count=25):
