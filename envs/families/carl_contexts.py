@@ -77,12 +77,15 @@ def _context(task: str) -> tuple[dict[str, Any], dict[str, tuple[float, float]]]
     """An environment's default context, and the least and greatest value of each feature."""
     with _quietly():
         kind = _kind(task)
-        features = kind.get_context_features()
-        bounds = {
-            name: (float(getattr(feature, "lower", -math.inf)), float(getattr(feature, "upper", math.inf)))
-            for name, feature in features.items()
-        }
+        bounds = {name: _bounds(feature) for name, feature in kind.get_context_features().items()}
         return dict(kind.get_default_context()), bounds
+
+
+def _bounds(feature: Any) -> tuple[float, float]:
+    try:
+        return float(feature.lower), float(feature.upper)
+    except AttributeError:  # a choice, say
+        return -math.inf, math.inf
 
 
 def _kind(task: str) -> Any:
