@@ -90,9 +90,8 @@ def expand(
             wanted = ALL if study.points is None and study.family is not None else study.points
             picked = points.get(varied_task(task, knobs))
             family = family_of(benchmark, task, study.family)
-            if study.family is not None and family is not None:
-                check_written(study.family, family, partial(_check_point, benchmark, task, knobs))
-            rounds: Sequence[Points | None] = _points(benchmark, task, knobs, wanted, family, picked) or [None]
+            asked = _points(benchmark, task, knobs, wanted, family, picked, written=study.family)
+            rounds: Sequence[Points | None] = asked or [None]
             by_run = [some for each in rounds for some in points_of_runs(each, name, study.points_per_run)]
             for some, seeds in product(by_run, seeds_of_runs(part.seeds, name, study.seeds_per_run)):
                 made = _run_config(cfg.benchmark.name, seeds=seeds, points=some, **condition)
@@ -309,14 +308,19 @@ def _points(
     family: Family | None,
     picked: Chosen | None = None,
     where: str = POINTS,
+    written: Mapping[str, Any] | None = None,
 ) -> list[Points] | None:
     """The points that are trained of a task, by round, checked to be ones that can be made."""
     rounds = points_asked(points, task, family, picked, where)
-    every = [{**features} for some in rounds or () for features in some.values()]
+    if rounds is None or family is None:
+        return rounds
+    every = [{**features} for some in rounds for features in some.values()]
+    if both := sorted({*family.features} & {*flatten(knobs)}):
+        key = "study.knobs" if where == POINTS else "task.knobs"
+        raise InputError(f"{key}.{both[0]} is a feature of {task}'s points, which set it: leave it out.")
+    if written is not None:
+        check_written(written, family, partial(_check_point, benchmark, task, knobs))
     for features in every:
-        if both := sorted({*features} & {*flatten(knobs)}):
-            key = "study.knobs" if where == POINTS else "task.knobs"
-            raise InputError(f"{key}.{both[0]} is a feature of {task}'s points, which set it: leave it out.")
         try:
             _check_point(benchmark, task, knobs, features)
         except InputError as why:
