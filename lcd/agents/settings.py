@@ -339,7 +339,7 @@ class TwinCriticsConfig:
     buffer: int = 20_000
     start: int = 256
     train_every: int = 64
-    updates: int = 64
+    updates: int = 32
     batch: int = 64
     learning_rate: float = 1e-3
     gamma: float = 0.99
