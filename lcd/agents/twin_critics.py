@@ -17,7 +17,7 @@ from lcd.agents.off_policy import OffPolicy
 from lcd.envs.errors import InputError
 from lcd.envs.streams import Streams, seed_sequence
 
-SHARED_OUT = 2**17
+SHARED_OUT = 2**18
 """Weights between hidden layers of the members that go through a bout together: what was measured to be fastest."""
 ACTOR, CRITICS = 0, (1, 2)
 """Which of a member's networks they are, for their initialisation."""
