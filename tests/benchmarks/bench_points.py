@@ -1,4 +1,4 @@
-"""Points of a family as one population: steps/s of an agent, of PPO on cartpoles unless said, beside Stable-Baselines3's.
+"""Points of a family as one population: steps/s (of PPO, on cartpoles, unless said), beside Stable-Baselines3's.
 
     make bench ONLY=points                                              # a minute on an idle core
     make bench ONLY=points ARGS="--points 576 --steps 50000"            # all of it: ten minutes on two idle cores
