@@ -372,6 +372,8 @@ class TD3Config(TwinCriticsConfig):
         target_clip: the most that is added.
     """
 
+    updates: int = 64
+    gamma: float = 0.98
     noise: float = 0.1
     policy_delay: int = 2
     target_noise: float = 0.2
