@@ -6,7 +6,7 @@ moments stay in a CPU's caches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -22,18 +22,18 @@ LANES = 32
 """Numbers that a CPU works on at once. What is left over may be rounded otherwise, so rows are filled up to it."""
 
 
-def initial(sizes: Sequence[int], seeds: Sequence[int], *network: int) -> Layers:
+def initial(sizes: Iterable[tuple[int, int]], seeds: Sequence[int], *network: int) -> Layers:
     """Layers that start as PyTorch's own do, each seed's from its stream; the same wherever a seed comes twice.
 
     Args:
-        sizes: of the inputs, of hidden layers, and of the outputs.
+        sizes: inputs and outputs of each layer.
         seeds: the members'.
         network: which of several networks, each of which has a stream of its own.
     """
     streams = {seed: seed_sequence(seed, "initialisation", *network) for seed in dict.fromkeys(seeds)}
     of_seed = {seed: np.random.default_rng(stream) for seed, stream in streams.items()}
     layers = []
-    for given, made in pairwise(sizes):
+    for given, made in sizes:
         for shape in ((given, made), (1, made)):
             drawn = {seed: rng.uniform(-1, 1, shape) * given**-0.5 for seed, rng in of_seed.items()}
             layers.append(torch.from_numpy(np.stack([drawn[seed] for seed in seeds]).astype(np.float32)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +20,7 @@ from lcd.envs.errors import InputError
 
 SHARED_OUT = 2**19
 """Weights between hidden layers of the members that go through a bout together: what was measured to be fastest."""
+Values = Callable[[Layers, Tensor], Tensor]
 
 
 class DQN(OffPolicy):
@@ -33,12 +34,24 @@ class DQN(OffPolicy):
             raise InputError(f"agent=dqn needs discrete actions, not {env.single_action_space}.")
         super().__init__(config, env, seeds)
         self.actions = int(env.single_action_space.n)
-        self.layers = initial((self.inputs, config.width, config.width, self.actions), self.seeds)
+        self.layers = self.first_layers()
         self.target, self.renewed = [layer.clone() for layer in self.layers], 0
         members = len(self.seeds)
         together = max(1, SHARED_OUT // config.width**2)
         edges = np.linspace(0, members, -(-members // together) + 1).astype(int).tolist()
-        self.shards = [Shard(self.layers, self.target, slice(*pair), config) for pair in pairwise(edges)]
+        self.shards = [Shard(self.layers, self.target, slice(*pair), config, self.values) for pair in pairwise(edges)]
+
+    def first_layers(self) -> Layers:
+        """The layers of all members before they learn."""
+        return initial(pairwise((self.inputs, self.config.width, self.config.width, self.actions)), self.seeds)
+
+    def values(self, layers: Layers, inputs: Tensor) -> Tensor:
+        """What the network that these layers make says that each action is worth, (members, batch, actions)."""
+        return outputs_of(layers, inputs)
+
+    def at_random(self, numbers: np.ndarray, observations: np.ndarray) -> np.ndarray:
+        """Actions to explore by, from whole numbers below 2³², one of each copy."""
+        return (numbers * np.uint64(self.actions) >> np.uint64(32)).astype(np.int64)
 
     def explore(self, observations: np.ndarray, done: int, steps: int) -> Tensor:
         """ε-greedy actions, from one word of each copy's stream: halves decide whether, and which."""
@@ -46,7 +59,7 @@ class DQN(OffPolicy):
         epsilon = 1 - min(1.0, done / (config.exploration * steps)) * (1 - config.epsilon)
         words = self._play.bits()
         stray = (words >> np.uint64(32)) * 2.0**-32 < epsilon
-        random = ((words & np.uint64(0xFFFFFFFF)) * np.uint64(self.actions) >> np.uint64(32)).astype(np.int64)
+        random = self.at_random(words & np.uint64(0xFFFFFFFF), observations)
         if stray.all():
             return torch.from_numpy(random)
         return torch.from_numpy(np.where(stray, random, self.commands(self.act(self.encode(observations), None)[0])))
@@ -62,7 +75,7 @@ class DQN(OffPolicy):
     @torch.no_grad()
     def act(self, features: Tensor, draws: Tensor | None) -> tuple[Tensor, None, None]:
         """The greedy actions, (members, copies)."""
-        return outputs_of(self.layers, features).argmax(-1), None, None
+        return self.values(self.layers, features).argmax(-1), None, None
 
     def commands(self, actions: Tensor) -> np.ndarray:
         """The actions of all copies."""
@@ -84,10 +97,11 @@ class Shard:
         layers, target: of all members.
         members: which of them.
         config: hyper-parameters.
+        values: what the network that layers make says that actions are worth.
     """
 
-    def __init__(self, layers: Layers, target: Layers, members: slice, config: DQNConfig):
-        self.members, self.config = members, config
+    def __init__(self, layers: Layers, target: Layers, members: slice, config: DQNConfig, values: Values):
+        self.members, self.config, self.values = members, config, values
         self.layers = [layer[members].requires_grad_() for layer in layers]
         self.target = [layer[members] for layer in target]
         self.optimizer = torch.optim.Adam(self.layers, lr=config.learning_rate, fused=True)
@@ -95,18 +109,18 @@ class Shard:
     def update(self, batch: dict[str, Tensor]) -> Tensor:
         """One step of each member's optimiser; the losses, (members,)."""
         self.optimizer.zero_grad()
-        losses = loss(self.layers, self.target, batch, self.config.gamma)
+        losses = loss(self.layers, self.target, batch, self.config.gamma, self.values)
         losses.sum().backward()
         clip([layer.grad for layer in self.layers if layer.grad is not None], self.config.max_grad_norm)
         self.optimizer.step()
         return losses.detach()
 
 
-def loss(layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float) -> Tensor:
+def loss(layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float, values: Values = outputs_of) -> Tensor:
     """Huber's loss of the temporal-difference errors, averaged over each member's transitions, (members,)."""
     with torch.no_grad():
-        following = outputs_of(target, batch["reached"]).amax(-1)
+        following = values(target, batch["reached"]).amax(-1)
         goals = batch["rewards"] + gamma * batch["going_on"] * following
-    mine = outputs_of(layers, batch["seen"]).gather(-1, batch["actions"].long()[..., None]).squeeze(-1)
+    mine = values(layers, batch["seen"]).gather(-1, batch["actions"].long()[..., None]).squeeze(-1)
     errors = functional.smooth_l1_loss(mine, goals, reduction="none")
     return average(errors, batch["valid"])

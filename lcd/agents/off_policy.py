@@ -70,6 +70,10 @@ class OffPolicy(Learner):
         """What all copies try, after so many of the steps of training: actions as `act` gives them."""
         raise NotImplementedError
 
+    def rewards(self, outcome: Step, reached: np.ndarray) -> np.ndarray:
+        """What is learned from, given a step and the observations that it led to."""
+        return outcome.rewards
+
     def _remember(self, observations: np.ndarray, actions: np.ndarray, outcome: Step) -> None:
         """Keep one step of every copy; where an episode ended, what it ended with."""
         reached = outcome.observations
@@ -80,7 +84,8 @@ class OffPolicy(Learner):
         if outcome.final is None:
             # Of an episode that was cut off nobody knows what came next.
             going_on = ~outcome.dones
-        self.memory.add(observations, actions, outcome.rewards, reached, going_on, outcome.valid)
+        rewards = self.rewards(outcome, reached)
+        self.memory.add(observations, actions, rewards, reached, going_on, outcome.valid)
 
     def bout(self, done: int) -> None:
         """Several updates of every member, a shard at a time, after so many steps."""

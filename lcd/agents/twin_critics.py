@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,9 +39,10 @@ class TwinCritics(OffPolicy):
         self.numbers = self.policy.deviations
         super().__init__(config, env, seeds, self.numbers)
         hidden = (config.width, config.width)
-        self.actor = Rows.of(initial((self.inputs, *hidden, self.heads * self.numbers), self.seeds, ACTOR))
+        sizes = (self.inputs, *hidden, self.heads * self.numbers)
+        self.actor = Rows.of(initial(pairwise(sizes), self.seeds, ACTOR))
         sizes = (self.inputs + self.numbers, *hidden, 1)
-        both = zip(*(initial(sizes, self.seeds, network) for network in CRITICS), strict=True)
+        both = zip(*(initial(pairwise(sizes), self.seeds, network) for network in CRITICS), strict=True)
         self.critics = Rows.of([torch.stack(pair, 1).flatten(0, 1) for pair in both])
         (self._noise,) = Streams.spawn([seed_sequence(s, "shuffle", 1) for s in self.seeds])
 

@@ -128,7 +128,7 @@ def test_updates_are_those_of_stable_baselines3(kind, monkeypatch):
 
 
 def test_rows_share_their_memory_with_their_layers_and_give_the_gradient():
-    rows = Rows.of(initial((3, 4, 2), [1, 2]))
+    rows = Rows.of(initial([(3, 4), (4, 2)], [1, 2]))
     assert rows.numbers.shape == (2, LANES)
     losses = torch.stack([(layer.flatten(1) ** 2).sum(1) for layer in rows.layers]).sum(0)
     assert torch.allclose(rows.gradient(losses), 2 * rows.numbers)
