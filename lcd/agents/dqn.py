@@ -39,6 +39,11 @@ class DQN(OffPolicy):
         self.epsilon = 1.0
         self.shards = [Shard(self, part) for part in shared_out(len(self.seeds), SHARED_OUT // config.width**2)]
 
+    @property
+    def layers(self) -> Layers:
+        """The layers of all members, as they are."""
+        return self.network.fixed
+
     def first_layers(self) -> Layers:
         """The layers of all members before they learn."""
         return initial(pairwise((self.inputs, self.config.width, self.config.width, self.actions)), self.seeds)
@@ -77,7 +82,7 @@ class DQN(OffPolicy):
     @torch.no_grad()
     def act(self, features: Tensor, draws: Tensor | None) -> tuple[Tensor, None, None]:
         """The greedy actions, (members, copies)."""
-        return self.values(self.network.fixed, features).argmax(-1), None, None
+        return self.values(self.layers, features).argmax(-1), None, None
 
     def commands(self, actions: Tensor) -> np.ndarray:
         """The actions of all copies."""
@@ -89,7 +94,7 @@ class DQN(OffPolicy):
 
     def state_dict(self) -> dict[str, Any]:
         """The layers, with an axis of members in front."""
-        return {f"layer{number}": layer.clone() for number, layer in enumerate(self.network.fixed)}
+        return {f"layer{number}": layer.clone() for number, layer in enumerate(self.layers)}
 
 
 class Shard:

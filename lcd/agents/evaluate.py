@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from lcd.agents.finite import require_finite
+from lcd.agents.finite import lost_of, require_finite
 from lcd.agents.memory import begin_episodes, forget, recall, restore
 from lcd.agents.protocols import draws_of
 from lcd.agents.rollout import commands, uniforms
@@ -66,6 +66,7 @@ class Evaluator:
         log = EpisodeLog(len(self.seeds), self.copies)
         left = np.full(len(self.seeds) * self.copies, self.episodes)
         sums = np.zeros(len(self.seeds))
+        lost = lost_of(agent, self.seeds)
         elapsed, patience = 0, deadlines.Countdown(deadlines.current_deadlines().episode)
         while left.any():
             if signals.stop_requested():
@@ -76,12 +77,12 @@ class Evaluator:
                 draws = uniforms(self.seeds, *stream, shape=each).to(agent.device)
             if self.film is not None and left[0] == self.episodes and len(self.film) < LONGEST_FILM:
                 self.film += picture_of(self.stepper.env, observations)
-            require_finite("a held-out observation", observations, self.seeds, step)
+            observations = require_finite("a held-out observation", observations, self.seeds, step, lost)
             drawn = None if self.greedy else draws[:, elapsed % BLOCK]
             actions, log_probs, _ = agent.act(agent.encode(observations), drawn)
             if elapsed == 0 and log_probs is not None:
                 # Finite weights may be too large to say anything finite; one look is enough to know.
-                require_finite("the policy", log_probs.cpu().numpy(), self.seeds, step)
+                require_finite("the policy", log_probs.cpu().numpy(), self.seeds, step, lost)
             outcome = self.stepper.step(commands(agent, actions))
             ended = log.add(outcome, counted=left > 0) & (left > 0)
             left -= ended

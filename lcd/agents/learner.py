@@ -17,7 +17,7 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from lcd.agents.finite import diverged
+from lcd.agents.finite import Lost, lost_of
 from lcd.agents.protocols import SpaceNeeds
 from lcd.agents.stepping import EpisodeLog
 from lcd.envs.protocols import offers
@@ -49,6 +49,8 @@ class Learner:
     device = torch.device("cpu")
     went_on: Callable[[int], None] = staticmethod(lambda step: None)
     """Called by a learner with the environment steps of a seed as often as it likes: `train.csv` may get a row."""
+    lost: Lost
+    """Its run's, which sets it."""
 
     def __init__(self, config: Any, env: VectorEnv, seeds: Sequence[int]):
         self.config, self.env, self.seeds = config, env, list(seeds)
@@ -85,9 +87,9 @@ class Learner:
         return np.full(len(self.seeds), all(bool(value.isfinite().all()) for value in kept))
 
     def require_finite(self, step: int) -> None:
-        """Refuse to go on with learned numbers that are not finite."""
+        """Go on without the points of members whose learned numbers are not finite, or not at all."""
         if not (finite := self.finite()).all():
-            raise diverged("a learned number", finite, self.seeds, step)
+            lost_of(self, self.seeds).take("a learned number", finite, step)
 
 
 def spaces_for(learner: type[Any], env: VectorEnv) -> VectorEnv:

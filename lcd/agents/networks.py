@@ -213,6 +213,25 @@ class ActorCritic(nn.Module):
         return outputs
 
 
+class ActorAndCritic(nn.Module):
+    """A policy and a value, each on an encoder of its own.
+
+    Args:
+        shape, actions, encoder, width, deviations, scheme: as those of `ActorCritic`.
+    """
+
+    def __init__(self, shape: tuple[int, ...], actions: int, encoder: str, width: int, deviations: int, scheme: str):
+        super().__init__()
+        self.actor = ActorCritic(shape, actions, encoder, width, deviations, scheme)
+        self.critic = ActorCritic(shape, 1, encoder, width, scheme=scheme)
+        del self.actor.value, self.critic.policy
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, ...]:
+        """The policy's outputs (batch, …) and values (batch,)."""
+        outputs = self.actor.act_on(self.actor.encoder(observations))
+        return outputs, self.critic.value(self.critic.encoder(observations)).squeeze(-1)
+
+
 def as_float(observations: Tensor) -> Tensor:
     """Bytes become fractions of 255; everything else is taken as it is."""
     if observations.dtype == torch.uint8:

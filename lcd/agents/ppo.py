@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from lcd.agents.distributions import policy_for
 from lcd.agents.frozen import FrozenFrontend
-from lcd.agents.networks import ActorCritic
+from lcd.agents.networks import ActorAndCritic, ActorCritic
 from lcd.agents.population import Population
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.scalars import explained_variance
@@ -72,9 +72,8 @@ class PPO(LightningModule):
     def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's network."""
         config, policy = self.config, self.policy
-        return ActorCritic(
-            shape, policy.outputs, config.encoder, config.width, policy.deviations, config.initialisation
-        )
+        kind = ActorAndCritic if config.networks == "separate" else ActorCritic
+        return kind(shape, policy.outputs, config.encoder, config.width, policy.deviations, config.initialisation)
 
     # Acting
 

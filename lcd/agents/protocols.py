@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
+    from lcd.agents.finite import Lost
     from lcd.agents.ranks import Ranks
 
 
@@ -66,6 +67,12 @@ class ReportsScalars(Protocol):
     """
 
     scalars: Mapping[str, Any]
+
+
+class LosesPoints(Protocol):
+    """An agent whose run goes on without the points of which a member diverged."""
+
+    lost: Lost
 
 
 class TrainedByRanks(Protocol):

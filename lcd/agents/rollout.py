@@ -9,7 +9,7 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
-from lcd.agents.finite import require_finite
+from lcd.agents.finite import lost_of, require_finite
 from lcd.agents.memory import begin_episodes, forget, recall, restore
 from lcd.agents.normalise import RewardNormaliser
 from lcd.agents.protocols import GivesCommands, draws_of, ranks_of
@@ -147,8 +147,8 @@ class Rollouts(IterableDataset):
             self.observations = step.observations
             begin_episodes(self.agent, step)
 
-        self._require_finite_rewards(host["rewards"])
-        rewards = self.normaliser(host["rewards"], dones) if self.normaliser else host["rewards"]
+        rewards = self._finite_rewards(host["rewards"])
+        rewards = self.normaliser(rewards, dones) if self.normaliser else rewards
         rollout = {name: stack_in_time(values) for name, values in stored.items()} | memory
         rollout["rewards"] = torch.from_numpy(rewards + host["bootstrap"]).float()
         rollout["dones"] = torch.from_numpy(dones)
@@ -162,7 +162,9 @@ class Rollouts(IterableDataset):
         The last look of a rollout is the first of the next.
         """
         if self._seen is None or self._seen[0] is not self.observations:
-            require_finite("an observation", self.observations, self.seeds, self._step_after(t))
+            lost = lost_of(self.agent, self.seeds)
+            here = self._step_after(t)
+            self.observations = require_finite("an observation", self.observations, self.seeds, here, lost)
             self._seen = self.observations, self.agent.see(self.observations)
         return self._seen[1]
 
@@ -170,11 +172,12 @@ class Rollouts(IterableDataset):
         """Environment steps of each seed after `t` steps of the rollout that is being collected."""
         return self.step + t * self.copies * self.ranks.world
 
-    def _require_finite_rewards(self, rewards: np.ndarray) -> None:
-        """Refuse a rollout with a reward that is not finite: the first one is to blame, of whichever seed."""
-        if not np.isfinite(rewards).all():
-            t = int((~np.isfinite(rewards)).any(axis=(0, 2)).argmax())
-            require_finite("a reward", rewards[:, t], self.seeds, self._step_after(t + 1))
+    def _finite_rewards(self, rewards: np.ndarray) -> np.ndarray:
+        """A rollout's rewards; of one that is not finite the first is to blame, of whichever seed."""
+        lost = lost_of(self.agent, self.seeds)
+        for t in np.flatnonzero((~np.isfinite(rewards)).any(axis=(0, 2))).tolist():
+            rewards[:, t] = require_finite("a reward", rewards[:, t], self.seeds, self._step_after(t + 1), lost)
+        return rewards
 
     def state_dict(self) -> dict:
         """Everything that the next rollout depends on, as tensors and numbers; of all ranks, on the first of them."""

@@ -45,6 +45,7 @@ class PPOConfig:
         normalise_advantages: over each `minibatch`, over the whole `rollout`, or `off`.
         encoder: of images: `auto` (which is `cnn`), `cnn`, `impala` or `mlp`; vectors go through the MLP.
         width: units of the encoder's hidden layers.
+        networks: policy and value have a `shared` encoder or `separate` ones (PPG: `variant`).
         initialisation: how layers start: `orthogonal`, `glorot` (Cobbe et al. 2020), `normed` (Cobbe et al. 2021) or
             `torch` (PyTorch's own).
         precision: Lightning's: `32-true`, `bf16-mixed` where the device is faster with it, or `16-mixed` on a GPU.
@@ -71,6 +72,7 @@ class PPOConfig:
     normalise_advantages: str = "minibatch"
     encoder: str = "auto"
     width: int = 64
+    networks: str = "shared"
     initialisation: str = "orthogonal"
     precision: str = "32-true"
     execution: str = "auto"
@@ -92,6 +94,7 @@ class PPOConfig:
         for key, options in {
             "normalise_advantages": ("minibatch", "rollout", "off"),
             "encoder": ("auto", *ENCODERS),
+            "networks": ("shared", "separate"),
             "initialisation": INITIALISATIONS,
             "precision": PRECISIONS,
             "execution": EXECUTIONS,
@@ -138,6 +141,7 @@ class PPGConfig(PPOConfig):
         check("auxiliary_learning_rate", self.auxiliary_learning_rate, "above 0", self.auxiliary_learning_rate > 0)
         check("clone_weight", self.clone_weight, "0 or more", self.clone_weight >= 0)
         check("variant", self.variant, f"one of {', '.join(VARIANTS)}", self.variant in VARIANTS)
+        check("networks", self.networks, "shared: PPG's are told by agent.variant", self.networks == "shared")
         rollouts = self.copies * self.phase
         fits = f"a divisor of copies x phase ({rollouts})"
         check("auxiliary_rollouts", self.auxiliary_rollouts, fits, rollouts % self.auxiliary_rollouts == 0)
@@ -156,6 +160,7 @@ class RecurrentPPOConfig(PPOConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check("memory", self.memory, "at least 1", self.memory >= 1)
+        check("networks", self.networks, "shared: policy and value see the same memory", self.networks == "shared")
         fits = f"a divisor of copies ({self.copies}): minibatches of RecurrentPPO are made of copies"
         check("minibatches", self.minibatches, fits, self.copies % self.minibatches == 0)
 
@@ -291,6 +296,7 @@ class DQNConfig:
         exploration: the share of training in which it falls.
         max_grad_norm: each seed's gradient is scaled to at most this norm.
         width: units of the two hidden layers.
+        precision: of the products of an update: `32-true`, or `bf16-mixed`, faster where a CPU has it.
     """
 
     copies: int = 8
@@ -300,12 +306,13 @@ class DQNConfig:
     updates: int = 64
     batch: int = 64
     target_every: int = 10
-    learning_rate: float = 0.001
+    learning_rate: float = 0.002
     gamma: float = 0.99
     epsilon: float = 0.04
     exploration: float = 0.16
     max_grad_norm: float = 10.0
-    width: int = 256
+    width: int = 128
+    precision: str = "32-true"
 
     def __post_init__(self) -> None:
         for key in ("copies", "start", "train_every", "updates", "batch", "target_every", "width"):
@@ -316,6 +323,8 @@ class DQNConfig:
             check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
         for key in ("learning_rate", "max_grad_norm", "exploration"):
             check(key, getattr(self, key), "above 0", getattr(self, key) > 0)
+        options = ("32-true", "bf16-mixed")
+        check("precision", self.precision, f"one of {', '.join(options)}", self.precision in options)
 
 
 @dataclass(frozen=True)

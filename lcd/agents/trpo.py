@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lcd.agents.networks import ActorCritic
+from lcd.agents.networks import ActorAndCritic
 from lcd.agents.ppo import PPO, average
 from lcd.agents.settings import TRPOConfig
 from lcd.envs.errors import InputError
@@ -22,25 +22,6 @@ from lcd.process.deadlines import beat
 ACTOR, CRITIC = "actor.", "critic."
 TINY = 1e-30
 """Keeps what is nothing from being divided by; gradients are far greater, and their squares still are."""
-
-
-class ActorAndCritic(nn.Module):
-    """A policy and a value, each on an encoder of its own.
-
-    Args:
-        shape, actions, encoder, width, deviations, scheme: as those of `ActorCritic`.
-    """
-
-    def __init__(self, shape: tuple[int, ...], actions: int, encoder: str, width: int, deviations: int, scheme: str):
-        super().__init__()
-        self.actor = ActorCritic(shape, actions, encoder, width, deviations, scheme)
-        self.critic = ActorCritic(shape, 1, encoder, width, scheme=scheme)
-        del self.actor.value, self.critic.policy
-
-    def forward(self, observations: Tensor) -> tuple[Tensor, ...]:
-        """The policy's outputs (batch, …) and values (batch,)."""
-        outputs = self.actor.act_on(self.actor.encoder(observations))
-        return outputs, self.critic.value(self.critic.encoder(observations)).squeeze(-1)
 
 
 class TRPO(PPO):

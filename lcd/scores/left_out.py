@@ -1,7 +1,8 @@
-"""Runs that a diagnosis leaves out, because they failed or diverged or their curves are not what was promised."""
+"""Runs, and points of runs, that a diagnosis leaves out: they failed or diverged, or broke their configs' promises."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 STATES = {
@@ -10,11 +11,13 @@ STATES = {
     "invalid": "a run's curve is not what its config promises, and is left out",
 }
 """State to what it means; a task of which several runs are left out has the first of theirs."""
+MOST_TOLD = 3
+"""Points that are told one by one."""
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A run that takes no part in a diagnosis.
+    """A run, or what of one, takes no part in a diagnosis.
 
     Attributes:
         benchmark, task, view, frontend, reward_p, shaping, agent: its condition, as curves call it.
@@ -22,6 +25,7 @@ class LeftOut:
         state: one of `STATES`.
         reason: why, in a sentence's words.
         aside: whether it has no part in φ and ψ anyway: it learns one task after another, or points of a family alone.
+        part: whether it is only points of a run, which went on without them.
     """
 
     benchmark: str
@@ -35,6 +39,7 @@ class LeftOut:
     state: str
     reason: str
     aside: bool = False
+    part: bool = False
 
     @property
     def condition(self) -> str:
@@ -53,3 +58,10 @@ class LeftOut:
         """The state and its reason."""
         state = "is invalid" if self.state == "invalid" else self.state
         return f"{state}: {self.reason.rstrip('.')}"
+
+
+def told_points(why: Mapping[str, str]) -> str:
+    """Points of a family that diverged, and why, the first of them by name."""
+    told = "; ".join(f"{point} ({reason})" for point, reason in [*why.items()][:MOST_TOLD])
+    more = len(why) - MOST_TOLD
+    return told + (f"; and {more} more" if more > 0 else "")

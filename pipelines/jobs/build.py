@@ -12,6 +12,7 @@ from lightning.pytorch import LightningModule
 from lcd.agents import agents, validate
 from lcd.agents.curriculum import CurriculumRollouts, TrainedStage
 from lcd.agents.evaluate import Evaluator, EveryTask
+from lcd.agents.finite import Lost
 from lcd.agents.frozen import freeze
 from lcd.agents.protocols import phase_of, ranks_of
 from lcd.agents.ranks import ALONE, Ranks
@@ -48,9 +49,15 @@ def build_agent(run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE) -> 
     if ranks.world > 1:
         config = replace(config, copies=config.copies // ranks.world)
     agent = agents.resolve(name)(config, shape, actions, seeds_of(run_config), frontend)
+    agent.lost = losable(run_config, ranks.world == 1)
     if ranks.world > 1:
         agent.ranks = ranks
     return agent
+
+
+def losable(run_config: RunConfig, tolerant: bool = True) -> Lost:
+    """The members of a run, of which none has diverged yet; several processes would have to agree on who has."""
+    return Lost(seeds_of(run_config), [trained_by(run_config, each) for each in members_of(run_config)], tolerant)
 
 
 def build_rollouts(run_config: RunConfig, training: Sequence[VectorEnv], agent: LightningModule) -> Rollouts:

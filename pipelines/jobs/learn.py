@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from lcd.agents.evaluate import EveryTask
+from lcd.agents.finite import Lost
 from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.scalars import crosses, spacing
 from lcd.curves.table import COLUMNS
-from lcd.envs.errors import InputError
+from lcd.envs.errors import Diverged, InputError
 from lcd.files.atomic import make_folder
-from lcd.pipelines.jobs.build import build_environments, build_evaluators, measured_besides, shared_columns
+from lcd.pipelines.jobs.build import build_environments, build_evaluators, losable, measured_besides, shared_columns
 from lcd.pipelines.jobs.checkpoint import CURVE, kept_curve, save
 from lcd.pipelines.jobs.films import Films
-from lcd.pipelines.jobs.record import CurveFile, require_finite_returns
+from lcd.pipelines.jobs.record import CurveFile, believed
 from lcd.pipelines.jobs.scalar_file import ScalarFile, ScalarLog
 from lcd.pipelines.kinds.kind import TRAIN_FILE
 from lcd.pipelines.kinds.train import promise
@@ -62,25 +63,34 @@ def learn_run(
     told = scalars.keep(lambda row: (row["trained_on"], row["seed"]) in done)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     device = str(learner.device)
-    update_status(folder, state=RUNNING, step=0, steps=run_config["steps"], device=device, error=None)
-    parts: list[tuple[str, RunConfig, int | None]] = [("last.ckpt", run_config, None)]
-    if learner.one_by_one:
-        parts = []
-        for place, member in enumerate(members_of(run_config)):
-            if member in whole:
-                own = (trained_by(run_config, member), str(member.seed))
-                of_member = [row for row in told if (row["trained_on"], row["seed"]) == own]
-                tracked.log(whole[member], of_member, place)
-            else:
-                parts.append((checkpoint_of(run_config, member), alone(run_config, member), place))
+    lost = losable(run_config)
+    lost.why |= read_status(folder)["diverged"] if learner.one_by_one else {}
+    begun = {"step": 0, "steps": run_config["steps"], "device": device, "error": None, "diverged": lost.why}
+    update_status(folder, state=RUNNING, **begun)
     make_folder(folder / "checkpoints")
     started = time.perf_counter()
     step = run_config["steps"]
-    for checkpoint, part, number in parts:
-        mirror = partial(tracked.log, member=number)
+
+    def session(part: RunConfig, place: int | None, lost: Lost) -> _Session:
         # Of members that are trained one after the other the first one is filmed.
-        films = Films(folder, tracked, part["evaluation"]["every"] if not number else 0)
-        step = _Session(part, folder, curve, scalars, films, mirror, started).train(learner, config, checkpoint)
+        films = Films(folder, tracked, part["evaluation"]["every"] if not place else 0)
+        return _Session(part, folder, curve, scalars, films, partial(tracked.log, member=place), started, lost)
+
+    if not learner.one_by_one:
+        step = session(run_config, None, lost).train(learner, config, "last.ckpt")
+    for place, member in enumerate(members_of(run_config) if learner.one_by_one else []):
+        point, part = trained_by(run_config, member), alone(run_config, member)
+        if member in whole:
+            of_member = [row for row in told if (row["trained_on"], row["seed"]) == (point, str(member.seed))]
+            tracked.log(whole[member], of_member, place)
+        elif point not in lost.why:
+            try:
+                step = session(part, place, losable(part)).train(learner, config, checkpoint_of(run_config, member))
+            except Diverged as trouble:
+                lost.why[point] = str(trouble)
+                if not lost.left:
+                    raise
+                update_status(folder, diverged=lost.why)
     wall = round(time.perf_counter() - started, 3)
     tracked.finish({"steps": step, "wall_s": wall})
     finish(folder, step=step, steps=step, wall_s=wall)
@@ -113,10 +123,11 @@ class _Session:
         films: Films,
         mirror: Callable[..., None],
         started: float,
+        lost: Lost,
     ):
         self.scalars, self.spacing, self.told = ScalarLog(run_config, scalars), spacing(run_config["steps"]), 0
         self.run_config, self.folder, self.curve, self.films = run_config, folder, curve, films
-        self.mirror, self.started, self.reported = mirror, started, 0.0
+        self.mirror, self.started, self.reported, self.lost = mirror, started, 0.0, lost
         self.shared, self.members = shared_columns(run_config), population(run_config)
 
     def train(self, kind: type[Learner], config: Any, checkpoint: str) -> int:
@@ -126,6 +137,7 @@ class _Session:
         evaluation = self.run_config["evaluation"]
         try:
             learner = kind(config, training, seeds_of(self.run_config))
+            learner.lost = self.lost
             played = {split: [spaces_for(kind, env) for env in envs] for split, envs in held_out.items()}
             evaluators = build_evaluators(self.run_config, played)
             self.last = 0
@@ -158,7 +170,9 @@ class _Session:
             for row, statistics in zip(self.shared[split], columns, strict=True)
             if statistics is not None
         ]
-        require_finite_returns(rows)
+        rows = believed(rows, self.lost)
+        if self.lost.why:
+            update_status(self.folder, diverged=dict(self.lost.why))
         self.curve.append(rows)
         self.rows += rows
         self._tell(learner, step)

@@ -5,7 +5,8 @@ last one, then the tracker gets the rows. A run killed in between continues from
 cut off and come again, the same to the last bit. The checkpoint holds a digest of the rows before it, so that a run
 does not go on from rows that it did not write. A run that is told to stop finishes its iteration, keeps a checkpoint
 of it and stops. An evaluation is not finished: the checkpoint says that it is owed, and the next start makes it first.
-What is not finite gets into neither: the run ends with what it has had before.
+What is not finite gets into neither: the run ends with what it has had before, or goes on without the points whose
+members diverged.
 
 Where several processes train the run, all of them bring their part of a checkpoint and the first one writes.
 """
@@ -13,6 +14,7 @@ Where several processes train the run, all of them bring their part of a checkpo
 import csv
 import hashlib
 import io
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +24,7 @@ from typing import Any
 import numpy as np
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from lcd.agents.finite import require_finite, require_finite_agent
+from lcd.agents.finite import Lost, lost_of, require_finite_agent
 from lcd.agents.rollout import Rollouts
 from lcd.agents.scalars import crosses, scalars_of, spacing
 from lcd.curves.table import COLUMNS
@@ -114,16 +116,19 @@ class CurveFile:
         return text.getvalue()
 
 
-def require_finite_returns(rows: list[dict[str, Any]]) -> None:
-    """Refuse an evaluation's rows of which a mean return is not finite."""
+def believed(rows: list[dict[str, Any]], lost: Lost) -> list[dict[str, Any]]:
+    """An evaluation's rows without those of points of which a member diverged; its returns may be what tells."""
     for split in dict.fromkeys(row["split"] for row in rows):
-        of_member: dict[tuple[str, int], list[float]] = {}
-        for row in rows:
-            if row["split"] == split:
-                of_member.setdefault((row["trained_on"], row["seed"]), []).append(row["return_mean"])
-        means = np.array([np.mean(returns) for returns in of_member.values()])
-        seeds = [seed for _, seed in of_member]
-        require_finite(f"the mean return ({split})", means, seeds, rows[0]["step"])
+        of_split = [row for row in rows if row["split"] == split]
+        wrong = {_member(row, lost) for row in of_split if not math.isfinite(row["return_mean"])}
+        members = zip(lost.points.tolist(), lost.seeds, strict=True)
+        finite = np.array([member not in wrong for member in members])
+        lost.take(f"the mean return ({split})", finite, of_split[0]["step"])
+    return [row for row in rows if row["trained_on"] not in lost.why]
+
+
+def _member(row: Mapping[str, Any], lost: Lost) -> tuple[str, int]:
+    return row["trained_on"] if row["trained_on"] in lost.points else "", row["seed"]
 
 
 class Timekeeper(Callback):
@@ -219,6 +224,7 @@ class Recorder(Timekeeper):
         self.scalars, self.spacing = scalars, spacing(rollouts.steps)
         self.pending: list[dict[str, Any]] = []
         self.owed = False
+        self.lost = lost_of(rollouts.agent, rollouts.seeds)
         self.ranks = rollouts.ranks
         self._first_step = rollouts.step
 
@@ -240,7 +246,7 @@ class Recorder(Timekeeper):
 
     def on_train_batch_end(self, trainer: Trainer, agent: LightningModule, *_: Any) -> None:
         rollouts = self.rollouts
-        require_finite_agent(agent, rollouts.seeds, rollouts.step)
+        require_finite_agent(agent, rollouts.seeds, rollouts.step, trainer.optimizers)
         last = rollouts.iteration >= rollouts.total
         before = rollouts.step - rollouts.steps_each
         if last or rollouts.stage_ended or crosses(before, rollouts.step, self.spacing):
@@ -300,18 +306,21 @@ class Recorder(Timekeeper):
             for row, statistics in zip(shared[split], columns, strict=True)
             if statistics is not None
         ]
-        require_finite_returns(rows)
+        rows = believed(rows, self.lost)
+        if self.lost.why:
+            self.report(diverged=dict(self.lost.why))
         self.curve.append(rows)
         self.pending += rows
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
-        return super().state_dict() | {"owed": self.owed}
+        return super().state_dict() | {"owed": self.owed, "lost": dict(self.lost.why)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a checkpoint's state."""
         super().load_state_dict(state)
         self.owed = state["owed"]
+        self.lost.why |= state.get("lost", {})
 
     def on_save_checkpoint(self, trainer: Trainer, agent: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint[STEP] = self.rollouts.step

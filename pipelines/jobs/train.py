@@ -108,6 +108,7 @@ def _join_in(cfg: TrainConfig, run_config: RunConfig, console: Console) -> int:
 def _summary(run_config: RunConfig, folder: Path) -> Table:
     """The held-out return of each seed, and the seeds' interquartile mean, before and after training."""
     curve = pd.read_csv(folder / "curve.csv")
+    curve = curve[~curve["trained_on"].isin(list(Run(run_config, folder).lost))]
     held_out = curve[curve.split == "eval"]
     table = Table(
         "seed",
@@ -233,9 +234,10 @@ def _fit(
         return
     curve = CurveFile(folder / "curve.csv", (*COLUMNS, *measured_besides(run_config)))
     earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
-    update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
     scalars = ScalarFile(folder / TRAIN_FILE)
     told = scalars.keep(lambda row: reached is not None and int(row["step"]) <= reached)
+    kept = {} if reached is None else read_status(folder)["diverged"]
+    update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None, diverged=kept)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     films = Films(folder, tracked, run_config["evaluation"]["every"])
     films.mirror_kept()

@@ -7,7 +7,7 @@ an entry point (`lcd.jobs`), or as `module:object` in the config's key `kind`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,9 +78,17 @@ class Kind:
     scaled_down: Callable[[Any], tuple[Any, Scale]] = _the_same
     shortened: Callable[[Any, int, int], Any] = _with_steps
 
-    def wrong_with(self, folder: Path, config: JobConfig, upto: float) -> str:
-        """What is wrong with what a job has left that has come to a step, in words that follow "its"; "" if nothing."""
-        if self.promise is not None and (wrong := broken_promise(folder / CURVE_FILE, self.promise, config, upto)):
+    def wrong_with(self, folder: Path, config: JobConfig, upto: float, lost: Collection[str] = ()) -> str:
+        """What is wrong with what a job has left that has come to a step, in words that follow "its"; "" if nothing.
+
+        Args:
+            folder: the job's.
+            config: the job's.
+            upto: the step.
+            lost: the points that it went on without.
+        """
+        curve = folder / CURVE_FILE
+        if self.promise is not None and (wrong := broken_promise(curve, self.promise, config, upto, lost)):
             return f"curve {wrong}"
         lacking = [name for name in self.outputs if not (folder / name).is_file()]
         return f"{lacking[0]} is missing" if lacking and upto == float("inf") else ""

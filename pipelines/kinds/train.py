@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from lcd.curves.names import evaluated_name
 from lcd.pipelines.kinds.kind import Kind, Scale
@@ -20,6 +20,9 @@ SAMPLE_BYTES = 40
 COPY_BYTES = 512
 """An environment copy: its part of the draws that are made at once."""
 SHORT_ROLLOUT = 16
+LEARNING_LATE = ("dqn", "sac", "td3")
+LEARNING_LATE_SB3 = ("sb3/dqn", "sb3/qrdqn", "sb3/sac", "sb3/td3", "sb3/ddpg")
+"""Agents that only collect for some steps: ours for `start`, the library's for the parameter `learning_starts`."""
 
 
 def label(config: RunConfig) -> str:
@@ -159,10 +162,21 @@ def shortened(config: RunConfig, units: int, every: int) -> RunConfig:
     short: RunConfig = {**config, "steps": units * unit, "evaluation": {**config["evaluation"], "every": every * unit}}
     if stages := short.pop("curriculum", None):
         short |= {"task": stages[0]["task"], "knobs": stages[0]["knobs"]}
-    if "phase" in config["agent"]:
-        # As many auxiliary passes for each rollout as in the long run, but from the first rollout on.
-        short["agent"] = {**config["agent"], "phase": 1}
+    short["agent"] = _learning_at_once(config["agent"])
     return short
+
+
+def _learning_at_once(agent: AgentEntry) -> AgentEntry:
+    """An agent that does from the first steps on what it does of a long training in nearly all of them."""
+    entry: dict[str, Any] = {**agent}
+    if "phase" in entry:
+        # As many auxiliary passes for each rollout as in the long run.
+        entry["phase"] = 1
+    if entry["name"] in LEARNING_LATE:
+        entry["start"] = 1
+    if entry["name"] in LEARNING_LATE_SB3:
+        entry["params"] = {**entry.get("params", {}), "learning_starts": 0}
+    return cast(AgentEntry, entry)
 
 
 TRAINING = Kind(

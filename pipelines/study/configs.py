@@ -175,6 +175,7 @@ class Status(TypedDict):
         wandb_id, mirrored_step: its W&B run, and up to where that has its rows.
         mirrored_member: whose rows these are, where members are trained one after the other.
         error: why it failed or diverged.
+        diverged: the points that it goes on without, by what they are trained as, and why.
         inputs: the hashes of the files that it took of other jobs (`<run id>/<file>`).
         seal: the hashes of what it left, once it is done.
         updated: when this was written, in seconds since 1970.
@@ -192,6 +193,7 @@ class Status(TypedDict):
     mirrored_step: int
     mirrored_member: int
     error: str | None
+    diverged: dict[str, str]
     inputs: dict[str, str]
     seal: dict[str, str]
     updated: float
@@ -210,6 +212,7 @@ STATUS: Status = {
     "mirrored_step": -1,
     "mirrored_member": 0,
     "error": None,
+    "diverged": {},
     "inputs": {},
     "seal": {},
     "updated": 0.0,

@@ -67,7 +67,13 @@ def evaluation_steps(ends: Sequence[int], every: int, each: int) -> list[int]:
     return sorted(step for step in {0, *reached, *ends} if step <= ends[-1])
 
 
-def broken_promise(path: Path, promise: Callable[[Any], Promise], config: Any, upto: float = math.inf) -> str:
+def broken_promise(
+    path: Path,
+    promise: Callable[[Any], Promise],
+    config: Any,
+    upto: float = math.inf,
+    lost: Collection[str] = (),
+) -> str:
     """What is wrong with a curve, in words that follow "its curve"; nothing where it is as promised.
 
     Args:
@@ -75,6 +81,7 @@ def broken_promise(path: Path, promise: Callable[[Any], Promise], config: Any, u
         promise: what a config promises.
         config: the run's.
         upto: the step that the run has come to, if that is not the last; what lies beyond it is not looked at.
+        lost: what was trained and diverged: its rows may end anywhere.
     """
     if not path.exists():
         return "is missing"
@@ -82,7 +89,7 @@ def broken_promise(path: Path, promise: Callable[[Any], Promise], config: Any, u
         text = read_bytes(path).decode("utf-8")
         whole = text if upto == math.inf else text[: text.rfind("\n") + 1]
         rows = list(csv.DictReader(io.StringIO(whole), strict=True))
-        return wrong_in([row for row in rows if float(row["step"]) <= upto], promise(config), upto)
+        return wrong_in([row for row in rows if float(row["step"]) <= upto], promise(config), upto, lost)
     except (Unreadable, UnicodeDecodeError, csv.Error) as error:
         return f"cannot be read ({' '.join(str(error).split())})"
     except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError):
@@ -90,9 +97,9 @@ def broken_promise(path: Path, promise: Callable[[Any], Promise], config: Any, u
         return "lacks a column, or has a row that is cut off or holds words in place of numbers"
 
 
-def wrong_in(rows: Sequence[Row], promise: Promise, upto: float = math.inf) -> str:
+def wrong_in(rows: Sequence[Row], promise: Promise, upto: float = math.inf, lost: Collection[str] = ()) -> str:
     """As `broken_promise`, of a curve's rows."""
-    return _wrong_value(rows, promise) or _missing(rows, promise, upto)
+    return _wrong_value(rows, promise) or _missing(rows, promise, upto, lost)
 
 
 def _wrong_value(rows: Sequence[Row], promise: Promise) -> str:
@@ -126,13 +133,13 @@ def _task(row: Row) -> Task:
     return row.get("trained_on") or "", evaluated_name(row["task"], row.get("context") or "")
 
 
-def _missing(rows: Sequence[Row], promise: Promise, upto: float) -> str:
+def _missing(rows: Sequence[Row], promise: Promise, upto: float, lost: Collection[str]) -> str:
     """The first evaluation that is not there."""
     found: dict[tuple[Task, int, str], set[int]] = {}
     for row in rows:
         found.setdefault((_task(row), int(row["seed"]), row["split"]), set()).add(int(float(row["step"])))
     *inner, end = promise.steps
-    for task in promise.tasks:
+    for task in (each for each in promise.tasks if each[0] not in lost):
         for seed in promise.seeds:
             for split in promise.splits[:1] if task in promise.elsewhere else promise.splits:
                 steps = found.get((task, seed, split), set())

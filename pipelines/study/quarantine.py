@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -18,7 +18,7 @@ from lcd.pipelines.study.configs import condition, task_name
 from lcd.pipelines.study.family_written import default_as_point
 from lcd.pipelines.study.members import points_of
 from lcd.pipelines.study.point_weights import weighed
-from lcd.scores.left_out import LeftOut
+from lcd.scores.left_out import LeftOut, told_points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,8 @@ class Finished:
 
     Attributes:
         curves: those of the runs that are finished.
-        left_out: the runs that failed or diverged, or whose curves are not what their configs promise.
+        left_out: the runs that failed or diverged, or whose curves are not what their configs promise, and points of
+            runs that diverged.
         waiting: how many runs are still to be trained.
         runs: how many there are.
         unsealed: how many finished ones have no hashes to be compared with.
@@ -47,9 +48,10 @@ class Finished:
 
     def print_left_out(self, console: Console, each: bool = True) -> None:
         """Print how many runs are left out, and, of `each`, why."""
-        if self.left_out or self.waiting:
-            number = len(self.left_out) + self.waiting
-            counts = _counts(self.left_out, self.waiting)
+        runs = [each for each in self.left_out if not each.part]
+        if runs or self.waiting:
+            number = len(runs) + self.waiting
+            counts = _counts(runs, self.waiting)
             console.print(f"{number} of {self.runs} runs left out: {counts}.", highlight=False)
         if self.unsealed:
             told = f"{self.unsealed} of {self.runs} runs are not sealed (trained by an earlier LCD): taken as they are."
@@ -100,7 +102,7 @@ def sort_out(runs: Iterable[store.Training], name: str) -> Finished:
     """
     from lcd.curves.reading import concatenated
 
-    tables, wrong, waiting, count, unsealed = [], {}, 0, 0, 0
+    tables, wrong, short, waiting, count, unsealed = [], {}, [], 0, 0, 0
     benchmarks: dict[str, str] = {}
     for run in runs:
         count += 1
@@ -111,12 +113,12 @@ def sort_out(runs: Iterable[store.Training], name: str) -> Finished:
             wrong[run] = found
         else:
             tables.append(found)
+            short += [run] if run.lost else []
             unsealed += not run.status["seal"]
             benchmarks[run.config["benchmark"]] = found["benchmark"].iloc[0]
-    left_out = tuple(
-        _left_out(run, benchmarks.get(run.config["benchmark"], run.config["benchmark"]), *why)
-        for run, why in wrong.items()
-    )
+    named = {run: benchmarks.get(run.config["benchmark"], run.config["benchmark"]) for run in (*wrong, *short)}
+    left_out = tuple(_left_out(run, named[run], *why) for run, why in wrong.items())
+    left_out += tuple(each for run in short for each in _points_left_out(run, named[run]))
     if not tables:
         first = f" The first: {left_out[0].sentence}" if left_out else ""
         counts = f" ({_counts(left_out, waiting)})" if count else ""
@@ -138,20 +140,41 @@ def _judged(run: store.Run) -> pd.DataFrame | tuple[str, str] | None:
     if wrong := run.broken_promise():
         return "invalid", f"its {wrong}"
     try:
-        return read_curves(run.path / "curve.csv")
+        curves = read_curves(run.path / "curve.csv")
     except InputError as mistake:
         return "invalid", str(mistake)
+    # Half a curve has another area.
+    kept = curves[~curves["trained_on"].isin(list(run.lost))] if run.lost else curves
+    return (store.DIVERGED, told_points(run.lost)) if kept.empty else kept
 
 
 def _left_out(run: store.Training, benchmark: str, state: str, reason: str) -> LeftOut:
     named = condition(run.config) | {"benchmark": benchmark}
-    # A stranger's status.json may hold anything, and terminals obey what cannot be seen.
-    plain = "".join(letter if letter.isprintable() else " " for letter in reason)[:LONGEST_REASON]
     # Of such runs φ and ψ have nothing.
     aside = "curriculum" in run.config or "" not in points_of(run.config)
     if aside and "points" in run.config:
         named["task"] = evaluated_name(named["task"], f"{len(run.config['points'])} points")
-    return LeftOut(**named, run=run.path.name, state=state, reason=plain, aside=aside)
+    return LeftOut(**named, run=run.path.name, state=state, reason=_plain(reason), aside=aside)
+
+
+def _points_left_out(run: store.Training, benchmark: str) -> list[LeftOut]:
+    """The points that a run went on without: the task as it is by itself, as it has a part in φ and ψ."""
+    named = condition(run.config) | {"benchmark": benchmark}
+    task, points = named["task"], points_of(run.config)
+    lost = {point: why for point in points if (why := run.lost.get(evaluated_name(task, point))) is not None}
+    found = {task: lost.pop("")} if "" in lost else {}
+    if lost:
+        found[evaluated_name(task, f"{len(lost)} of {len(points)} points")] = told_points(lost)
+    named_as: dict[str, Any] = {**named, "run": run.path.name, "state": store.DIVERGED, "part": True}
+    return [
+        LeftOut(**{**named_as, "task": name}, reason=_plain(reason), aside=name != task)
+        for name, reason in found.items()
+    ]
+
+
+def _plain(reason: str) -> str:
+    """A stranger's status.json may hold anything, and terminals obey what cannot be seen."""
+    return "".join(letter if letter.isprintable() else " " for letter in reason)[:LONGEST_REASON]
 
 
 def _counts(left_out: Iterable[LeftOut], waiting: int) -> str:

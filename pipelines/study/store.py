@@ -123,16 +123,28 @@ class Run(Job):
         """Whether there is nothing left to train."""
         return self.status["state"] == DONE and not self.broken_promise()
 
+    @property
+    def lost(self) -> dict[str, str]:
+        """The points that it went on without because members of theirs diverged, by what they are trained as."""
+        # A stranger's status may hold anything.
+        return {point: why for point, why in self.status["diverged"].items() if isinstance(why, str)}
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is done, with all that it was asked for."""
+        return self.done and not self.lost
+
     def needs_training(self, retry: bool) -> bool:
-        """Whether it is to be trained; one that diverged would do so again, unless somebody wants it to be tried."""
-        return not self.done and (retry or self.status["state"] != DIVERGED)
+        """Whether it is to be trained; what diverged would do so again, unless somebody wants it to be tried."""
+        return not self.whole if retry else not self.done and self.status["state"] != DIVERGED
 
     def broken_promise(self, upto: float = math.inf) -> str:
         """What is wrong with what a run that has come to a step has left, in words that follow "its"."""
         files = tuple(map(_look, (self.path / name for name in (CURVE_FILE, *self.kind.outputs))))
-        judged = (self.path, repr(self.config), upto, files)
+        lost = tuple(self.lost)
+        judged = (self.path, repr(self.config), upto, lost, files)
         if judged not in _judged:
-            _judged[judged] = self.kind.wrong_with(self.path, self.config, upto)
+            _judged[judged] = self.kind.wrong_with(self.path, self.config, upto, lost)
         return _judged[judged]
 
     def update(self, **changes: Any) -> None:
@@ -142,7 +154,8 @@ class Run(Job):
         """Drop what was trained, so that the run begins anew, also in its mirror. The caller holds the study's lock."""
         for trained in (self.path / "curve.csv", self.path / "train.csv", *(self.path / "checkpoints").glob("*.ckpt")):
             trained.unlink(missing_ok=True)
-        self.update(state=QUEUED, step=0, wall_s=0.0, error=None, wandb_id=None, mirrored_step=-1, mirrored_member=0)
+        begun = {"step": 0, "wall_s": 0.0, "error": None, "diverged": {}}
+        self.update(state=QUEUED, **begun, wandb_id=None, mirrored_step=-1, mirrored_member=0)
 
 
 @dataclass(frozen=True, eq=False)

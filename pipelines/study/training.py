@@ -26,6 +26,7 @@ from lcd.pipelines.study.evaluation import check_spaces
 from lcd.pipelines.study.members import points_of
 from lcd.pipelines.study.progress import Progress
 from lcd.process.signals import Stopped
+from lcd.scores.left_out import told_points
 
 Asked = DiagnoseConfig | PretrainConfig | TrainConfig
 """The configs of the commands that have jobs done."""
@@ -102,13 +103,13 @@ def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], conso
         # A worker that was killed could not say so itself; neither can this on a full disk.
         with contextlib.suppress(OSError):
             run.update(state=store.FAILED, error=error)
-    for sentence in (_failure(failed, len(wanted)), _divergence(diverged, len(wanted))):
+    for sentence in (_failure(failed, len(wanted)), _divergence(diverged, len(wanted)), _points_lost(wanted)):
         if sentence:
             console.print(sentence, highlight=False, soft_wrap=True, markup=False)
     if stopped := sum(outcome.stopped for outcome in outcomes):
         console.print(f"{stopped} of {len(wanted)} runs were stopped by a signal.", highlight=False)
         raise Stopped
-    return all(each.done for each in wanted)
+    return all(each.whole for each in wanted)
 
 
 def _call(run: store.Run, cfg: Asked, tracker: TrackerEntry, called: set[str]) -> Call:
@@ -156,8 +157,8 @@ def _first_awaited(missing: list[store.Run]) -> Callable[[store.Run], tuple[bool
 
 
 def _queue(run: store.Run, launcher: dict[str, dict[str, str]]) -> None:
-    """Make a run wait for a worker; one that diverged begins anew."""
-    if run.status["state"] == store.DIVERGED:
+    """Make a run wait for a worker; one that diverged, or went on without points that did, begins anew."""
+    if run.status["state"] == store.DIVERGED or (run.done and run.lost):
         with store.run_lock(run.path):
             run.forget()
     run.update(state=store.QUEUED, error=None, launcher=launcher)
@@ -213,6 +214,17 @@ def _failure(errors: dict[store.Run, str], count: int) -> str:
         lines.append(f"  {run.label}: {error}{log}")
     lines.append("The same command tries them again.")
     return "\n".join(lines) if errors else ""
+
+
+def _points_lost(wanted: list[store.Run]) -> str:
+    """Which points runs went on without, and what to do; nothing if they have all of theirs."""
+    short = [run for run in wanted if run.done and run.lost]
+    number = sum(len(run.lost) for run in short)
+    lines = [f"{number} points diverged and are left out:" if number > 1 else "1 point diverged and is left out:"]
+    for run in short:
+        lines.append(f"  {run.label}: {told_points(run.lost)} (run {run.path.name})")
+    lines.append("The same command would end the same way; retry=true trains the runs that had them anew.")
+    return "\n".join(lines) if short else ""
 
 
 def _divergence(errors: dict[store.Run, str], count: int) -> str:

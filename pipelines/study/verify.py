@@ -21,6 +21,7 @@ from lcd.files.reading import read_bytes
 from lcd.pipelines.study import sources, store
 from lcd.pipelines.study.configs import inputs_of, is_training
 from lcd.pipelines.study.members import checkpoint_of, members_of, trained_by
+from lcd.scores.left_out import told_points
 
 SCORES = ("diagnosis.json", "challenge.csv")
 FAULT, NOTE = "wrong", "note"
@@ -83,6 +84,8 @@ def _status(run: store.Run, believed: bool) -> Found:
         yield FAULT, "its status says that it is being trained, but no process does: the same command continues it"
     elif status["state"] == store.DONE and believed and not run.done:
         yield FAULT, f"its status says that it is done, but its {run.broken_promise()}"
+    elif status["state"] == store.DONE and run.lost:
+        yield NOTE, f"it went on without points that diverged: {told_points(run.lost)}"
     elif status["state"] == store.FAILED:
         yield NOTE, f"it failed ({status['error']})"
     elif status["state"] == store.DIVERGED:

@@ -4,6 +4,7 @@
     make bench ONLY=points ARGS="--points 576 --steps 50000"            # all of it: ten minutes on two idle cores
     make bench ONLY=points ARGS="--agent sac --task families/pendulum --steps 2048"
     make bench ONLY=points ARGS="--returns 10 --seeds 3"                # returns beside theirs: half an hour of a core
+    make bench ONLY=points ARGS="--returns 10 --agent ppo_sb3 --seeds 10"  # of our PPO with their settings
 
 Members are shared out to as many processes as there are cores, as `study.points_per_run` does. Theirs trains one of
 them after the other; what it would take for all is its pace times their number. Processor time is told, too: on a
@@ -24,6 +25,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
+
+from lcd.statistics.hypotheses import adjust, t_test
 
 TASK, GOAL_S, WHOLE = "families/cartpole", 600.0, 576 * 3 * 50_000
 THEIRS = "sb3/ppo"
@@ -105,21 +109,46 @@ def measure_speed(agent: str, task: str, points: int, seeds: int, steps: int, pr
     print(f"solved (475 of 500) {(last.return_mean >= 475).mean():.0%} of members; load {os.getloadavg()[0]:.1f}")
 
 
-def compare_returns(count: int, seeds: int, steps: int) -> None:
-    """Print our returns at the end beside theirs, on points drawn with a fixed seed."""
+def returns_at_the_end(agent: str, count: int, seeds: int, steps: int) -> pd.Series:
+    """The last returns of an agent's seeds, by points drawn with a fixed seed."""
     places = set(np.random.default_rng(0).choice(575, count, replace=False).tolist())
-    means = {}
-    for agent in ("ppo", THEIRS):
-        config = asked(agent, places, seeds, steps, steps, 20)
-        _, own, curves = trained([config])
-        print(f"{agent}: {own:,.0f} s of a core")
-        last = curves[(curves.split == "eval") & (curves.step >= steps)]
-        means[agent] = last.groupby("context", sort=False).return_mean.agg(["mean", "min", "max"])
-    for name, ours in means["ppo"].iterrows():
-        theirs = means[THEIRS].loc[name]
-        within = theirs["min"] <= ours["mean"] <= theirs["max"]
-        print(f"{name:<70} ours {ours['mean']:>5.0f}  theirs {theirs['mean']:>5.0f} "
-              f"({theirs['min']:.0f} to {theirs['max']:.0f}){'' if within else '  outside'}")  # fmt: skip
+    _, own, curves = trained([asked(agent, places, seeds, steps, steps, 20)])
+    print(f"{agent}: {own:,.0f} s of a core", flush=True)
+    last = curves[(curves.split == "eval") & (curves.step >= steps)]
+    return last.groupby("context", sort=False).return_mean.agg(list)
+
+
+def compare_returns(agent: str, count: int, seeds: int, their_seeds: int, steps: int, kept: Path | None) -> None:
+    """Print our returns at the end beside theirs: the interval of their mean, and whether the two means differ.
+
+    The means are compared by Welch's test; of several points, Holm's correction says on how many they differ.
+    """
+    theirs = pd.read_json(kept, typ="series") if kept and kept.exists() else None
+    if theirs is None:
+        theirs = returns_at_the_end(THEIRS, count, their_seeds, steps)
+        if kept:
+            theirs.to_json(kept)
+    ours = returns_at_the_end(agent, count, seeds, steps)
+    tests = [t_test(ours[name], theirs[name], alternative="two-sided").p for name in ours.index]
+    within, corrected = 0, adjust(tests)
+    for name, p, of_several in zip(ours.index, tests, corrected, strict=True):
+        low, high = student(theirs[name])
+        mean = float(np.mean(ours[name]))
+        inside = low <= mean <= high
+        within += inside
+        print(f"{name:<70} ours {mean:>5.0f} ± {np.std(ours[name], ddof=1):>3.0f}  "
+              f"theirs {np.mean(theirs[name]):>5.0f} "
+              f"[{max(0, low):.0f}, {min(500, high):.0f}]{'' if inside else ' outside'}  "
+              f"p {p:.2f}, of several {of_several:.2f}")  # fmt: skip
+    print(f"{within} of {len(ours)} within their interval; {(corrected < 0.05).sum()} of {len(ours)} differ at 5 %")
+
+
+def student(values: list[float]) -> tuple[float, float]:
+    """The 95 % interval of a mean."""
+    mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / len(values) ** 0.5
+    reach = float(stats.t.ppf(0.975, len(values) - 1)) * error
+    # What hardly varies is known to a step, not better.
+    return mean - max(reach, 0.5), mean + max(reach, 0.5)
 
 
 def main() -> None:
@@ -132,12 +161,15 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=None)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--returns", type=int, default=0)
+    parser.add_argument("--agent", default="ppo")
+    parser.add_argument("--their-seeds", type=int, default=3)
+    parser.add_argument("--kept", type=Path, help="a file with their returns, which is made where it is not there")
     parser.add_argument("--train", type=Path)
     args = parser.parse_args()
     if args.train:
         train(args.train)
     elif args.returns:
-        compare_returns(args.returns, args.seeds, args.steps or 50_000)
+        compare_returns(args.agent, args.returns, args.seeds, args.their_seeds, args.steps or 50_000, args.kept)
     else:
         measure_speed(args.agent, args.task, args.points, args.seeds, args.steps or 8192, args.processes)
 

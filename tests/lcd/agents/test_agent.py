@@ -237,6 +237,13 @@ def test_a_wrong_hyper_parameter_is_one_sentence():
         validate("ppq", {})
 
 
+@pytest.mark.parametrize("agent", ["ppg", "recurrent_ppo"])
+def test_networks_of_their_own_for_policy_and_value_are_ppos(agent):
+    assert validate("ppo", {"networks": "separate"}).networks == "separate"
+    with pytest.raises(InputError, match=r"agent\.networks=separate should be shared"):
+        validate(agent, {"networks": "separate"})
+
+
 def test_a_third_partys_hyper_parameters_may_be_optional_or_lists(monkeypatch):
     @dataclass(frozen=True)
     class Config:

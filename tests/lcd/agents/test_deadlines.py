@@ -99,7 +99,7 @@ def test_deadlines_are_no_part_of_what_a_run_is():
 class Rollouts(SimpleNamespace):
     """As much of training as a recorder sees: every iteration is ten steps."""
 
-    steps_each, stage_ended, stage, task, ranks, seeds = 10, False, "", None, ALONE, (0,)
+    steps_each, stage_ended, stage, task, ranks, seeds, agent = 10, False, "", None, ALONE, (0,), None
 
     @property
     def step(self):
@@ -110,7 +110,9 @@ def recording(folder, env, iteration=0, state=None):
     """A recorder that evaluates every ten steps, up to 40, and the states of the checkpoints that it keeps."""
     rollouts = Rollouts(iteration=iteration, total=4, episodes=SimpleNamespace(pop=lambda ranks: [None]))
     kept = []
-    trainer = SimpleNamespace(save_checkpoint=lambda path, weights_only: kept.append(dict(recorder.state_dict())))
+    trainer = SimpleNamespace(
+        save_checkpoint=lambda path, weights_only: kept.append(dict(recorder.state_dict())), optimizers=[]
+    )
     curve = CurveFile(folder / "curve.csv", COLUMNS)
     evaluators = {"eval": Evaluator(env, [0], 2)}
     shared = {split: [{"trained_on": "x", "seed": 0}] for split in ("eval", "train")}

@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from torch import nn
 
 from lcd.agents import agents, validate
-from lcd.agents.sb3 import adapter
+from lcd.agents.ppo import PPO
+from lcd.agents.sb3 import adapter, load_algorithm
 from lcd.agents.stepping import EpisodeLog
+from lcd.config.budgets import read
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.pipelines.study.configs import Device
@@ -103,3 +107,49 @@ def test_mistakes(tmp_path):
     with pytest.raises(InputError, match="DQN"):
         train(tmp_path, "sb3/dqn", "hardness/continuous", {})
     assert "sb3/trpo" in agents.names()
+
+
+def test_with_its_settings_our_ppo_learns_from_a_rollout_what_the_librarys_does():
+    from stable_baselines3.common.logger import Logger
+
+    # One minibatch an epoch, so that nothing depends on how either shuffles.
+    steps, epochs = 64, 4
+    known = {key: value for key, value in read("agent", "ppo_sb3").items() if key != "name"}
+    ours = PPO(validate("ppo", known | {"rollout": steps, "minibatches": 1}), (4,), 2, [0, 7], nn.Identity())
+    theirs = load_algorithm("stable_baselines3:PPO")(
+        "MlpPolicy", "CartPole-v1", n_steps=steps, batch_size=steps, n_epochs=epochs, device="cpu"
+    )
+    theirs.set_logger(Logger(None, []))
+    named = {"policy_net": "actor.encoder.layers", "value_net": "critic.encoder.layers"}
+    renamed = {f"mlp_extractor.{here}": there for here, there in named.items()}
+    renamed |= {"action_net": "actor.policy", "value_net": "critic.value"}
+    pairs = {}
+    for name, weight in theirs.policy.named_parameters():
+        part = next(part for part in renamed if name.startswith(part))
+        pairs[renamed[part] + name.removeprefix(part)] = weight
+    assert sorted(pairs) == sorted(ours.networks.names)
+    with torch.no_grad():
+        for name, weight in zip(ours.networks.names, ours.networks.weights, strict=True):
+            pairs[name].copy_(weight[1])
+
+    rng = np.random.default_rng(2)
+    shapes = {"inputs": (4,), "log_probs": (), "advantages": (), "values": (), "targets": ()}
+    batch = {name: rng.normal(size=(2, steps, *shape)).astype(np.float32) for name, shape in shapes.items()}
+    batch["log_probs"] = np.log(rng.uniform(0.3, 0.7, (2, steps))).astype(np.float32)
+    batch |= {"actions": rng.integers(2, size=(2, steps)), "weights": np.ones((2, steps), np.float32)}
+    kept = theirs.rollout_buffer
+    columns = {"observations": "inputs", "values": "values", "log_probs": "log_probs", "advantages": "advantages"}
+    for column, name in {**columns, "returns": "targets"}.items():
+        setattr(kept, column, batch[name][1][:, None].copy())
+    kept.actions, kept.full, kept.pos = batch["actions"][1].reshape(steps, 1, 1).astype(np.float32), True, steps
+    theirs.train()
+
+    optimizer = ours.configure_optimizers()
+    for _ in range(epochs):
+        optimizer.zero_grad()
+        tensors = {name: torch.from_numpy(values) for name, values in batch.items()}
+        ours.loss(ours.prepare(tensors))["total"].sum().backward()
+        ours.networks.clip_gradients(ours.config.max_grad_norm)
+        optimizer.step()
+    for name, weight in zip(ours.networks.names, ours.networks.weights, strict=True):
+        assert torch.allclose(weight[1], pairs[name], atol=1e-5), name

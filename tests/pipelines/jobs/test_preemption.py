@@ -242,11 +242,14 @@ def test_how_a_command_ends_and_what_it_leaves(tmp_path, number, to, processes, 
 def test_slow_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "CHECKPOINT_EVERY_S", 0.0)
     rollouts = SimpleNamespace(
-        ranks=ALONE, iteration=0, total=10**9, step=0, steps_each=1, seeds=[0], stage_ended=False, stage="", task=None
-    )
+        ranks=ALONE, iteration=0, total=10**9, step=0, steps_each=1, seeds=[0], stage_ended=False, stage="", task=None,
+        agent=None,
+    )  # fmt: skip
     writing = []
 
     class Trainer:
+        optimizers = ()
+
         def save_checkpoint(self, path, weights_only):
             begun = time.perf_counter()
             time.sleep(0.02)

@@ -148,6 +148,32 @@ def test_what_plays_slowly_is_timed_once(tmp_path, monkeypatch):
     assert pace.evaluation_s == pytest.approx(20.0 / 64 * played, rel=0.3)
 
 
+class Late(Slow):
+    """Trains by sleeping, but only once it has collected for a while; collecting takes no time."""
+
+    first_s, fixed_s, unit_s, evaluation_s = 0.0, 0.0, 0.05, 0.01
+
+    def __call__(self, config, folder, tracker, device):
+        agent, unit = config["agent"], unit_steps(config)
+        begins = agent["start"] if "start" in agent else agent["params"].get("learning_starts", 100)
+        lines, began = ["seed,split,step,wall_s"], time.perf_counter()
+        for step in range(0, config["steps"] + 1, unit):
+            time.sleep(self.unit_s * len(config["seeds"]) * (step > begins))
+            if step % config["evaluation"]["every"] == 0 or step == config["steps"]:
+                time.sleep(self.evaluation_s)
+                wall_s = time.perf_counter() - began
+                lines += [f"{seed},eval,{step},{wall_s}" for seed in config["seeds"]]
+        (folder / "curve.csv").write_text("\n".join(lines))
+
+
+@pytest.mark.parametrize("agent", ["sb3/td3", "dqn"])
+def test_agents_that_learn_only_after_a_while_are_timed_while_they_learn(tmp_path, monkeypatch, agent):
+    late = "agent.params.learning_starts=2000" if agent == "sb3/td3" else "agent.start=2000"
+    config = configs("study.steps=10240", f"agent={agent}", late, "study.evaluation.every=1024")[0]
+    _, pace = timed(config, Late(), tmp_path, monkeypatch, allowed=1.0)
+    assert pace.unit_s == pytest.approx(Late.unit_s * 2, rel=0.3)
+
+
 def run_lcd(folder, *words):
     """A command in a fresh interpreter that compiles all it imports; what it printed, and its seconds."""
     cold = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": str(folder / "none"), "COLUMNS": "200"}
