@@ -65,8 +65,8 @@ class Evaluator:
         observations = self.stepper.reset(seed=[int(stream) for stream in streams])
         log = EpisodeLog(len(self.seeds), self.copies)
         left = np.full(len(self.seeds) * self.copies, self.episodes)
-        lost = lost_of(agent, self.seeds)
         sums = np.zeros(len(self.seeds))
+        lost = lost_of(agent, self.seeds)
         elapsed, patience = 0, deadlines.Countdown(deadlines.current_deadlines().episode)
         while left.any():
             if signals.stop_requested():

@@ -47,10 +47,10 @@ class Learner:
     """Are the seeds trained one after the other (and so is an unfinished seed trained anew)?"""
 
     device = torch.device("cpu")
-    lost: Lost
-    """Its run's, which sets it."""
     went_on: Callable[[int], None] = staticmethod(lambda step: None)
     """Called by a learner with the environment steps of a seed as often as it likes: `train.csv` may get a row."""
+    lost: Lost
+    """Its run's, which sets it."""
 
     def __init__(self, config: Any, env: VectorEnv, seeds: Sequence[int]):
         self.config, self.env, self.seeds = config, env, list(seeds)

@@ -60,12 +60,6 @@ class ReportsLosses(Protocol):
     losses: Mapping[str, Any]
 
 
-class LosesPoints(Protocol):
-    """An agent whose run goes on without the points of which a member diverged."""
-
-    lost: Lost
-
-
 class ReportsScalars(Protocol):
     """What `train.csv` tells of the last update, by name: (seeds,) each, or one number that is everybody's.
 
@@ -73,6 +67,12 @@ class ReportsScalars(Protocol):
     """
 
     scalars: Mapping[str, Any]
+
+
+class LosesPoints(Protocol):
+    """An agent whose run goes on without the points of which a member diverged."""
+
+    lost: Lost
 
 
 class TrainedByRanks(Protocol):

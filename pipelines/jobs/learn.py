@@ -71,20 +71,19 @@ def learn_run(
     started = time.perf_counter()
     step = run_config["steps"]
 
-    def session(part: RunConfig, member: int | None, lost: Lost) -> _Session:
+    def session(part: RunConfig, place: int | None, lost: Lost) -> _Session:
         # Of members that are trained one after the other the first one is filmed.
-        films = Films(folder, tracked, part["evaluation"]["every"] if not member else 0)
-        return _Session(part, folder, curve, scalars, films, partial(tracked.log, member=member), started, lost)
+        films = Films(folder, tracked, part["evaluation"]["every"] if not place else 0)
+        return _Session(part, folder, curve, scalars, films, partial(tracked.log, member=place), started, lost)
 
     if not learner.one_by_one:
         step = session(run_config, None, lost).train(learner, config, "last.ckpt")
-    for place, member in enumerate(members_of(run_config) if learner.one_by_one else ()):
-        point = trained_by(run_config, member)
+    for place, member in enumerate(members_of(run_config) if learner.one_by_one else []):
+        point, part = trained_by(run_config, member), alone(run_config, member)
         if member in whole:
             of_member = [row for row in told if (row["trained_on"], row["seed"]) == (point, str(member.seed))]
             tracked.log(whole[member], of_member, place)
         elif point not in lost.why:
-            part = alone(run_config, member)
             try:
                 step = session(part, place, losable(part)).train(learner, config, checkpoint_of(run_config, member))
             except Diverged as trouble:

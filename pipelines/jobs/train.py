@@ -234,10 +234,10 @@ def _fit(
         return
     curve = CurveFile(folder / "curve.csv", (*COLUMNS, *measured_besides(run_config)))
     earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
-    kept = {} if reached is None else read_status(folder)["diverged"]
-    update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None, diverged=kept)
     scalars = ScalarFile(folder / TRAIN_FILE)
     told = scalars.keep(lambda row: reached is not None and int(row["step"]) <= reached)
+    kept = {} if reached is None else read_status(folder)["diverged"]
+    update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None, diverged=kept)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     films = Films(folder, tracked, run_config["evaluation"]["every"])
     films.mirror_kept()

@@ -154,8 +154,8 @@ class Run(Job):
         """Drop what was trained, so that the run begins anew, also in its mirror. The caller holds the study's lock."""
         for trained in (self.path / "curve.csv", self.path / "train.csv", *(self.path / "checkpoints").glob("*.ckpt")):
             trained.unlink(missing_ok=True)
-        update = {"state": QUEUED, "step": 0, "wall_s": 0.0, "error": None, "diverged": {}}
-        self.update(**update, wandb_id=None, mirrored_step=-1, mirrored_member=0)
+        begun = {"step": 0, "wall_s": 0.0, "error": None, "diverged": {}}
+        self.update(state=QUEUED, **begun, wandb_id=None, mirrored_step=-1, mirrored_member=0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from lcd.agents import validate
-from lcd.agents.dqn import DQN, Replay, clip, initial, loss, values
+from lcd.agents.batched import clip, initial, outputs_of
+from lcd.agents.dqn import DQN, loss
 from lcd.agents.evaluate import Evaluator
+from lcd.agents.replay import Replay
 from lcd.envs.errors import InputError
 from lcd.envs.families.benchmark import FAMILIES
 
@@ -87,10 +89,9 @@ def test_the_loss_is_hubers_of_the_temporal_difference():
 
 
 def test_each_members_gradient_is_clipped_on_its_own():
-    gradients = [torch.tensor([[[3.0]], [[0.3]]]), torch.tensor([[[4.0]], [[0.4]]])]
-    clip(gradients, 1.0)
-    assert torch.allclose(gradients[0].flatten(), torch.tensor([0.6, 0.3]), atol=1e-5)
-    assert torch.allclose(gradients[1].flatten(), torch.tensor([0.8, 0.4]), atol=1e-5)
+    gradient = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+    assert clip(gradient, 1.0).tolist() == pytest.approx([5, 0.5])
+    assert torch.allclose(gradient, torch.tensor([[0.6, 0.8], [0.3, 0.4]]), atol=1e-5)
 
 
 def test_the_memory_keeps_the_last_transitions_of_each_member():
@@ -109,7 +110,7 @@ def test_the_memory_keeps_the_last_transitions_of_each_member():
 def test_it_learns_what_actions_are_worth():
     agent = trained([0, 1], 2000, learning_rate=0.005, epsilon=0.5)
     with torch.no_grad():
-        learned = values(agent.layers, torch.eye(CHAIN).expand(2, -1, -1)).numpy()
+        learned = outputs_of(agent.layers, torch.eye(CHAIN).expand(2, -1, -1)).numpy()
     assert np.allclose(learned, BEST, atol=0.1)
 
 
@@ -134,7 +135,7 @@ def test_two_members_learn_among_many_what_they_learn_alone_to_the_last_bit(prec
 def test_half_as_long_numbers_learn_nearly_the_same():
     whole, half = (trained([0, 1], 600, precision=precision) for precision in ("32-true", "bf16-mixed"))
     with torch.no_grad():
-        learned, rounded = (values(agent.layers, torch.eye(CHAIN).expand(2, -1, -1)) for agent in (whole, half))
+        learned, rounded = (outputs_of(agent.layers, torch.eye(CHAIN).expand(2, -1, -1)) for agent in (whole, half))
     assert not torch.equal(learned, rounded)
     assert torch.allclose(learned, rounded, atol=0.05)
 
