@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -17,15 +16,16 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from lcd.analyses.analysis import Analysis, Drawing, Evidence, cell_text, joined_names
+from lcd.analyses.analysis import Analysis, Evidence, cell_text, joined_names
 from lcd.analyses.areas import with_interval
-from lcd.analyses.family_accuracy import accuracy_of, prevalence_of
+from lcd.analyses.family_accuracy import Failing, accuracy_of, prevalence_of
+from lcd.analyses.family_drawings import drawings
 from lcd.envs.errors import InputError
-from lcd.families.measured import MEASURES, Measured, measured_families, point_curves
+from lcd.families.measured import MEASURES, Measured, measured_families
 from lcd.families.prevalence import random_distributions
 from lcd.families.profiles import dominance
 from lcd.families.standings import TIE, leads, rank_shares, rank_shares_of_choices
-from lcd.report import family_figures as figures
+from lcd.scores.diagnosis import Diagnosis
 from lcd.statistics.intervals import BOOTSTRAP_SEED, replicates, widen
 
 KEY = "families"
@@ -34,8 +34,6 @@ SOLVED_FROM = 0.95
 """The normalised score from which on a point counts as solved."""
 SAME = 0.005
 """Normalised scores on the default point that differ by no more are told to be the same."""
-MOST_CURVES = 6
-"""Points whose curves a figure has place for."""
 MOST_DRAWS = 100_000
 CONCENTRATIONS = (0.01, 1e6)
 """Least and greatest of a Dirichlet distribution whose draws are numbers that sum to 1."""
@@ -81,22 +79,14 @@ def families(evidence: Evidence, settings: FamilySettings) -> list[Analysis]:
     if diagnosis.points.empty:
         return []
     found = list(measured_families(diagnosis.points, diagnosis.curves, settings.score))
-    made = []
-    for place, each in enumerate(found):
-        first, *others = _of_family(each, place, settings)
-        if len(each.contexts) <= MOST_CURVES:
-            told = point_curves(each, diagnosis.points, diagnosis.curves)
-            caption = f"Held-out curves of each point, {each.task}, {each.setting['view']}"
-            drawn = Drawing(f"{first.key}-training", caption, partial(figures.training, told))
-            first = replace(first, figures=[*first.figures, drawn])
-        made += [first, *others]
+    made = [analysis for place, each in enumerate(found) for analysis in _of_family(each, place, settings, diagnosis)]
     try:
         return [*made, *_over_tasks(found, settings)]
     except InputError as too_many:
         return [replace(made[0], says=[*made[0].says, f"No ranks over choices: {too_many}"]), *made[1:]]
 
 
-def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterator[Analysis]:
+def _of_family(found: Measured, place: int, settings: FamilySettings, diagnosis: Diagnosis) -> Iterator[Analysis]:
     """All that is told of one family."""
     stem = KEY if place == 0 else f"{KEY}-{place + 1}"
     what = f"{found.task}, {found.setting['view']}"
@@ -106,6 +96,9 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
     solved = solved_points(found, settings)
     table = method_table(found, random, solved, settings)
     says = [*_held(table, settings), *_orders(found, pairs, settings)]
+    failing = failing_points(found, solved)
+    if failing is not None and found.failed:
+        says.append(_failed_where(found, failing.points))
     if solved is not None:
         nobody = float(100 * found.distribution @ ~solved.any(0))
         by = found.methods[0] if len(found.methods) == 1 else f"any of {joined_names(found.methods)}"
@@ -121,7 +114,7 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
         note += f" Solved: the mean over seeds is {_solved_from(settings):g} or "
         note += "more." if settings.higher_is_better else "less."
     yield Analysis(stem, f"The family of {what}", table, [*says, *found.notes], note,
-                   _drawings(found, table, stem, what, settings))  # fmt: skip
+                   drawings(found, table, stem, what, settings.higher_is_better, diagnosis))  # fmt: skip
     yield Analysis(
         f"{stem}-choices",
         f"One point for the family of {what}",
@@ -141,8 +134,8 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
         )
     if settings.approximations and len(found.distribution) > 2:
         yield from accuracy_of(found, stem, what)
-        if solved is not None:
-            yield prevalence_of(found, solved, stem, what)
+        if failing is not None:
+            yield prevalence_of(found, failing, stem, what)
 
 
 def is_of_methods(key: str) -> bool:
@@ -156,11 +149,37 @@ def answers(key: str) -> bool:
 
 
 def solved_points(found: Measured, settings: FamilySettings) -> np.ndarray | None:
-    """(methods, points): who solves what; None where scores are returns and nobody says from where on they are good."""
-    if settings.solved is None and found.scale != "normalised":
+    """(methods, points): who solves what; None where nobody says from where on scores are good.
+
+    That goes without saying where scores are normalised and no benchmark says by what else a point fails.
+    """
+    if settings.solved is None and (found.scale != "normalised" or found.failed):
         return None
     least = _solved_from(settings)
     return found.means >= least if settings.higher_is_better else found.means <= least
+
+
+def failing_points(found: Measured, solved: np.ndarray | None) -> Failing | None:
+    """The points on which every method fails; None where nobody knows what failing is."""
+    if found.failure is not None and found.failed:
+        name, most = found.failure
+        every = np.asarray(np.stack(list(found.failed.values())).all(axis=0))
+        return Failing(every, f"A point fails where no method has '{name}' at {most:g} or less")
+    if solved is not None:
+        return Failing(np.asarray(~solved.any(0)), "A point fails that no method solves")
+    return None
+
+
+def _failed_where(found: Measured, every: np.ndarray) -> str:
+    """What share of the family each method fails on, and all of them."""
+    shares = {name: float(100 * found.distribution @ failed) for name, failed in found.failed.items()}
+    order = sorted(shares, key=lambda name: -shares[name])[:MOST_SAID]
+    told = joined_names([f"{name} on {shares[name]:.1f} %" for name in order])
+    column, most = found.failure or ("", 0.0)
+    return (
+        f"Failing ('{column}' above {most:g} on average): {told} of the family; all methods on "
+        f"{float(100 * found.distribution @ every):.1f} %."
+    )
 
 
 def _solved_from(settings: FamilySettings) -> float:
@@ -208,6 +227,8 @@ def method_table(
         row |= {f"rank {rank + 1} %": shares[place, rank] for rank in range(len(shares))}
         if solved is not None:
             row["solved %"] = float(100 * found.distribution @ solved[place])
+        if method in found.failed:
+            row["failed %"] = float(100 * found.distribution @ found.failed[method])
         row["seeds"] = float(len(overall))
         rows.append(row)
     table = pd.DataFrame(rows)
@@ -331,22 +352,6 @@ def _orders(found: Measured, pairs: pd.DataFrame, settings: FamilySettings) -> l
         else:
             told.append((0, f"On the default MDP {b} leads {a}; {over}."))
     return [sentence for _, sentence in sorted(told, key=lambda each: each[0])[:MOST_SAID]]
-
-
-def _drawings(found: Measured, table: pd.DataFrame, stem: str, what: str, settings: FamilySettings) -> list[Drawing]:
-    drawn = [
-        Drawing(f"{stem}-bars", f"Reported and overall performance, {what}", partial(figures.bars, table)),
-        Drawing(
-            f"{stem}-profile",
-            f"Share of the family on which methods reach a performance, {what}",
-            partial(figures.profiles, found, settings.higher_is_better),
-        ),
-        Drawing(f"{stem}-histogram", f"Performance over points, {what}", partial(figures.histograms, found)),
-    ]
-    if len(found.features) > 1:
-        caption = f"Performance over two features of the context, {what}"
-        drawn.append(Drawing(f"{stem}-map", caption, partial(figures.maps, found, settings.higher_is_better)))
-    return drawn
 
 
 def _over_tasks(found: Sequence[Measured], settings: FamilySettings) -> Iterator[Analysis]:
