@@ -140,9 +140,9 @@ class Run(Job):
 
     def forget(self) -> None:
         """Drop what was trained, so that the run begins anew, also in its mirror. The caller holds the study's lock."""
-        for trained in (self.path / "curve.csv", *(self.path / "checkpoints").glob("*.ckpt")):
+        for trained in (self.path / "curve.csv", self.path / "train.csv", *(self.path / "checkpoints").glob("*.ckpt")):
             trained.unlink(missing_ok=True)
-        self.update(state=QUEUED, step=0, wall_s=0.0, error=None, wandb_id=None, mirrored_step=-1)
+        self.update(state=QUEUED, step=0, wall_s=0.0, error=None, wandb_id=None, mirrored_step=-1, mirrored_member=0)
 
 
 @dataclass(frozen=True, eq=False)
