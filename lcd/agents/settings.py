@@ -306,12 +306,12 @@ class DQNConfig:
     updates: int = 64
     batch: int = 64
     target_every: int = 10
-    learning_rate: float = 0.002
+    learning_rate: float = 0.001
     gamma: float = 0.99
     epsilon: float = 0.04
     exploration: float = 0.16
     max_grad_norm: float = 10.0
-    width: int = 128
+    width: int = 256
     precision: str = "32-true"
 
     def __post_init__(self) -> None:

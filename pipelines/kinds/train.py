@@ -20,7 +20,7 @@ SAMPLE_BYTES = 40
 COPY_BYTES = 512
 """An environment copy: its part of the draws that are made at once."""
 SHORT_ROLLOUT = 16
-LEARNING_LATE = ("dqn", "sac", "td3")
+LEARNING_LATE = ("dqn", "sac", "td3", "traffic/mplight", "traffic/mplight_star")
 LEARNING_LATE_SB3 = ("sb3/dqn", "sb3/qrdqn", "sb3/sac", "sb3/td3", "sb3/ddpg")
 """Agents that only collect for some steps: ours for `start`, the library's for the parameter `learning_starts`."""
 

@@ -15,7 +15,7 @@ from lcd.config.values import seed_list
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 
-SETTINGS = ("ppo_procgen", "ppo_cpu", "ppg_procgen", "ppg_cpu", "ppo_points", "ppo_sb3")
+SETTINGS = ("ppo_procgen", "ppo_cpu", "ppg_procgen", "ppg_cpu", "ppo_points", "ppo_sb3", "dqn_points")
 TASK = "task=toy/easy-sight-easy-reward"
 
 
