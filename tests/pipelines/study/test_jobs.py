@@ -156,7 +156,7 @@ def test_a_kill_while_it_pretrains_changes_nothing(tmp_path, capsys):
     killed = tmp_path / "killed"
     process = interpret(COMMAND, "diagnose", *ASKED, f"out={killed}")
     try:
-        while not list(killed.glob("runs/*/pictures")):
+        while not list(killed.glob("runs/*/at-work/*/*/pictures")):
             assert process.poll() is None
             time.sleep(0.005)
     finally:
