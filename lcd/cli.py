@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from lcd import __version__
 from lcd.process import exits, signals
-from lcd.process.exits import ELSEWHERE, FAILED, MISTAKE, OK, PIPE, STOPPED, print_error
+from lcd.process.exits import FAILED, MISTAKE, OK, PIPE, STOPPED, print_error
 
 
 class Command(NamedTuple):
@@ -88,10 +88,6 @@ COMMANDS = {
 }
 
 
-FLAGS = {"--dry-run": "dry_run=true", "--detach": "launcher.detach=true"}
-"""Words for keys."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line.
 
@@ -147,11 +143,11 @@ def _main(arguments: list[str]) -> int:
     # Where no home can be written it would tell where it keeps its fonts.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     signals.handle_stop_signals()
-    return _run(name, [FLAGS.get(override, override) for override in overrides])
+    return _run(name, ["dry_run=true" if override == "--dry-run" else override for override in overrides])
 
 
 def _run(name: str, overrides: list[str]) -> int:
-    from lcd.envs.errors import Elsewhere, InputError, Unfinished, nearest
+    from lcd.envs.errors import InputError, Unfinished, nearest
 
     try:
         if name not in COMMANDS:
@@ -178,9 +174,6 @@ def _run(name: str, overrides: list[str]) -> int:
         return print_error(str(mistake), MISTAKE)
     except Unfinished as lack:
         return print_error(str(lack), FAILED)
-    except Elsewhere as told:
-        print(told)
-        return ELSEWHERE
 
 
 def _overview() -> str:
