@@ -7,6 +7,7 @@ the others.
 """
 
 import json
+import time
 from functools import partial
 from pathlib import Path
 
@@ -124,7 +125,10 @@ def test_three_hands_that_take_turns():
     assert orders(3, steps=1, most_switches=1) > 10_000
 
 
-def test_a_study_remembers_what_every_command_writes_in_every_order():
+def test_a_study_remembers_what_every_command_writes_in_every_order(monkeypatch):
+    # What a hand does must follow from its answers alone, and it is called many times.
+    monkeypatch.setattr(time, "strftime", lambda form: "now")
+
     def ask(disk, name):
         remembered = Remembered(disk, STUDY)
         remembered._file = lambda: disk.read(remembered.file)
