@@ -123,8 +123,13 @@ class SeedStack(VectorEnv):
         self.envs = list(envs)
         first = self.envs[0]
         for env in self.envs[1:]:
-            if env.single_observation_space != first.single_observation_space or env.num_envs != first.num_envs:
-                raise InputError(f"The environments {first} and {env} cannot be stacked: they differ in shape.")
+            for what in ("single_observation_space", "single_action_space", "num_envs"):
+                if getattr(env, what) != getattr(first, what):
+                    raise InputError(
+                        f"Seeds or points whose environments differ cannot be trained together: {what} is "
+                        f"{getattr(first, what)} and {getattr(env, what)}; points can be trained apart, by "
+                        "study.points_per_run=1."
+                    )
         self.metadata = first.metadata
         self.render_mode = first.render_mode
         self._each = first.num_seeds if offers(first, KnowsItsSeeds) else 1

@@ -18,6 +18,9 @@ from typing import Any
 
 from lcd.envs.errors import InputError, nearest
 
+RESERVED = {"wandb": "runs that lcd report reads", "gym": "environments of Gymnasium"}
+"""What stands before a colon and names no module."""
+
 _named: frozenset[str] | None = None
 
 
@@ -118,6 +121,10 @@ class Registry:
 
     def _load(self, target: str) -> Any:
         module_name, _, attribute = target.partition(":")
+        if module_name in RESERVED:
+            raise InputError(
+                f"The {self.kind} '{target}' is no module:object: '{module_name}:' is for {RESERVED[module_name]}."
+            )
         try:
             found = import_module(module_name)
         # A module may fail in any way, and may want to end the process.

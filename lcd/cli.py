@@ -53,13 +53,23 @@ COMMANDS = {
     ),
     "report": Command(
         "lcd.pipelines.publish.report:run",
-        "<study folder, .csv or .parquet> [another one] [tables=[latex]]",
-        "diagnose a study again, or curves that were trained elsewhere; compare two",
+        "<study folder, .csv, .parquet or wandb:entity/project/group> [another one] [tables=[latex]]",
+        "diagnose a study again, or curves that were trained elsewhere (also anybody's W&B runs); compare two",
     ),
     "verify": Command(
         "lcd.pipelines.study.verify:run",
         "<study folder>",
         "check that a study's files are what its runs left there; exits with 1 where one is not",
+    ),
+    "sync": Command(
+        "lcd.pipelines.publish.sync:run",
+        "<study folder>",
+        "upload a study's offline W&B runs",
+    ),
+    "wandb-sweep": Command(
+        "lcd.pipelines.publish.wandb_sweep:run",
+        "<study folder>",
+        "make a W&B sweep whose agents (wandb agent) train a study's runs",
     ),
     "power": Command(
         "lcd.pipelines.publish.power:run",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from lcd.envs.ctgraph.goals import GoalSchedule
 from lcd.envs.ctgraph.graph import VIEWS, CTGraphVectorEnv
 from lcd.envs.ctgraph.knobs import GraphKnobs, canonical, load_json, merge
 from lcd.envs.ctgraph.tabular import as_tabular
+from lcd.envs.families.family import Family, grid_family
 from lcd.envs.tabular.mdp import TabularMDP
 
 FULLY_OBSERVABLE = {"MDP_D": True, "MDP_W": True}
@@ -49,6 +51,14 @@ SMALL: dict[str, dict[str, Any]] = {
 IMAGES = {"noise_on_read": 0.1, "rotation_on_read": 5}
 KNOBS = {task: {**knobs, "image_dataset": IMAGES} for task, knobs in {**SMALL, **NAMED}.items()}
 
+FEATURES: dict[str, tuple[float, ...]] = {"graph_shape.d": (1, 2, 3), "graph_shape.p": (0.0, 0.5, 0.9)}
+"""Knobs that every task is a family over: how deep the tree is, and how probably a wait state is not left."""
+NUMBERS = (
+    *("graph_shape.b", "graph_shape.d", "graph_shape.p", "reward.high_r", "reward.fail_r", "reward.std_r"),
+    *("image_dataset.noise_on_read", "image_dataset.rotation_on_read"),
+)
+"""Knobs that are numbers: what a family of anybody's may vary."""
+
 
 class CTGraphBenchmark(NativeBenchmark):
     """Every task's goal alternates between branches 1 and 2 unless another is given, so that observability matters."""
@@ -66,6 +76,15 @@ class CTGraphBenchmark(NativeBenchmark):
         """The graph of a task, and the goal that a seed has in it (at first, where goals change)."""
         graph = GraphKnobs.from_dict(task_knobs(task, knobs))
         return graph, GoalSchedule(graph, seed).goal(0)
+
+    def family(self, task: str) -> Family:
+        """A task at other depths and wait probabilities; its goal alternates at each depth."""
+        return grid_family(FEATURES, {name: self.features_of(task)[name] for name in FEATURES})
+
+    def features_of(self, task: str) -> Mapping[str, float]:
+        """The numbers of a task's graph, each with the task's own value."""
+        graph = GraphKnobs.from_dict(task_knobs(task, {}))
+        return {name: float(attrgetter(name)(graph)) for name in NUMBERS}
 
     def tabular(self, task: str, seed: int, **knobs: Any) -> TabularMDP:
         """The graph of a task as a tabular MDP, with the goal that a seed has in it, where it is deterministic."""

@@ -223,21 +223,35 @@ def load_json(path: str | Path) -> dict[str, Any]:
 
 
 def canonical(knobs: Mapping[str, Any]) -> dict[str, Any]:
-    """The same knobs under their own names, whatever spelling they were given by; values are not checked yet."""
+    """The same knobs under their own names, whatever spelling they were given by; values are not checked yet.
+
+    `graph_shape.d` is the knob `d` of the section `graph_shape`, as features of a family write it.
+    """
     known = [entry.name for entry in fields(GraphKnobs) if entry.init]
     result: dict[str, Any] = {}
     for given, value in knobs.items():
+        if "." in str(given):
+            continue
         name = _known(given, "", [*known, "config"])
         if name in SECTIONS:
             if not isinstance(value, Mapping):
-                options = ", ".join(entry.name for entry in fields(SECTIONS[name]))
-                raise InputError(f"{given} is {value!r}, but it must hold some of {options}.")
-            inside = [entry.name for entry in fields(SECTIONS[name])]
-            value = {_known(key, name, inside): inner for key, inner in value.items()}
+                raise InputError(f"{given} is {value!r}, but it must hold some of {', '.join(_inside(name))}.")
+            value = {_known(key, name, _inside(name)): inner for key, inner in value.items()}
         if name in result:
             raise InputError(f"{given} is given twice, under two spellings: give one.")
         result[name] = value
+    for given in (str(given) for given in knobs if "." in str(given)):
+        section, _, knob = given.partition(".")
+        name = _known(section, "", list(SECTIONS))
+        knob, others = _known(knob, name, _inside(name)), result.get(name, {})
+        if knob in others:
+            raise InputError(f"{given} is given twice, under two spellings: give one.")
+        result[name] = {**others, knob: knobs[given]}
     return result
+
+
+def _inside(section: str) -> list[str]:
+    return [entry.name for entry in fields(SECTIONS[section])]
 
 
 def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from lcd.envs.benchmarks import NativeBenchmark
 from lcd.envs.checks import require_whole_number
 from lcd.envs.ehc import kept, returns
 from lcd.envs.ehc.games.boards import GameBoard
-from lcd.envs.ehc.games.recipes import BOARDS
+from lcd.envs.ehc.games.cases import BOARDS
 from lcd.envs.ehc.games.recipes import RECIPES as GAMES
 from lcd.envs.ehc.known import HorizonRow, rows
 from lcd.envs.ehc.puzzles.recipes import RECIPES as PUZZLES

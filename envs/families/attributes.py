@@ -113,16 +113,21 @@ def _changed(name: str, values: Mapping[str, float]) -> gymnasium.Env:
     return env
 
 
+def seeds_of_copies(seeds: Sequence[int], copies: int, split: str) -> list[int]:
+    """What each copy of each seed is reset with at first."""
+    return [
+        int(number)
+        for seed in seeds
+        for number in seed_sequence(seed, "environment", "train" if split == "train" else "eval").generate_state(copies)
+    ]
+
+
 def make(task: str, points: Sequence[Mapping[str, float]], seeds: Sequence[int], copies: int, split: str) -> Any:
     """Copies of each seed of each point, stepped one after the other: points first, then seeds, then copies."""
     for point in points:
         check(task, point)
     name = _known(task)
-    of_seeds = [
-        int(number)
-        for seed in seeds
-        for number in seed_sequence(seed, "environment", "train" if split == "train" else "eval").generate_state(copies)
-    ]
+    of_seeds = seeds_of_copies(seeds, copies, split)
     makers = [partial(_changed, name, dict(point)) for point in points for _ in of_seeds]
     env = SeededCopies(makers, of_seeds * len(points))
     env.num_seeds = len(points) * len(seeds)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.benchmarks import NativeBenchmark, check_task, check_view
-from lcd.envs.families import attributes
+from lcd.envs.families import attributes, carl_contexts
 from lcd.envs.families.family import Family, Point
 from lcd.envs.families.family_tasks import TASKS
 from lcd.envs.families.features import checked_point
@@ -21,7 +22,7 @@ UNKNOWN = (math.nan, math.nan)
 
 
 class TaskNames(Sequence[str]):
-    """The tasks that ship with a family; but every environment that is registered with Gymnasium is one, too."""
+    """The tasks that ship with a family; but every environment of Gymnasium's and of CARL's is one, too."""
 
     def __getitem__(self, number: Any) -> Any:
         return tuple(TASKS)[number]
@@ -33,13 +34,19 @@ class TaskNames(Sequence[str]):
         return iter(TASKS)
 
     def __contains__(self, name: object) -> bool:
-        return name in TASKS or attributes.is_well_formed(str(name))
+        return name in TASKS or attributes.is_well_formed(str(name)) or carl_contexts.is_well_formed(str(name))
+
+
+def _others(task: str) -> ModuleType:
+    """What makes a task that is not ours."""
+    return carl_contexts if carl_contexts.is_well_formed(task) else attributes
 
 
 class FamiliesBenchmark(NativeBenchmark):
     """Tasks with the points of the paper on underspecified tasks; a task's own name is its default point.
 
-    `families/gym:<id>` is any environment of Gymnasium's, whose knobs are numbers among its attributes.
+    `families/gym:<id>` is any environment of Gymnasium's, whose knobs are numbers among its attributes, and
+    `families/carl:<class>` one of CARL's, where CARL is installed, whose knobs are its context's features.
     """
 
     name = "families"
@@ -54,7 +61,7 @@ class FamiliesBenchmark(NativeBenchmark):
     def features_of(self, task: str) -> Mapping[str, float]:
         """What a task's context may have other values of, each with the task's own."""
         check_task(self, task)
-        return dict(TASKS[task].family.default) if task in TASKS else attributes.numbers_of(task)
+        return dict(TASKS[task].family.default) if task in TASKS else _others(task).numbers_of(task)
 
     def check_knobs(self, task: str, knobs: Mapping[str, Any]) -> None:
         """Refuse features that the task does not have, or values that they cannot have."""
@@ -62,7 +69,7 @@ class FamiliesBenchmark(NativeBenchmark):
         if task in TASKS:
             checked_point(TASKS[task].environment.features, knobs)
         else:
-            attributes.check(task, knobs)
+            _others(task).check(task, knobs)
 
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
         """The mean return of a random agent at a point, and the best there is, or a bound of it; NaN where unknown."""
@@ -93,7 +100,7 @@ class FamiliesBenchmark(NativeBenchmark):
         check_view(self, task, view)
         given = [{**knobs, **point} for point in points]
         if task not in TASKS:
-            return attributes.make(task, given, seeds, copies, split)
+            return _others(task).make(task, given, seeds, copies, split)
         environment = TASKS[task].environment
         whole = [checked_point(environment.features, point) for point in given]
         columns: dict[str, Any] = {name: np.repeat([point[name] for point in whole], len(seeds)) for name in whole[0]}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.families.family import Family, grid_family
 from lcd.envs.procgen.knobs import SHAPED, SHAPINGS, VIEWS, ProcgenKnobs
 from lcd.envs.procgen.mask_tables import GAMES, TABLES
 
@@ -101,11 +103,25 @@ class ProcgenBenchmark:
             )
         return RANGES[mode][_game(task)]
 
+    def family(self, task: str) -> Family:
+        """The levels that are trained on, each a point: trained and evaluated on that level alone."""
+        return _levels(self.knobs["num_levels"])
+
+    def features_of(self, task: str) -> Mapping[str, float]:
+        """Which levels a game has, each number with the benchmark's own value."""
+        return dict(self.family(task).default)
+
     def _knobs(self, task: str, knobs: Mapping[str, Any]) -> dict[str, Any]:
         own = {"game": _game(task), **self.knobs}
         if knobs.get("mode") == "exploration":
             del own["num_levels"]
         return {**own, **knobs}
+
+
+@cache
+def _levels(count: int) -> Family:
+    alone = {"num_levels": [1], "held_out": [0]}
+    return grid_family({"start_level": range(count), **alone}, {"start_level": 0, "num_levels": count, "held_out": 1})
 
 
 def _game(task: str) -> str:

@@ -51,6 +51,7 @@ class ProcgenKnobs:
         mode: easy, hard, extreme, memory or exploration; not every game has each.
         num_levels: how many levels are trained on (500 unless given); 0 means all there are.
         start_level: the first of them; those of `eval` begin where they end.
+        held_out: whether `eval` has other levels than those that are trained on (true or 1), or the same (false or 0).
         shaping: none, or subgoals: extra reward in training, for heist, leaper and maze.
         key_reward, door_reward: heist's extra reward for a key picked up and for a door opened.
         lane_reward: leaper's for a lane of the road or a row of the river that is reached first in an episode.
@@ -69,6 +70,7 @@ class ProcgenKnobs:
     mode: str = "hard"
     num_levels: int | None = None
     start_level: int | None = None
+    held_out: bool | int = True
     shaping: str = "none"
     key_reward: float = 1.0
     door_reward: float = 1.0
@@ -115,6 +117,8 @@ class ProcgenKnobs:
                 raise InputError(f"{field.name} is {value!r}, but it must be a number.")
         if self.render_mode not in (None, "rgb_array"):
             raise InputError(f"render_mode is {self.render_mode!r}, but it must be None or 'rgb_array'.")
+        if self.held_out not in (0, 1):
+            raise InputError(f"held_out is {self.held_out!r}, but it must be true or false, or 1 or 0.")
         self._check_levels()
         self._check_masks()
 
@@ -127,10 +131,10 @@ class ProcgenKnobs:
         start, count = self.training_levels
         if start + count > LAST_LEVEL:
             raise InputError(f"start_level + num_levels is {start + count}, but it must be at most {LAST_LEVEL}.")
-        if self.split == "eval" and (count == 0 or start + count == LAST_LEVEL):
+        if self.split == "eval" and self.held_out and (count == 0 or start + count == LAST_LEVEL):
             raise InputError(
                 f"num_levels is {count}, so that every level is trained on and split='eval' has none left: give the "
-                "number of levels to train on."
+                "number of levels to train on, or held_out=false."
             )
 
     def _check_masks(self) -> None:
@@ -173,7 +177,9 @@ class ProcgenKnobs:
         Procgen ignores the start where the number is 0, so that held-out levels are the largest number of others.
         """
         start, count = self.training_levels
-        return (start, count) if self.split == "train" else (start + count, LAST_LEVEL - start - count)
+        if self.split == "train" or not self.held_out:
+            return start, count
+        return start + count, LAST_LEVEL - start - count
 
     def options(self, rand_seed: int) -> dict[str, Any]:
         """What Procgen's library is made with."""

@@ -27,6 +27,8 @@ agents.add("ppg", "lcd.agents.ppg:PPG")
 agents.add("trpo", "lcd.agents.trpo:TRPO")
 agents.add("ars", "lcd.agents.ars:ARS")
 agents.add("dqn", "lcd.agents.dqn:DQN")
+agents.add("sac", "lcd.agents.sac:SAC")
+agents.add("td3", "lcd.agents.td3:TD3")
 for _name, _agent in {
     "dqn": "Dqn",
     "a2c": "A2c",
@@ -58,6 +60,8 @@ SETTINGS = {
     "trpo": "TRPOConfig",
     "ars": "ARSConfig",
     "dqn": "DQNConfig",
+    "sac": "SACConfig",
+    "td3": "TD3Config",
     "sb3": "Sb3Config",
     "tabular": "TabularConfig",
     "traffic": "TrafficConfig",

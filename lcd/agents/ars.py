@@ -50,6 +50,7 @@ class ARS(Learner):
         self._next = np.zeros(members, dtype=int)
         self._candidate = np.full((members, config.copies), IDLE)
         self._sums = np.zeros((members, config.copies))
+        self._told = np.full((3, members), np.nan)
 
     def learn(self, steps: int, every: int, evaluate: Evaluate) -> None:
         """Train, one step of every copy at a time."""
@@ -108,9 +109,18 @@ class ARS(Learner):
         deviation = np.concatenate([plus, minus], axis=1).std(axis=1, ddof=1)
         chosen = self.directions[every[:, None], best]
         step = config.learning_rate / (config.top * deviation + TINY)
-        self.weights[every] += step[:, None, None] * np.einsum("mk,mkoi->moi", plus - minus, chosen)
+        moved = step[:, None, None] * np.einsum("mk,mkoi->moi", plus - minus, chosen)
+        self.weights[every] += moved
+        told = (returns.mean(axis=(1, 2)), deviation, np.sqrt(np.square(moved).sum(axis=(1, 2))))
+        self._told[:, every] = np.stack(told)
         if config.normalise:
             self.mean[every], self.scale[every] = self.seen.mean[every], 1 / self.seen.deviation(every)
+
+    @property
+    def scalars(self) -> dict[str, Any]:
+        """What each member's last move was like."""
+        names = ("candidates_return", "best_deviation", "step_norm")
+        return dict(zip(names, self._told, strict=True)) | {"learning_rate": self.config.learning_rate}
 
     # Acting
 

@@ -11,10 +11,14 @@ from lcd.agents.protocols import draws_of
 from lcd.agents.rollout import commands, uniforms
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import Drawn, offers
+from lcd.envs.spaces import is_image
 from lcd.envs.streams import seed_sequence
 from lcd.process import deadlines, signals
 
 BLOCK = 128  # steps whose draws are made at once
+LONGEST_FILM = 500
+"""Frames of a film; longer episodes are cut off."""
 
 
 class Evaluator:
@@ -43,6 +47,7 @@ class Evaluator:
         measured: str | None = None,
     ):
         self.branch, self.greedy, self.measured = branch, greedy, measured
+        self.film: list[np.ndarray] | None = None
         self.stepper, self.seeds, self.episodes = Stepper(env), list(seeds), episodes
         self.copies = env.num_envs // len(seeds)
 
@@ -69,6 +74,8 @@ class Evaluator:
                 stream = (*self.branch, step, 1 + elapsed // BLOCK)
                 each = (BLOCK, self.copies, *draws_of(agent))
                 draws = uniforms(self.seeds, *stream, shape=each).to(agent.device)
+            if self.film is not None and left[0] == self.episodes and len(self.film) < LONGEST_FILM:
+                self.film += picture_of(self.stepper.env, observations)
             require_finite("a held-out observation", observations, self.seeds, step)
             drawn = None if self.greedy else draws[:, elapsed % BLOCK]
             actions, log_probs, _ = agent.act(agent.encode(observations), drawn)
@@ -96,6 +103,13 @@ class Evaluator:
         return [{**row, self.measured: float(total / row["episodes"])} for row, total in zip(rows, sums, strict=True)]
 
 
+def picture_of(env: VectorEnv, observations: np.ndarray) -> list[np.ndarray]:
+    """A picture of the first copy (height, width, colours), as it is seen or else drawn; none where neither can be."""
+    if is_image(env.single_observation_space):
+        return [observations[0].copy()]
+    return [env.pictures()[0]] if offers(env, Drawn) else []
+
+
 class EveryTask:
     """Plays several held-out populations, one after the other, with the policy as it is.
 
@@ -105,6 +119,15 @@ class EveryTask:
 
     def __init__(self, evaluators: list[Evaluator]):
         self.evaluators = evaluators
+
+    def filmed(self, agent: Any, step: int) -> tuple[list[dict[str, float]], list[np.ndarray]]:
+        """What a call gives, and the first seed's first episode on the first task's first copy, as pictures."""
+        first, film = self.evaluators[0], list[np.ndarray]()
+        first.film = film
+        try:
+            return self(agent, step), film
+        finally:
+            first.film = None
 
     def __call__(self, agent: Any, step: int) -> list[dict[str, float]]:
         """Each task's and each seed's curve columns."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lcd.agents.dqn import Layers
+from lcd.agents.batched import Layers
 from lcd.envs.traffic.green_phases import PHASES, state
 from lcd.envs.traffic.network import APPROACHES, MOVEMENTS
 

@@ -8,7 +8,7 @@ progress.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,6 +47,8 @@ class Learner:
     """Are the seeds trained one after the other (and so is an unfinished seed trained anew)?"""
 
     device = torch.device("cpu")
+    went_on: Callable[[int], None] = staticmethod(lambda step: None)
+    """Called by a learner with the environment steps of a seed as often as it likes: `train.csv` may get a row."""
 
     def __init__(self, config: Any, env: VectorEnv, seeds: Sequence[int]):
         self.config, self.env, self.seeds = config, env, list(seeds)
@@ -55,6 +57,11 @@ class Learner:
     def learn(self, steps: int, every: int, evaluate: Evaluate) -> None:
         """Train for `steps` steps of a seed, calling `evaluate` at 0, at multiples of `every` and at the end."""
         raise NotImplementedError
+
+    @property
+    def scalars(self) -> Mapping[str, Any]:
+        """What `train.csv` tells of its last update, by name: (seeds,) each, or one number that is everybody's."""
+        return {}
 
     def encode(self, observations: np.ndarray) -> Any:
         """Observations as `act` wants them."""

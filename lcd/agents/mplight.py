@@ -13,7 +13,8 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from lcd.agents.dqn import DQN, Layers, initial
+from lcd.agents.batched import Layers, initial
+from lcd.agents.dqn import DQN
 from lcd.agents.frap import GOES, phase_values, sizes
 from lcd.agents.settings import MPLightConfig
 from lcd.agents.stepping import Step

@@ -4,6 +4,8 @@ A phase is a number of iterations of PPO, the policy phase, and then an auxiliar
 phase's rollouts, in which the policy's network learns to predict values, too, while its policy is held where it was.
 """
 
+from typing import Any
+
 import torch
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import Tensor, nn
@@ -62,6 +64,7 @@ class PPG(PPO):
         super().__init__(*arguments, **named)
         self.store = RolloutStore()
         self._learning: tuple[str, ...] = ("policy", "value")
+        self._auxiliary: dict[str, Tensor] = {}
 
     def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's network."""
@@ -104,8 +107,14 @@ class PPG(PPO):
         self.losses = self._policy_iteration(samples, index)
         self.store.add(index, rollout["inputs"], rollout["targets"], rollout["weights"])
         if (index + 1) % self.config.phase == 0:
-            self.losses |= self._auxiliary_phase(index)
+            self._auxiliary = self._auxiliary_phase(index)
+            self.losses |= self._auxiliary
             self.store.clear()
+
+    @property
+    def scalars(self) -> dict[str, Any]:
+        """What `train.csv` tells of the last iteration, and of the last auxiliary phase."""
+        return {**super().scalars, **self._auxiliary}
 
     def _policy_iteration(self, samples: dict[str, Tensor], index: int) -> dict[str, Tensor]:
         config = self.config
@@ -185,10 +194,13 @@ class PPG(PPO):
     def on_save_checkpoint(self, checkpoint: dict) -> None:
         """A checkpoint in the middle of a phase needs the phase's rollouts so far."""
         checkpoint["rollout_store"] = self.store.state()
+        checkpoint["auxiliary"] = self._auxiliary
 
     def on_load_checkpoint(self, checkpoint: dict) -> None:
         """Continue from a checkpoint."""
         self.store.restore(checkpoint["rollout_store"])
+        # Checkpoints of an earlier LCD have none.
+        self._auxiliary = {name: loss.to(self.device) for name, loss in checkpoint.get("auxiliary", {}).items()}
 
 
 def half_square(values: Tensor, targets: Tensor, weights: Tensor, number: Tensor) -> Tensor:

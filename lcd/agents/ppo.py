@@ -22,6 +22,7 @@ from lcd.agents.frozen import FrozenFrontend
 from lcd.agents.networks import ActorCritic
 from lcd.agents.population import Population
 from lcd.agents.ranks import ALONE, Ranks
+from lcd.agents.scalars import explained_variance
 from lcd.agents.settings import PPOConfig
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
@@ -65,6 +66,8 @@ class PPO(LightningModule):
         self.policy = policy_for(actions)
         self.networks = Population(lambda: self.network(shape), self.seeds, config.execution, config.compile)
         self.losses: dict[str, Tensor] = {}
+        self.explained: Tensor | None = None
+        self._last_pass = True
 
     def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's network."""
@@ -131,11 +134,18 @@ class PPO(LightningModule):
         """One iteration: several passes over one rollout."""
         self.losses = self.learn(self.assess(rollout), self.config.epochs, "shuffle", index)
 
+    @property
+    def scalars(self) -> dict[str, Any]:
+        """What `train.csv` tells of the last iteration."""
+        explained = {} if self.explained is None else {"explained_variance": self.explained}
+        return {**self.losses, **explained, "learning_rate": self.config.learning_rate}
+
     def assess(self, rollout: dict[str, Tensor]) -> dict[str, Tensor]:
         """Give a rollout its advantages and value targets, and make of it what minibatches are drawn from."""
         config = self.config
         rollout["advantages"] = advantages(rollout, config.gamma, config.gae_lambda)
         rollout["targets"] = rollout["advantages"] + rollout["values"]
+        self.explained = explained_variance(rollout["values"], rollout["targets"], rollout["weights"], self.ranks)
         if config.normalise_advantages == "rollout":
             rollout["advantages"] = standardise(rollout["advantages"], rollout["weights"], (1, 2), self.ranks)
         return self.samples(rollout)
@@ -145,13 +155,15 @@ class PPO(LightningModule):
         order = self.shuffles(samples["inputs"].shape[1], epochs, self.config.minibatches, *stream)
         seed = torch.arange(len(self.seeds), device=self.device)[:, None]
         updates = []
-        for chosen in order.unbind(1):
+        for number, chosen in enumerate(order.unbind(1)):
+            self._last_pass = number >= (epochs - 1) * self.config.minibatches
             updates.append(self._update({name: value[seed, chosen] for name, value in samples.items()}))
         return self.mean_of(updates)
 
     def mean_of(self, updates: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-        """The mean of each loss over updates, (seeds,)."""
-        means = {name: torch.stack([losses[name] for losses in updates]).mean(0) for name in updates[0]}
+        """The mean of each loss over the updates that have it, (seeds,); the last one has all."""
+        found = {name: [losses[name] for losses in updates if name in losses] for name in updates[-1]}
+        means = {name: torch.stack(each).mean(0) for name, each in found.items()}
         # Losses are each rank's share of a mean; the norm is of the gradient that is already summed.
         return {name: mean if name == "grad_norm" else self.ranks.sum(mean) for name, mean in means.items()}
 
@@ -248,19 +260,21 @@ class PPO(LightningModule):
         config, weights, number, gains = self.config, batch["weights"], batch["number"], batch["advantages"]
         log_probs, entropies = self.policy.evaluate(outputs, batch["actions"])
 
-        ratio = (log_probs - batch["log_probs"]).exp()
+        change = log_probs - batch["log_probs"]
+        ratio = change.exp()
         clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
         policy = average(-torch.minimum(ratio * gains, clipped * gains), weights, number)
 
         errors = (values.float() - batch["targets"]).square()
         if config.value_clip > 0:
-            change = (values.float() - batch["values"]).clamp(-config.value_clip, config.value_clip)
-            errors = torch.maximum(errors, (batch["values"] + change - batch["targets"]).square())
+            moved = (values.float() - batch["values"]).clamp(-config.value_clip, config.value_clip)
+            errors = torch.maximum(errors, (batch["values"] + moved - batch["targets"]).square())
         value = 0.5 * average(errors, weights, number)
 
         entropy = average(entropies, weights, number)
         total = policy + config.value_weight * value - config.entropy * entropy
-        return {"total": total, "policy": policy, "value": value, "entropy": entropy}
+        losses = {"total": total, "policy": policy, "value": value, "entropy": entropy}
+        return losses | how_far(ratio, change, config.clip, weights, number) if self._last_pass else losses
 
 
 def advantages(rollout: dict[str, Tensor], gamma: float, gae_lambda: float) -> Tensor:
@@ -275,6 +289,19 @@ def advantages(rollout: dict[str, Tensor], gamma: float, gae_lambda: float) -> T
         result[:, t] = running
         following = values[:, t]
     return result
+
+
+@torch.no_grad()
+def how_far(ratio: Tensor, change: Tensor, clip: float, weights: Tensor, number: Tensor) -> dict[str, Tensor]:
+    """How far a policy has moved: an estimate of KL(old ‖ new), and the part of the samples that are clipped, (seeds,).
+
+    The estimate is Schulman's, mean(r − 1 − log r), which is never negative; without the limit on r it could be
+    infinite where no loss is.
+    """
+    divergence = ratio.clamp(max=1e6) - 1 - change
+    told = torch.stack([divergence, ((ratio - 1).abs() > clip).float()])
+    kl, clipped = (told * weights).sum(-1) / number.clamp(min=1)
+    return {"kl": kl, "clip_fraction": clipped}
 
 
 def average(values: Tensor, weights: Tensor, number: Tensor) -> Tensor:

@@ -59,6 +59,15 @@ class ReportsLosses(Protocol):
     losses: Mapping[str, Any]
 
 
+class ReportsScalars(Protocol):
+    """What `train.csv` tells of the last update, by name: (seeds,) each, or one number that is everybody's.
+
+    It is asked once a row; without it the losses are told.
+    """
+
+    scalars: Mapping[str, Any]
+
+
 class TrainedByRanks(Protocol):
     """An agent that several processes can train together."""
 

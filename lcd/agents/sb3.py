@@ -46,8 +46,6 @@ class Sb3(Learner):
         if len(self.seeds) != 1:
             raise ValueError("agents of Stable-Baselines3 are trained seed by seed")
         algorithm = load_algorithm(self.algorithm)
-        from stable_baselines3.common.logger import Logger
-
         params = dict(config.params)
         number = int(seed_sequence(self.seeds[0], "initialisation").generate_state(1)[0] >> 1)
         policy = "MlpPolicy"
@@ -60,7 +58,8 @@ class Sb3(Learner):
             trained_in = adapter(env, self.log, self.seeds)
             self.model = algorithm(policy, trained_in, seed=number, device="cpu", verbose=0, **params)
             # Without a logger the library makes a folder of its own for each model, and leaves it.
-            self.model.set_logger(Logger(folder=None, output_formats=[]))
+            self.told: dict[str, float] = {}
+            self.model.set_logger(_logger(self.told))
         except (AssertionError, TypeError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"agent {self.algorithm.partition(':')[2]} cannot be made here: {reason}") from error
@@ -69,11 +68,12 @@ class Sb3(Learner):
         """Let the library train, and stand still now and then."""
         from stable_baselines3.common.callbacks import BaseCallback
 
-        evaluated = [0]
+        evaluated, went_on = [0], self.went_on
 
         class Pause(BaseCallback):
             def _on_step(self) -> bool:
                 done = self.num_timesteps
+                went_on(done)
                 if done // every > evaluated[-1] // every and done < steps:
                     evaluated.append(done)
                     with keeping_global_generators():
@@ -92,6 +92,11 @@ class Sb3(Learner):
             raise
         with keeping_global_generators():
             evaluate(self.model.num_timesteps)
+
+    @property
+    def scalars(self) -> dict[str, float]:
+        """What the library's logger has of training."""
+        return dict(self.told)
 
     def act(self, features: np.ndarray, draws: Tensor | None) -> tuple[np.ndarray, None, None]:
         """Actions of all copies, from the library's own policy."""
@@ -124,6 +129,20 @@ def load_algorithm(algorithm: str) -> type[Any]:
             return getattr(import_module(module), name)
     except ImportError as error:
         raise InputError(f"agent=sb3/{name.lower()} needs the extra 'sb3': pip install '.[sb3]' ({error}).") from None
+
+
+def _logger(told: dict[str, float]) -> Any:
+    """The library's logger, which writes nothing and keeps in `told` the last of each number of training."""
+    from stable_baselines3.common.logger import Logger
+
+    class Keeping(Logger):
+        def record(self, key: str, value: Any, exclude: Any = None) -> None:
+            super().record(key, value, exclude)
+            place, _, name = key.partition("/")
+            if place == "train" and isinstance(value, int | float | np.number):
+                told[name] = float(value)
+
+    return Keeping(folder=None, output_formats=[])
 
 
 def _extractor() -> type[Any]:

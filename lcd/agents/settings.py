@@ -319,6 +319,74 @@ class DQNConfig:
 
 
 @dataclass(frozen=True)
+class TwinCriticsConfig:
+    """Hyper-parameters that SAC and TD3 share; steps are environment steps of a seed.
+
+    Attributes:
+        copies: environment copies of each seed.
+        buffer: transitions that each seed remembers.
+        start: steps before the first update, in which actions are random.
+        train_every: steps between two bouts of updates.
+        updates: updates of a bout.
+        batch: transitions of an update.
+        learning_rate: Adam's step size.
+        gamma: discount.
+        tau: share of the way that target networks go towards the learned ones in an update.
+        width: units of the two hidden layers of each network.
+    """
+
+    copies: int = 1
+    buffer: int = 20_000
+    start: int = 256
+    train_every: int = 64
+    updates: int = 32
+    batch: int = 64
+    learning_rate: float = 1e-3
+    gamma: float = 0.99
+    tau: float = 0.005
+    width: int = 64
+
+    def __post_init__(self) -> None:
+        for key in ("copies", "start", "train_every", "updates", "batch", "width"):
+            check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
+        multiple = f"a multiple of agent.copies={self.copies}"
+        check("buffer", self.buffer, multiple, self.buffer > 0 and self.buffer % self.copies == 0)
+        for key in ("gamma", "tau"):
+            check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
+        check("learning_rate", self.learning_rate, "above 0", self.learning_rate > 0)
+
+
+@dataclass(frozen=True)
+class SACConfig(TwinCriticsConfig):
+    """Hyper-parameters of SAC: those of `TwinCriticsConfig`. It aims at an entropy of -1 for each number."""
+
+
+@dataclass(frozen=True)
+class TD3Config(TwinCriticsConfig):
+    """Hyper-parameters of TD3: those of `TwinCriticsConfig`, and more.
+
+    Attributes:
+        noise: deviation of what is added to actions in training, which are from -1 to 1.
+        policy_delay: updates of the critics for each of the actor and of the target networks.
+        target_noise: deviation of what is added to the actions that follow.
+        target_clip: the most that is added.
+    """
+
+    updates: int = 64
+    gamma: float = 0.98
+    noise: float = 0.1
+    policy_delay: int = 2
+    target_noise: float = 0.2
+    target_clip: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check("policy_delay", self.policy_delay, "at least 1", self.policy_delay >= 1)
+        for key in ("noise", "target_noise", "target_clip"):
+            check(key, getattr(self, key), "0 or more", getattr(self, key) >= 0)
+
+
+@dataclass(frozen=True)
 class TabularConfig:
     """Hyper-parameters of the tabular agents.
 

@@ -97,6 +97,7 @@ class EpisodeLog:
         self.lengths = np.zeros(seeds * copies)
         self.finished = np.empty((0, 3))
         self._new: list[np.ndarray] = []
+        self._unseen: list[np.ndarray] = []
 
     def add(self, step: Step, counted: np.ndarray | None = None) -> np.ndarray:
         """Take in one step and return which copies' episodes ended; only those in `counted` are kept."""
@@ -105,7 +106,9 @@ class EpisodeLog:
         ended = step.dones
         if ended.any():
             kept = ended if counted is None else ended & counted
-            self._new.append(np.stack([self.owner[kept], self.returns[kept], self.lengths[kept]], axis=1))
+            ends = np.stack([self.owner[kept], self.returns[kept], self.lengths[kept]], axis=1)
+            self._new.append(ends)
+            self._unseen.append(ends)
             self.returns[ended] = 0.0
             self.lengths[ended] = 0.0
         return ended
@@ -118,14 +121,23 @@ class EpisodeLog:
         of_seed = np.split(finished, np.searchsorted(finished[:, 0], np.arange(1, self.seeds)))
         return [summarise(episodes[:, 1], episodes[:, 2]) if len(episodes) else None for episodes in of_seed]
 
+    def look(self, ranks: Ranks = ALONE) -> np.ndarray:
+        """Owner, return and length of each episode that ended since the last look, on all ranks, (episodes, 3)."""
+        found, self._unseen = np.concatenate([np.empty((0, 3)), *self._unseen]), []
+        return np.concatenate(ranks.gather(found))
+
     def state(self) -> dict[str, np.ndarray]:
         """What a checkpoint keeps."""
-        return {"returns": self.returns.copy(), "lengths": self.lengths.copy(), "finished": self._gathered()}
+        unseen = np.concatenate([np.empty((0, 3)), *self._unseen])
+        kept = {"finished": self._gathered(), "unseen": unseen}
+        return {"returns": self.returns.copy(), "lengths": self.lengths.copy(), **kept}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Continue from a checkpoint's state."""
         self.returns, self.lengths = np.array(state["returns"]), np.array(state["lengths"])
         self.finished, self._new = np.array(state["finished"]), []
+        # Checkpoints of an earlier LCD have none.
+        self._unseen = [np.array(state["unseen"])] if "unseen" in state else []
 
     def _gathered(self) -> np.ndarray:
         self.finished = np.concatenate([self.finished, *self._new])

@@ -35,6 +35,7 @@ class Tabular(Learner):
         copies = range(config.copies)
         (self._streams,) = Streams.spawn([seed_sequence(s, "exploration", c) for s in self.seeds for c in copies])
         self._training_rows = self._first_rows(config.copies)
+        self._change = np.zeros(len(self._training_rows))
 
     def _first_rows(self, copies: int) -> np.ndarray:
         """Where each copy's seed has its states in the tables."""
@@ -61,6 +62,7 @@ class Tabular(Learner):
             self._update(rows, chosen, outcome.rewards, reached, intended, ~outcome.terminated, outcome.valid)
             rows, chosen = onward, following
             done, before = number * copies, (number - 1) * copies
+            self.went_on(done)
             if number == last or done // every > before // every:
                 evaluate(done)
 
@@ -98,11 +100,19 @@ class Tabular(Learner):
         raise NotImplementedError
 
     def _towards(self, table: np.ndarray, places: tuple, targets: np.ndarray, valid: np.ndarray) -> None:
-        change = self.config.learning_rate * valid * (targets - table[places])
+        self._change = change = self.config.learning_rate * valid * (targets - table[places])
         if self.config.copies == 1:
             table[places] += change
         else:
             np.add.at(table, places, change)
+
+    @property
+    def scalars(self) -> dict[str, Any]:
+        """The last step's errors, and what the best actions are worth, in the mean over all states."""
+        errors = np.abs(self._change).reshape(len(self.seeds), -1).mean(1) / self.config.learning_rate
+        best = self.values.mean(0).max(1).reshape(len(self.seeds), -1).mean(1)
+        rates = {"epsilon": self.config.epsilon, "learning_rate": self.config.learning_rate}
+        return {"td_error": errors, "value": best, **rates}
 
     def encode(self, observations: np.ndarray) -> np.ndarray:
         """Rows of the tables."""

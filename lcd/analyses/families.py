@@ -21,7 +21,7 @@ from lcd.analyses.analysis import Analysis, Drawing, Evidence, cell_text, joined
 from lcd.analyses.areas import with_interval
 from lcd.analyses.family_accuracy import Failing, accuracy_of, prevalence_of
 from lcd.envs.errors import InputError
-from lcd.families.measured import MEASURES, Measured, measured_families
+from lcd.families.measured import MEASURES, Measured, measured_families, point_curves
 from lcd.families.prevalence import random_distributions
 from lcd.families.profiles import dominance
 from lcd.families.standings import TIE, leads, rank_shares, rank_shares_of_choices
@@ -34,6 +34,8 @@ SOLVED_FROM = 0.95
 """The normalised score from which on a point counts as solved."""
 SAME = 0.005
 """Normalised scores on the default point that differ by no more are told to be the same."""
+MOST_CURVES = 6
+"""Points whose curves a figure has place for."""
 MOST_DRAWS = 100_000
 CONCENTRATIONS = (0.01, 1e6)
 """Least and greatest of a Dirichlet distribution whose draws are numbers that sum to 1."""
@@ -79,7 +81,15 @@ def families(evidence: Evidence, settings: FamilySettings) -> list[Analysis]:
     if diagnosis.points.empty:
         return []
     found = list(measured_families(diagnosis.points, diagnosis.curves, settings.score))
-    made = [analysis for place, each in enumerate(found) for analysis in _of_family(each, place, settings)]
+    made = []
+    for place, each in enumerate(found):
+        first, *others = _of_family(each, place, settings)
+        if len(each.contexts) <= MOST_CURVES:
+            told = point_curves(each, diagnosis.points, diagnosis.curves)
+            caption = f"Held-out curves of each point, {each.task}, {each.setting['view']}"
+            drawn = Drawing(f"{first.key}-training", caption, partial(figures.training, told))
+            first = replace(first, figures=[*first.figures, drawn])
+        made += [first, *others]
     try:
         return [*made, *_over_tasks(found, settings)]
     except InputError as too_many:

@@ -15,6 +15,7 @@ import pandas as pd
 from lcd.analyses.analysis import Analysis, Evidence
 from lcd.analyses.family_accuracy import mean_errors
 from lcd.envs.errors import InputError
+from lcd.envs.families.family import SIMPLIFIED
 from lcd.families.measured import Measured, measured_families
 from lcd.families.prevalence import random_distributions
 from lcd.families.standings import rank_shares_of_choices
@@ -29,6 +30,12 @@ NEAR, NEARER = 10.0, 5.0
 DRAWS = 10_000
 BUDGETS = (0.125, 0.25, 0.5)
 """Shares of the points at which ways to choose them are compared."""
+LEFT = 0.05
+"""The normalised score from which on a task of time was done at all: with less nearly all of the time has run out."""
+ALIKE, APART = 0.1, 0.3
+"""Normalised scores are called alike if they differ by no more, and far apart if they differ by at least as much."""
+TOLD = 0.005
+"""Normalised scores that differ by less say nothing of an order."""
 
 Verdict = tuple[str, bool]
 """What was found, and whether the claim holds."""
@@ -55,11 +62,19 @@ class Claim:
 
 TASKS = {
     "cartpole": r"cart_?pole",
-    "pendulum": r"(?<!inverted)(?<!inverted_)(?<!double)(?<!double_)pendulum",
+    "pendulum": r"(?<!inverted)(?<!inverted_)(?<!double)(?<!double_)pendulum(?!_five)",
     "half-cheetah": r"half_?cheetah",
+    "quad": r"\bquad\b",
+    "pendulum-five": r"pendulum_five",
+    "swimmer": r"swimmer",
 }
 """Family → what its task is called somewhere in its name, capitals and hyphens aside."""
 CART, SWING = ("ppo", "trpo", "dqn", "ars"), ("ppo", "trpo", "sac", "td3")
+TWO = ("ppo", "trpo")
+FIVE = {"quad": (2, OPTIMAL), "pendulum-five": (1, LEFT), "swimmer": (1, LEFT)}
+"""Families of table 3 → at how many points PPO fails with all seeds, and the normalised score that is no failure."""
+EQUAL, UNEQUAL = "lower=6,upper=0", "lower=3,upper=0.5"
+"""Points of the quadcopter that the paper's section 2 compares."""
 _PAPER_SUITE = {"sac": "42.56", "trpo": "26.23", "ppo": "18.75", "td3": "12.46"}
 
 
@@ -136,6 +151,36 @@ def _swapped(found: Measured) -> Verdict:
     return f"ppo − td3: reported {before:+.3f}, overall {after:+.3f}", bool(before > 0 > after)
 
 
+def _points_disagree(found: Measured) -> Verdict:
+    gaps = found.means[0] - found.means[1]
+    first, second = found.methods
+    return f"{first} − {second}: {gaps.min():+.3f} to {gaps.max():+.3f}", bool(gaps.min() < -TOLD < TOLD < gaps.max())
+
+
+def _simplified_best(found: Measured) -> Verdict:
+    if SIMPLIFIED not in found.marks:
+        raise InputError("the simplified point is not measured")
+    means = found.means.mean(0)
+    simplified = means[found.marks[SIMPLIFIED]]
+    return f"{simplified:.3f}, the best of all points {means.max():.3f}", bool(simplified >= means.max())
+
+
+def _never_done(count: int, done: float) -> Callable[[Measured], Verdict]:
+    def test(found: Measured) -> Verdict:
+        failed = int((found.scores["ppo"].max(1) < done).sum())
+        return f"no seed at {failed} of {len(found.distribution)} points", failed == count
+
+    return test
+
+
+def _points_contradict(found: Measured) -> Verdict:
+    gaps = dict(zip(found.contexts, (found.scores["ppo"] - found.scores["trpo"]).mean(1), strict=True))
+    if lacking := {EQUAL, UNEQUAL} - set(gaps):
+        raise InputError(f"the point {min(lacking)} is not measured")
+    told = f"ppo − trpo: {gaps[EQUAL]:+.3f} and {gaps[UNEQUAL]:+.3f}"
+    return told, bool(abs(gaps[EQUAL]) <= ALIKE and gaps[UNEQUAL] >= APART)
+
+
 CLAIMS = (
     Claim("cartpole", "All methods report the best performance.", "figure 6a: 1.0", CART, _reported_best),
     Claim("cartpole", "Overall, each method is below what it reports.", "figure 6a", CART, _overall_below),
@@ -150,7 +195,13 @@ CLAIMS = (
     Claim("pendulum", "k-means is nearer than random sampling.", "figure 17", SWING, _kmeans_wins),
     Claim("half-cheetah", "PPO is ahead of TD3 as reported, and behind overall.", "figure 6c", SWING, _swapped),
     Claim("half-cheetah", "k-means is nearer than random sampling.", "figure 19", SWING, _kmeans_wins),
-)
+    Claim("quad", "PPO and TRPO are alike at (0, 6), and PPO is far ahead at (0.5, 3).", "section 2: by 0.75", TWO,
+          _points_contradict),
+    *(Claim(five, "Points disagree on the order of PPO and TRPO.", "figure 2", TWO, _points_disagree) for five in FIVE),
+    *(Claim(five, "The simplified point is the best one.", "figure 2", TWO, _simplified_best) for five in FIVE),
+    *(Claim(five, f"PPO never gets there at {count} of the points.", "figure 3", ("ppo",), _never_done(count, done))
+      for five, (count, done) in FIVE.items()),
+)  # fmt: skip
 
 
 def claims_about_families(evidence: Evidence) -> Analysis | None:
@@ -203,7 +254,9 @@ def _row(claim: Claim, found: Measured, named: Measured) -> dict[str, str]:
 
 def _suite(found: Sequence[Measured]) -> Iterator[dict[str, str]]:
     """Table 6: over every choice of one point a task, who is ranked first most often."""
-    suite = [by_paper(each) for each in found if re.search(r"pendulum|cheetah|mountain_?car", _plain(each.task))]
+    suite = [
+        by_paper(each) for each in found if re.search(r"pendulum(?!_five)|cheetah|mountain_?car", _plain(each.task))
+    ]
     suite = [each for each in suite if set(SWING) <= set(each.scores)]
     if len({each.task for each in suite}) < 3:
         return

@@ -25,8 +25,8 @@ NAMED_ELSEWHERE = ("benchmark", "agent", "frontend", "launcher", "tracker")
 """Groups of which a registry, or a module:object, has more than there are files."""
 WITH_SETTINGS = {"launcher": LauncherConfig, "tracker": TrackerConfig}
 """Groups whose choices have keys of their own beside those that all have."""
-RANGES = "ranges"
-TEXT_KEYS = ("out", "path", "against", "policy", "mdp", "bridge", "horizons", RANGES)
+RANGES, MAP = "ranges", "map"
+TEXT_KEYS = ("out", "path", "against", "policy", "mdp", "bridge", "horizons", RANGES, MAP)
 
 
 def groups(command: str) -> list[str]:

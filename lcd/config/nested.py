@@ -1,6 +1,6 @@
 """Dictionaries within dictionaries, and the dotted keys of what lies in them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 
@@ -13,6 +13,15 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[f"{prefix}{key}"] = value
     return flat
+
+
+def without(config: Mapping[str, Any], keys: Collection[str], prefix: str = "") -> dict[str, Any]:
+    """Nested dictionaries without some dotted keys."""
+    return {
+        key: without(value, keys, f"{prefix}{key}.") if isinstance(value, Mapping) else value
+        for key, value in config.items()
+        if f"{prefix}{key}" not in keys
+    }
 
 
 def with_changes(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

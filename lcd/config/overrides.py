@@ -12,6 +12,7 @@ from lcd.config.budgets import choices
 from lcd.config.chosen_files import Words, defaults, with_choice
 from lcd.config.keys import (
     GROUPS,
+    MAP,
     NAMED_ELSEWHERE,
     RANGES,
     TEXT_KEYS,
@@ -29,6 +30,8 @@ POSITIONAL = {
     "report": ("path", "against"),
     "power": ("path",),
     "verify": ("path",),
+    "sync": ("path",),
+    "wandb-sweep": ("path",),
     "list": ("what",),
     "view": ("task",),
     "measure": ("benchmark",),
@@ -42,7 +45,8 @@ OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
 def with_any_names(command: str, overrides: Sequence[str]) -> tuple[list[str], dict[str, dict[str, Any]]]:
     """The overrides that Hydra can read, and by their key those whose names hold signs that it takes for its own.
 
-    These names are tasks (ranges.TASK=[lo,hi]), and module:object (study.frontend_params={my:Encoder: {width: 8}}).
+    These names are tasks (ranges.TASK=[lo,hi]), what W&B's runs log (map.COLUMN=history.KEY), and module:object
+    (study.frontend_params={my:Encoder: {width: 8}}).
     """
     known = {name for name, _ in schema_fields(SCHEMAS[command])}
     others: list[str] = []
@@ -53,11 +57,21 @@ def with_any_names(command: str, overrides: Sequence[str]) -> tuple[list[str], d
             # A task's name may hold an equals sign, too.
             key, _, value = text.rpartition("=")
             found.setdefault(RANGES, {})[key.removeprefix(f"{RANGES}.")] = _read(text, value, list)
+        elif MAP in known and key.startswith(f"{MAP}."):
+            found.setdefault(MAP, {})[key.removeprefix(f"{MAP}.")] = _constant(value)
         elif key in known and key.endswith("_params") and OWN_KEY.search(value):
             found.setdefault(key, {}).update(_read(text, value, dict))
         else:
             others.append(text)
     return others, found
+
+
+def _constant(value: str) -> str | float:
+    """A number where it is one; what names a key stays as it is."""
+    try:
+        return float(value)
+    except ValueError:
+        return value
 
 
 def _read(text: str, value: str, kind: type) -> Any:

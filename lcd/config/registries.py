@@ -18,7 +18,7 @@ kinds.add("pretrain", "lcd.pipelines.kinds.pretrain:PRETRAINING")
 
 trackers = Registry("tracker", "lcd.trackers")
 trackers.add("none", "lcd.pipelines.publish.track:Tracker")
-trackers.add("wandb", "lcd.pipelines.publish.track:WandbTracker")
+trackers.add("wandb", "lcd.pipelines.publish.wandb_tracker:WandbTracker")
 
 analyses = Registry("analysis", "lcd.analyses")
 for _name, _function in {

@@ -13,10 +13,10 @@ from lcd.config.schema_parts import (
     TrackerConfig,
     doc,
 )
+from lcd.config.wandb_schemas import DEVICES, SyncConfig, WandbSweepConfig
 from lcd.scores.contrasts import DEFINITIONS, PERCEPTION
 from lcd.statistics.confidence import ALPHA
 
-DEVICES = ("auto", "cpu", "cuda", "mps")
 SHAPINGS = ("none", "subgoals")
 PROCESSES = "GPUs (without one: processes) that train each run together, sharing its copies"
 DEFINITION_NAMES = tuple(DEFINITIONS)
@@ -200,15 +200,22 @@ class TrainConfig:
 
 @dataclass
 class ReportConfig:
-    """Diagnose a study's folder, or a CSV or Parquet file of curves, and report."""
+    """Diagnose a study's folder, a CSV or Parquet file of curves, or W&B's runs, and report."""
 
-    path: str | None = field(default=None, metadata=doc("study folder or file of curves; path= may be left out"))
+    path: str | None = field(
+        default=None,
+        metadata=doc("study folder, file of curves, or wandb:entity/project/group; path= may be left out"),
+    )
     against: str | None = field(
         default=None, metadata=doc("a second study or file, to compare with; against= may be left out")
     )
     tables: list[str] = field(default_factory=list, metadata=doc("further formats of all tables: markdown, latex"))
     ranges: Any = field(
         default=None, metadata=doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
+    )
+    map: Any = field(
+        default=None,
+        metadata=doc("of wandb: runs, YAML file of column: config.KEY or history.KEY; or one by one, map.COLUMN=…"),
     )
     horizons: str | None = field(
         default=None, metadata=doc("CSV file of tasks' effective horizons, as lcd horizon writes it; null: none")
@@ -319,7 +326,7 @@ class HorizonConfig:
     )
     copies: int = field(default=64, metadata=doc("of a task without tables: copies that are stepped together", least=1))
     confidence: float = field(default=0.95, metadata=doc("of the bounds on m"))
-    most_k: int | None = field(default=None, metadata=doc("greatest k that is tried; null: the horizon"))
+    most_k: int | None = field(default=None, metadata=doc("greatest k that is tried; null: all, for some minutes"))
     seed: int = field(default=0, metadata=doc("of a task's tables, and of GORP's random actions", least=0))
     save: bool = field(default=False, metadata=doc("of a benchmark: write its MDPs as .npz files, too"))
     bridge: str | None = field(
@@ -375,6 +382,8 @@ SCHEMAS: dict[str, type] = {
     "report": ReportConfig,
     "power": PowerConfig,
     "verify": VerifyConfig,
+    "sync": SyncConfig,
+    "wandb-sweep": WandbSweepConfig,
     "view": ViewConfig,
     "measure": MeasureConfig,
     "horizon": HorizonConfig,

@@ -142,13 +142,47 @@ def _families_or_none(curves: pd.DataFrame, defaults: pd.DataFrame) -> list[Meas
         return []
 
 
+def _curves_in(found: Measured, held_out: pd.DataFrame) -> dict[tuple, tuple[np.ndarray, np.ndarray]]:
+    """(method, seed, context) → steps and normalised returns, of the family's task in its setting."""
+    where = {"benchmark": found.benchmark, "task": found.task, **found.setting}
+    mine = held_out[np.logical_and.reduce([(held_out[name] == value).to_numpy() for name, value in where.items()])]
+    return split_curves(mine, ["agent", "seed", "context"])
+
+
+def _rows_of(found: Measured) -> dict[str, str]:
+    """Point → the context of the rows that its score is from: the default's are the task's own."""
+    return {context: "" if context and context == found.default else context for context in found.contexts}
+
+
+def point_curves(
+    found: Measured, curves: pd.DataFrame, defaults: pd.DataFrame
+) -> dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """Method → point → its steps and mean scores over seeds, on the family's scale.
+
+    Args:
+        found: the family.
+        curves: rows that `lcd.curves.table.of_points` chooses, with the column `normalised`.
+        defaults: rows of tasks as they were trained, likewise.
+    """
+    both = pd.concat([_with_one_name(curves), defaults])
+    held_out = both[(both["split"] == "eval").to_numpy()]
+    if found.scale == "return":
+        held_out = held_out.assign(normalised=held_out["return_mean"])
+    every, names = _curves_in(found, held_out), _rows_of(found)
+    told: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
+    for method, seeds in found.seeds.items():
+        told[method] = {}
+        for context, name in names.items():
+            parts = [every[method, seed, name] for seed in seeds]
+            steps = np.unique(np.concatenate([part[0] for part in parts]))
+            told[method][context] = steps, np.mean([np.interp(steps, *part) for part in parts], axis=0)
+    return told
+
+
 def _whole(found: Measured, held_out: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """The curves of one whole family, one a method and seed."""
     where = {"benchmark": found.benchmark, "task": found.task, **found.setting}
-    mine = held_out[np.logical_and.reduce([(held_out[name] == value).to_numpy() for name, value in where.items()])]
-    curves = split_curves(mine, ["agent", "seed", "context"])
-    # The default point's own rows are those that its score is from.
-    names = {context: "" if context and context == found.default else context for context in found.contexts}
+    curves, names = _curves_in(found, held_out), _rows_of(found)
     for method, seeds in found.seeds.items():
         for seed in seeds:
             parts = [curves[method, seed, names[context]] for context in found.contexts]
@@ -262,7 +296,7 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
         if point_name(family.points[place]) in places
     }  # fmt: skip
     if order and len(contexts) < len(order):
-        what = f"the column '{WEIGHT}' says" if _says_weights(rows) else "they weigh in it"
+        what = f"their choice, the curves' column '{WEIGHT}', says" if _says_weights(rows) else "they weigh in it"
         notes.append(
             f"{len(contexts)} of the family's {len(order)} points are measured: they weigh what {what}, made to sum "
             "to 1."

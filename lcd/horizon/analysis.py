@@ -38,7 +38,7 @@ class Settings:
         timesteps: most timesteps of one run of GORP, counted as T² · A^k · m; 0: GORP is not run.
         runs: most runs of GORP for one (k, m).
         confidence: of the bounds on m.
-        most_k: the greatest k that is tried; None: the horizon.
+        most_k: the greatest k that is tried; None: the horizon, or as far as `solvable.MOST_WORK` goes.
         seed: of GORP's random actions.
         up_to: where no (k, m) succeeds within the timesteps, an H up to which is looked on; None: no further.
         most_steps: simulated steps of all runs of GORP after which that looking ends.
@@ -156,7 +156,7 @@ def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progres
     tell("solving it")
     exact = solve(layers, ties, settings.discount)
     tell("looking for k")
-    solvable = least_k(layers, ties, exact, settings.most_k)
+    solvable = least_k(layers, ties, exact, settings.most_k, lambda k: tell(f"looking for k, {k} of {mdp.horizon}"))
     tell("bounding its effective horizon")
     bound = upper_bound(layers, ties, exact)
     horizon = None

@@ -172,7 +172,7 @@ class Search:
 
     def _summed_up(self, tried: list[LeastM]) -> Horizon:
         confidence, simulated = self.confidence, self.gorp.simulated
-        low = min((each.k + self._log(each.low) for each in tried), default=0.0)
+        low = min((each.k + self._log(each.low) for each in tried), default=math.inf)
         # What no k was tried for is at least the next k.
         low = min(low, len(tried) + 1.0)
         solved = [(each.k + self._log(each.m), each.k, each.m) for each in tried if each.m is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,12 @@ from lcd.horizon.ties import Ties
 
 _TINY = 1e-290
 """Values of a smaller size cannot be told apart for sure: still smaller ones are rounded to 0."""
+
+
+MOST_WORK = 1e11
+"""Entries (states times actions, of a layer) that are backed up before no further k is looked at: some minutes."""
+_BACKUP = 2_000
+"""Backing up a layer takes as long as so many entries do, however small the layer is."""
 
 
 @dataclass(frozen=True)
@@ -28,46 +35,82 @@ class Solvable:
     tried: int
 
 
-def least_k(layers: Layers, ties: Ties, exact: Exact, most: int | None = None) -> Solvable:
+def least_k(
+    layers: Layers, ties: Ties, exact: Exact, most: int | None = None, tell: Callable[[int], None] | None = None
+) -> Solvable:
     """Act greedily on the random policy's Q, then after more Q-value iteration, until every such policy is optimal.
-
-    With i steps of iteration the value of a state is what one gets by acting optimally for i steps and at random from
-    then on. Where at most i steps are left that is the optimal value already: later steps have less to do.
 
     Args:
         layers: the MDP.
         ties: when Q-values are tied.
         exact: the solved MDP; its discount is the one of planning.
-        most: the greatest k to try; by default the horizon.
+        most: the greatest k to try; by default the horizon, or as far as `MOST_WORK` goes.
+        tell: told of each k before it is tried.
     """
-    horizon, discount = layers.mdp.horizon, exact.discount
+    horizon, within = layers.mdp.horizon, MOST_WORK if most is None else np.inf
     most = horizon if most is None else min(most, horizon)
-    values = layers.induction("mean", discount)
+    values = _Values(layers, exact.discount)
     if not ties.floor:
-        _refuse_tiny(layers, discount, values)
+        _refuse_tiny(layers, exact.discount, values.held)
     for k in range(1, most + 1):
-        if _solves(layers, ties, exact, values):
+        if tell is not None:
+            tell(k)
+        if _solves(layers, ties, exact, values, k):
             return Solvable(k, k)
-        if k == most:
-            break
-        for t in range(1, horizon - k + 1):
-            following = values[t + 1] if t + 1 < horizon else np.zeros(0)
-            values[t] = layers.backed_up(t, following, "max", discount)
+        if values.work > within:
+            return Solvable(None, k)
     return Solvable(None, most)
 
 
-def _solves(layers: Layers, ties: Ties, exact: Exact, values: list[np.ndarray]) -> bool:
-    """Is every policy optimal that is greedy for the Q-values that go with these values of the layers?"""
+class _Values:
+    """The layers' values under more and more Q-value iteration, each worked out when it is first asked for.
+
+    With i steps of iteration the value of a state is what one gets by acting optimally for i steps and at random from
+    then on. Where at most i steps are left that is the optimal value already, and further iteration changes nothing.
+    What is asked for is asked for the first layer first: so a layer never has more iteration behind it than those
+    before it, and all that it takes is there: the next layer with one step less.
+
+    Attributes:
+        held: the values of each layer, as far as they were worked out.
+        work: entries that were backed up.
+    """
+
+    def __init__(self, layers: Layers, discount: float) -> None:
+        self.layers, self.discount, self.work = layers, discount, 0.0
+        self.held = layers.induction("mean", discount)
+        self._iterated = [0] * layers.mdp.horizon
+
+    def of(self, t: int, iterations: int) -> np.ndarray:
+        """The values of layer t after so many steps of iteration."""
+        horizon, waiting = self.layers.mdp.horizon, [(t, iterations)]
+        while waiting:
+            t, wanted = waiting[-1]
+            done = self._iterated[t]
+            if done >= min(wanted, horizon - t):
+                waiting.pop()
+            elif t + 1 < horizon and self._iterated[t + 1] < min(done, horizon - t - 1):
+                waiting.append((t + 1, done))
+            else:
+                following = self.held[t + 1] if t + 1 < horizon else np.zeros(0)
+                self.held[t] = self.layers.backed_up(t, following, "max", self.discount)
+                self._iterated[t] += 1
+                self.work += (self.layers.size(t) + _BACKUP) * self.layers.mdp.num_actions
+        return self.held[t]
+
+
+def _solves(layers: Layers, ties: Ties, exact: Exact, values: _Values, k: int) -> bool:
+    """Is every policy optimal that is greedy for the Q-values that go with these values, after k - 1 iterations?"""
     mdp = layers.mdp
 
     def greedy(t: int, place: np.ndarray, states: np.ndarray) -> np.ndarray:
         worth = np.empty((mdp.num_actions, len(states)))
+        following = values.of(t + 1, k - 1) if t + 1 < mdp.horizon else np.zeros(0)
         for action in range(mdp.num_actions):
             after = layers.after[action][states]
             going_on = np.zeros(len(states))
             if t + 1 < mdp.horizon:
                 alive = after < mdp.num_states
-                going_on[alive] = values[t + 1].take(layers.position(t + 1, after[alive]))
+                going_on[alive] = following.take(layers.position(t + 1, after[alive]))
             worth[action] = layers.paid[action][states] + exact.discount * going_on
         return ties.greedy(worth, axis=0)
 

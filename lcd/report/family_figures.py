@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -63,6 +65,33 @@ def profiles(found: Measured, higher_is_better: bool, narrow: bool = False) -> F
     axes.set_xlabel("performance")
     axes.set_ylabel("share of the family at least as good")
     axes.legend(ncols=2 if narrow else 4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    return figure
+
+
+@styled_figure
+def training(told: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]], narrow: bool = False) -> Figure:
+    """A panel a method: the mean held-out curve of each point (figures 3 and 12).
+
+    Args:
+        told: method → point → steps and scores.
+        narrow: draw for a phone's width.
+    """
+    columns = min(1 if narrow else 3, len(told))
+    rows = -(-len(told) // columns)
+    figure = new_figure(4.4 if narrow else 9.0, 1.0 + 2.2 * rows)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axes, (method, curves) in zip(panels, told.items(), strict=False):
+        for point, (colour, dashes) in _styles(list(curves)):
+            axes.plot(*curves[point], color=colour, linestyle=dashes, linewidth=1.6, label=short_name(point, 40))
+        axes.set_title(short_name(method, 20), loc="left", fontsize=9)
+        axes.tick_params(labelsize=7.5)
+    for axes in panels[len(told) :]:
+        axes.set_axis_off()
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=1 if narrow else 3, fontsize=8
+    )
+    figure.supxlabel("steps", fontsize=9)
+    figure.supylabel("performance", fontsize=9)
     return figure
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from lcd.envs.errors import InputError
+from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import KnownHorizons, offers
 from lcd.files.reading import Unreadable, read_bytes, require_columns
 
@@ -18,6 +18,8 @@ LONG = 8.0
 """H from which on the Effective Horizon Challenge (2025) calls an effective horizon long."""
 COLUMNS = ("H", "H_low", "H_high")
 NEEDED = ("task", "h", "h_low", "h_high")
+_SHOWN = 3
+"""How many of the tasks that do not fit are named."""
 
 
 def effective_horizon(benchmark: str, task: str, given: Mapping[str, Span]) -> dict[str, float]:
@@ -50,6 +52,34 @@ def read_horizons(path: str | Path) -> dict[str, Span]:
             raise InputError(f"{where} has h_low {low:g} above h or h_high: it is what H is at least.")
         found[task] = h, low, high
     return found
+
+
+def note_of_strangers(given: Mapping[str, Span], tasks: Collection[str]) -> str | None:
+    """A sentence about those of the given tasks that are not evaluated, if there are any.
+
+    Args:
+        given: what `read_horizons` found.
+        tasks: what the curves evaluate (`lcd.curves.table.evaluated_names`).
+
+    Raises:
+        InputError: where none of them is evaluated.
+    """
+    strangers = [task for task in given if task not in tasks]
+    if not strangers:
+        return None
+    if len(strangers) == len(given):
+        raise InputError(f"horizons: the curves have no task '{strangers[0]}': {nearest(strangers[0], tasks)}")
+    without = [task for task in tasks if task not in given]
+    missing = f"; the file has no {_some(without)}" if without else ""
+    used = f"{len(given) - len(strangers)} of the {len(given)} tasks in horizons are used"
+    return f"{used}: the curves have no {_some(strangers)}{missing}."
+
+
+def _some(tasks: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    shown = [f"'{task}'" for task in sorted(tasks)[:_SHOWN]]
+    more = len(tasks) - len(shown)
+    return f"{', '.join(shown)} and {more} more" if more else " or ".join(shown)
 
 
 def _rows(path: str | Path) -> Iterator[dict[str, str]]:

@@ -16,6 +16,7 @@ from lcd.agents.frozen import freeze
 from lcd.agents.protocols import phase_of, ranks_of
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts
+from lcd.config.nested import without
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_points, make_population
@@ -129,8 +130,7 @@ def build_environment(run_config: RunConfig, stage: Stage | Evaluated, split: st
     if "points" not in run_config:
         return make_population(benchmark, stage.made, **how, **knobs)
     points = points_at(run_config, stage)
-    shared = {name: value for name, value in knobs.items() if name not in points[0]}
-    return make_points(benchmark, stage.made, points=points, **how, **shared)
+    return make_points(benchmark, stage.made, points=points, **how, **without(knobs, points[0]))
 
 
 def shared_columns(run_config: RunConfig) -> dict[str, list[dict[str, Any]]]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from lcd.agents.evaluate import EveryTask
 from lcd.agents.learner import Learner, spaces_for
+from lcd.agents.scalars import crosses, spacing
 from lcd.curves.table import COLUMNS
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
 from lcd.pipelines.jobs.build import build_environments, build_evaluators, measured_besides, shared_columns
 from lcd.pipelines.jobs.checkpoint import CURVE, kept_curve, save
+from lcd.pipelines.jobs.films import Films
 from lcd.pipelines.jobs.record import CurveFile, require_finite_returns
+from lcd.pipelines.jobs.scalar_file import ScalarFile, ScalarLog
+from lcd.pipelines.kinds.kind import TRAIN_FILE
 from lcd.pipelines.kinds.train import promise
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study.configs import RunConfig, TrackerEntry, population
@@ -52,19 +57,30 @@ def learn_run(
     kept = [row for rows in whole.values() for row in rows]
     curve.cut(-1)
     curve.append(kept)
+    scalars = ScalarFile(folder / TRAIN_FILE)
+    done = {(trained_by(run_config, member), str(member.seed)) for member in whole}
+    told = scalars.keep(lambda row: (row["trained_on"], row["seed"]) in done)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
     device = str(learner.device)
     update_status(folder, state=RUNNING, step=0, steps=run_config["steps"], device=device, error=None)
-    tracked.log_rows(kept)
-    parts = {"last.ckpt": run_config}
+    parts: list[tuple[str, RunConfig, int | None]] = [("last.ckpt", run_config, None)]
     if learner.one_by_one:
-        left = [member for member in members_of(run_config) if member not in whole]
-        parts = {checkpoint_of(run_config, member): alone(run_config, member) for member in left}
+        parts = []
+        for place, member in enumerate(members_of(run_config)):
+            if member in whole:
+                own = (trained_by(run_config, member), str(member.seed))
+                of_member = [row for row in told if (row["trained_on"], row["seed"]) == own]
+                tracked.log(whole[member], of_member, place)
+            else:
+                parts.append((checkpoint_of(run_config, member), alone(run_config, member), place))
     make_folder(folder / "checkpoints")
     started = time.perf_counter()
     step = run_config["steps"]
-    for checkpoint, part in parts.items():
-        step = _Session(part, folder, curve, tracked.log_rows, started).train(learner, config, checkpoint)
+    for checkpoint, part, number in parts:
+        mirror = partial(tracked.log, member=number)
+        # Of members that are trained one after the other the first one is filmed.
+        films = Films(folder, tracked, part["evaluation"]["every"] if not number else 0)
+        step = _Session(part, folder, curve, scalars, films, mirror, started).train(learner, config, checkpoint)
     wall = round(time.perf_counter() - started, 3)
     tracked.finish({"steps": step, "wall_s": wall})
     finish(folder, step=step, steps=step, wall_s=wall)
@@ -93,10 +109,13 @@ class _Session:
         run_config: RunConfig,
         folder: Path,
         curve: CurveFile,
-        mirror: Callable[[list[dict[str, Any]]], None],
+        scalars: ScalarFile,
+        films: Films,
+        mirror: Callable[..., None],
         started: float,
     ):
-        self.run_config, self.folder, self.curve = run_config, folder, curve
+        self.scalars, self.spacing, self.told = ScalarLog(run_config, scalars), spacing(run_config["steps"]), 0
+        self.run_config, self.folder, self.curve, self.films = run_config, folder, curve, films
         self.mirror, self.started, self.reported = mirror, started, 0.0
         self.shared, self.members = shared_columns(run_config), population(run_config)
 
@@ -111,6 +130,8 @@ class _Session:
             evaluators = build_evaluators(self.run_config, played)
             self.last = 0
             self.rows: list[dict[str, Any]] = []
+            self.scalars.begin(0)
+            learner.went_on = lambda step: self._tell(learner, step)
             learner.learn(
                 self.run_config["steps"], evaluation["every"], lambda step: self._record(learner, evaluators, step)
             )
@@ -120,10 +141,15 @@ class _Session:
                 env.close()
         return self.last
 
+    def _tell(self, learner: Learner, step: int) -> None:
+        """A row now and then; where one learns without saying so, at its evaluations."""
+        if crosses(self.told, step, self.spacing):
+            self.told = step
+            self.scalars.add(learner.scalars, learner.log.look(), step, time.perf_counter() - self.started)
+
     def _record(self, learner: Learner, evaluators: dict[str, EveryTask], step: int) -> None:
         learner.require_finite(step)
-        found: dict[str, Sequence[Mapping[str, float] | None]]
-        found = {split: evaluator(learner, step) for split, evaluator in evaluators.items()}
+        found = self.films.play(evaluators, learner, step)
         found["train"] = learner.log.pop()
         wall = time.perf_counter() - self.started
         rows = [
@@ -135,7 +161,9 @@ class _Session:
         require_finite_returns(rows)
         self.curve.append(rows)
         self.rows += rows
-        self.mirror(rows)
+        self._tell(learner, step)
+        self.films.mirror()
+        self.mirror(rows, self.scalars.write())
         self.last = step
         if wall - self.reported >= REPORT_EVERY_S:
             self.reported = wall

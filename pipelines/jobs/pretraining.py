@@ -14,7 +14,7 @@ from lcd import __version__
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.protocols import Pairs, missing
 from lcd.envs.streams import seed_sequence
-from lcd.files.atomic import make_folder, write_atomic
+from lcd.files.atomic import make_folder, sha256_of, write_atomic
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.file import FrontendFile
 from lcd.frontends.flow.frontend import ObjectMaps, to_frames
@@ -27,7 +27,7 @@ from lcd.pipelines.jobs.fitting import fit
 from lcd.pipelines.jobs.objectness import SEEN, Objectness
 from lcd.pipelines.jobs.pretraining_record import PretrainRecorder, Table, mirror, picture
 from lcd.pipelines.kinds.pretrain import WEIGHTS_FILE
-from lcd.pipelines.publish.track import open_tracker
+from lcd.pipelines.publish.track import Tracker, open_tracker
 from lcd.pipelines.study.configs import Device, PretrainConfig, TrackerEntry, VideosEntry, without_places
 from lcd.pipelines.study.lease import run_folder
 from lcd.pipelines.study.store import RUNNING, Run, finish, read_status, update_status
@@ -138,7 +138,7 @@ def pretrain_run(config: PretrainConfig, run_dir: str | Path, tracker: TrackerEn
     module = FlowPretraining(
         FlowConfig.from_dict(sizes), LossConfig(**config["loss"]), config["learning_rate"], mean, std, seed
     )
-    _fit(config, folder, module, pairs, held_out, tracker, device)
+    tracked = _fit(config, folder, module, pairs, held_out, tracker, device)
     content = FrontendFile(
         module.config,
         module.model.state_dict(),
@@ -148,6 +148,9 @@ def pretrain_run(config: PretrainConfig, run_dir: str | Path, tracker: TrackerEn
         {"lcd": __version__, "run": without_places(config)},
     )
     write_atomic(folder / WEIGHTS_FILE, content.to_bytes())
+    lineage = {"sha256": sha256_of(folder / WEIGHTS_FILE), "videos_sha256": content.data_hash, "lcd": __version__}
+    tracked.log_file("frontend-weights", folder / WEIGHTS_FILE, lineage | {"made_by": without_places(config)})
+    tracked.finish({"steps": config["steps"], "wall_s": read_status(folder)["wall_s"]})
     finish(folder, step=config["steps"])
 
 
@@ -159,7 +162,7 @@ def _fit(
     held_out: Mapping[str, Tensor],
     tracker: TrackerEntry,
     device: Device,
-) -> None:
+) -> Tracker:
     checkpoint = folder / "checkpoints" / "last.ckpt"
     drop_without_curve(checkpoint, Run(config, folder), world=1)
     for place in (checkpoint, picture(folder, 0)):
@@ -177,7 +180,7 @@ def _fit(
         fit(module, pairs, recorder, tracked.logger, device.accelerator, None if content is None else checkpoint)
     else:
         module.load_state_dict(content["state_dict"])
-    tracked.finish({"steps": config["steps"], "wall_s": read_status(folder)["wall_s"]})
+    return tracked
 
 
 def objectness_tables(config: PretrainConfig) -> dict[str, Table]:

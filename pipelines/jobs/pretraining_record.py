@@ -135,8 +135,7 @@ def keep_table(path: Path, step: int, table: pd.DataFrame) -> None:
 
 
 def mirror(tracker: Tracker, rows: list[dict[str, Any]], folder: Path, tables: Mapping[str, Table]) -> None:
-    """Send rows, and the pictures and tables of their steps."""
-    tracker.log_rows(rows)
+    """Send the pictures and tables of rows' steps, and the rows."""
     for step in sorted({int(row["step"]) for row in rows}):
         if picture(folder, step).exists():
             tracker.log_pictures(step, {"what it sees": picture(folder, step)})
@@ -144,3 +143,4 @@ def mirror(tracker: Tracker, rows: list[dict[str, Any]], folder: Path, tables: M
             path = folder / f"{name}.csv"
             if path.exists() and not (found := pd.read_csv(path).query("step == @step")).empty:
                 tracker.log_table(step, name, found)
+    tracker.log_rows(rows)

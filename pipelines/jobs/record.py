@@ -1,11 +1,11 @@
 """What a run leaves behind while it trains: its curve, its checkpoint, its status, in an order that survives a kill.
 
-At an evaluation the rows are appended and flushed first, then the checkpoint replaces the last one, then the tracker
-gets the rows. A run killed in between continues from its checkpoint; rows beyond that are cut off and come again,
-the same to the last bit. The checkpoint holds a digest of the rows before it, so that a run does not go on from
-rows that it did not write. A run that is told to stop finishes its iteration, keeps a checkpoint of it and stops. An
-evaluation is not finished: the checkpoint says that it is owed, and the next start makes it first. What is not finite
-gets into neither: the run ends with what it has had before.
+At an evaluation the rows are appended and flushed first, then those of `train.csv`, then the checkpoint replaces the
+last one, then the tracker gets the rows. A run killed in between continues from its checkpoint; rows beyond that are
+cut off and come again, the same to the last bit. The checkpoint holds a digest of the rows before it, so that a run
+does not go on from rows that it did not write. A run that is told to stop finishes its iteration, keeps a checkpoint
+of it and stops. An evaluation is not finished: the checkpoint says that it is owed, and the next start makes it first.
+What is not finite gets into neither: the run ends with what it has had before.
 
 Where several processes train the run, all of them bring their part of a checkpoint and the first one writes.
 """
@@ -24,11 +24,13 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from lcd.agents.finite import require_finite, require_finite_agent
 from lcd.agents.rollout import Rollouts
+from lcd.agents.scalars import crosses, scalars_of, spacing
 from lcd.curves.table import COLUMNS
 from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, read_bytes
 from lcd.pipelines.jobs.checkpoint import CURVE, STEP, WORLD
+from lcd.pipelines.jobs.scalar_file import ScalarLog
 from lcd.pipelines.study.hands import require
 from lcd.pipelines.study.lease import run_folder
 from lcd.process import signals
@@ -178,6 +180,13 @@ class Timekeeper(Callback):
         self.trained_s = state["wall_s"]
 
 
+Play = Callable[[Mapping[str, Callable[[Any, int], list[dict[str, float]]]], Any, int], dict[str, Any]]
+
+
+def _play(evaluators: Mapping[str, Callable[[Any, int], list[dict[str, float]]]], agent: Any, step: int) -> Any:
+    return {split: evaluator(agent, step) for split, evaluator in evaluators.items()}
+
+
 class Recorder(Timekeeper):
     """Evaluates at step 0, every so many steps and at the end, and keeps curve, checkpoint and status.
 
@@ -190,7 +199,9 @@ class Recorder(Timekeeper):
         curve: the run's curve file.
         checkpoint: where the run's one checkpoint lives.
         report: called with the `device` once, with `step`, `steps_per_s` (of all seeds) and `wall_s` now and then.
-        mirror: called with rows once a checkpoint holds them.
+        mirror: called with rows of the curve, and with those of `scalars`, once a checkpoint holds them.
+        scalars: what the updates tell; of the first of several processes.
+        play: how evaluators are played, if otherwise than one by one.
     """
 
     def __init__(
@@ -202,10 +213,14 @@ class Recorder(Timekeeper):
         curve: CurveFile,
         checkpoint: Path,
         report: Callable[..., Any],
-        mirror: Callable[[list[dict[str, Any]]], None],
+        mirror: Callable[[list[dict[str, Any]], list[dict[str, Any]]], None],
+        scalars: ScalarLog | None = None,
+        play: Play | None = None,
     ):
         self.rollouts, self.evaluators, self.every, self.shared = rollouts, evaluators, every, shared
         self.curve, self.checkpoint, self.report, self.mirror = curve, checkpoint, report, mirror
+        self.play = play or _play
+        self.scalars, self.spacing = scalars, spacing(rollouts.steps)
         self.pending: list[dict[str, Any]] = []
         self.owed = False
         self.ranks = rollouts.ranks
@@ -215,6 +230,8 @@ class Recorder(Timekeeper):
         super().on_train_start(trainer, agent)
         # A checkpoint is loaded after on_fit_start, so only here is it known whether the run starts or goes on.
         self._first_step = self.rollouts.step
+        if self.scalars is not None:
+            self.scalars.begin(self._first_step)
         if self.ranks.rank == 0:
             self.report(device=agent.device.type)
         if self.owed and self.ranks.rank == 0:
@@ -230,15 +247,18 @@ class Recorder(Timekeeper):
         require_finite_agent(agent, rollouts.seeds, rollouts.step)
         last = rollouts.iteration >= rollouts.total
         before = rollouts.step - rollouts.steps_each
-        if last or rollouts.stage_ended or rollouts.step // self.every > before // self.every:
+        if last or rollouts.stage_ended or crosses(before, rollouts.step, self.spacing):
+            self._tell(agent)
+        if last or rollouts.stage_ended or crosses(before, rollouts.step, self.every):
             self._record(trainer, agent)
         due, stop = self._agreed(last or self.save_due, signals.stop_requested())
         if last and self.owed:
             # A run that stands at its end is not trained any further, and so it must not be kept there.
             raise signals.Stopped
         if due or stop:
+            told = [] if self.scalars is None else self.scalars.write()
             self.save(trainer, self.checkpoint)
-            self.mirror(self.pending)
+            self.mirror(self.pending, told)
             self.pending = []
         if self.ranks.rank == 0 and (self.report_due() or last):
             steps = (rollouts.step - self._first_step) * len(rollouts.seeds)
@@ -246,6 +266,13 @@ class Recorder(Timekeeper):
             self.report(step=rollouts.step, steps_per_s=rate, wall_s=self.wall_s)
         if stop and not last:
             raise signals.Stopped
+
+    def _tell(self, agent: LightningModule) -> None:
+        """The scalars of the last iteration; all processes have their part of the episodes."""
+        episodes = self.rollouts.episodes.look(self.ranks)
+        if self.scalars is not None:
+            moment = (self.rollouts.step, self.wall_s, self.rollouts.stage, agent.device)
+            self.scalars.add(scalars_of(agent), episodes, *moment)
 
     def _agreed(self, due: bool, stop: bool) -> tuple[bool, bool]:
         """The first process decides whether a checkpoint is due; one that is told to stop stops all."""
@@ -258,7 +285,7 @@ class Recorder(Timekeeper):
         found: dict[str, list[Any]] | None = {}
         try:
             if self.ranks.rank == 0:
-                found = {split: evaluator(agent, step) for split, evaluator in self.evaluators.items()}
+                found = self.play(self.evaluators, agent, step)
         except signals.Stopped:
             found = None
         self.owed = self.ranks.gather(found is None)[0]

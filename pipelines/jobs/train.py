@@ -32,11 +32,13 @@ from lcd.pipelines.jobs.build import (
     shared_columns,
 )
 from lcd.pipelines.jobs.checkpoint import drop_without_curve, kept_curve, reached_step
+from lcd.pipelines.jobs.films import Films
 from lcd.pipelines.jobs.fitting import fit
 from lcd.pipelines.jobs.learn import learn_run
 from lcd.pipelines.jobs.ranks import PATIENCE, MeetingPlace, join_ranks, node_rank
 from lcd.pipelines.jobs.record import CurveFile, Recorder
-from lcd.pipelines.kinds.kind import Job
+from lcd.pipelines.jobs.scalar_file import ScalarFile, ScalarLog
+from lcd.pipelines.kinds.kind import TRAIN_FILE, Job
 from lcd.pipelines.kinds.train import label
 from lcd.pipelines.launch.launchers import launch
 from lcd.pipelines.launch.order import Call
@@ -235,8 +237,17 @@ def _fit(
     curve = CurveFile(folder / "curve.csv", (*COLUMNS, *measured_besides(run_config)))
     earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
     update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
+    scalars = ScalarFile(folder / TRAIN_FILE)
+    told = scalars.keep(lambda row: reached is not None and int(row["step"]) <= reached)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))
-    tracked.log_rows(earlier)
+    films = Films(folder, tracked, run_config["evaluation"]["every"])
+    films.mirror_kept()
+    tracked.log(earlier, told)
+
+    def mirror(rows: list[dict[str, Any]], told: list[dict[str, Any]]) -> None:
+        films.mirror()
+        tracked.log(rows, told)
+
     recorder = Recorder(
         rollouts,
         evaluators,
@@ -245,7 +256,9 @@ def _fit(
         curve,
         checkpoint,
         report=lambda **progress: update_status(folder, **progress),
-        mirror=tracked.log_rows,
+        mirror=mirror,
+        scalars=ScalarLog(run_config, scalars),
+        play=films.play,
     )
     if reached is None or reached < rollouts.steps:
         fit(agent, rollouts, recorder, tracked.logger, accelerator, None if reached is None else checkpoint, place)
@@ -265,6 +278,6 @@ def _follow(
 ) -> None:
     """Train beside the first rank, which writes everything."""
     every = run_config["evaluation"]["every"]
-    recorder = Recorder(rollouts, {}, every, {}, CurveFile(Path(os.devnull)), checkpoint, dict, lambda rows: None)
+    recorder = Recorder(rollouts, {}, every, {}, CurveFile(Path(os.devnull)), checkpoint, dict, lambda *rows: None)
     if reached is None or reached < rollouts.steps:
         fit(agent, rollouts, recorder, False, accelerator, None if reached is None else checkpoint, place)

@@ -16,7 +16,11 @@ from lcd.config.registries import kinds
 from lcd.pipelines.study.configs import JobConfig, RunConfig, inputs_of, is_training, run_id
 from lcd.pipelines.study.promise import Promise, broken_promise
 
-CURVE_FILE = "curve.csv"
+CURVE_FILE, TRAIN_FILE = "curve.csv", "train.csv"
+NAMED = ("trained_on", "stage", "seed", "step")
+"""What tells rows of `train.csv` apart."""
+MACHINE = ("wall_s", "steps_per_s", "memory_mb", "gpu_memory_mb", "gpu_percent")
+"""Of its columns what the machine did: they are not the same again."""
 
 
 def _as_one_piece(config: Any) -> int:

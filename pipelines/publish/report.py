@@ -11,14 +11,18 @@ from rich.console import Console
 from lcd.config.schemas import DiagnoseConfig, ReportConfig
 from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.files import outputs
-from lcd.pipelines.publish import track, track_diagnosis
+from lcd.files.atomic import write_atomic
+from lcd.pipelines.publish import track_diagnosis, wandb_client
 from lcd.pipelines.publish.view_pictures import read_pictures
+from lcd.pipelines.publish.wandb_client import is_wandb
 from lcd.pipelines.study import cost, dynamics, stopping, store
 from lcd.pipelines.study.adaptive import recommended
 from lcd.pipelines.study.configs import TrackerEntry
 from lcd.pipelines.study.quarantine import Finished, read_finished
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from lcd.analyses import Analysis
     from lcd.analyses.transfer import Transfer
     from lcd.scores.contrasts import Contrast
@@ -61,6 +65,10 @@ def run(cfg: ReportConfig) -> int:
     """Diagnose and report what `path` names; returns the exit code."""
     if cfg.path is None:
         raise InputError("path is missing: give a study's folder or a CSV or Parquet file of curves.")
+    if is_wandb(cfg.path) or is_wandb(cfg.against):
+        return _report_wandb(cfg)
+    if cfg.map is not None:
+        raise InputError("map goes with wandb: runs alone: give report wandb:entity/project/group, or leave map out.")
     source = Path(cfg.path).expanduser()
     console = Console()
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
@@ -79,6 +87,21 @@ def run(cfg: ReportConfig) -> int:
     folder = output_folder(cfg, source)
     outputs.check(folder, PRODUCT, FILES, [source])
     publish(source, folder, console, study=study, how=how)
+    return 0
+
+
+def _report_wandb(cfg: ReportConfig) -> int:
+    """Diagnose W&B's runs; the curves that were read are kept beside the report."""
+    from lcd.pipelines.publish.wandb_curves import place_of, read_wandb
+
+    if cfg.against is not None:
+        raise InputError("against: two are compared by their files: report the wandb: runs first, then curves.csv.")
+    how = ReportOptions(cfg.definition, cfg.threshold, _formats(cfg.tables), ranges=cfg.ranges, **parts_of(cfg))
+    source = place_of(str(cfg.path))
+    folder = output_folder(cfg, source)
+    outputs.check(folder, PRODUCT, FILES)
+    curves = read_wandb(str(cfg.path), cfg.map)
+    publish(source, folder, Console(), how=how, curves=curves)
     return 0
 
 
@@ -110,6 +133,7 @@ def publish(
     study: store.Study | None = None,
     tracker: TrackerEntry | None = None,
     how: ReportOptions | None = None,
+    curves: "pd.DataFrame | None" = None,
 ) -> bool:
     """Diagnose the curves at `source`, write everything into `folder`, print the table and where things are.
 
@@ -119,17 +143,20 @@ def publish(
         study: the study that the curves belong to, if they do.
         tracker: the config of what mirrors the diagnosis; None mirrors nothing.
         how: what is told, and how.
+        curves: what was read of `source` where that is no file; they are kept with the report.
     """
     from lcd.analyses import Evidence, analyse
     from lcd.analyses.grids import Grid
     from lcd.analyses.transfer import transfers
     from lcd.curves.ranges import ranges_from
     from lcd.curves.table import evaluated_names
+    from lcd.scores.horizons import note_of_strangers
 
     how = how or ReportOptions()
-    finished = read_finished(source, study)
+    finished = read_finished(source, study) if curves is None else Finished(curves)
     finished.print_left_out(console, each=False)
-    ranges = ranges_from(how.ranges, evaluated_names(finished.curves))
+    tasks = evaluated_names(finished.curves)
+    ranges, strangers = ranges_from(how.ranges, tasks), note_of_strangers(how.horizons, tasks)
     diagnosis = diagnosed(finished, study, how, ranges)
     curricula = transfers(diagnosis.others)
     known: dict[str, Any] = {}
@@ -138,9 +165,15 @@ def publish(
         how = replace(how, first=first_of(study))
     evidence = Evidence(diagnosis, how.threshold, **known)
     analyses, left_out = analyse(evidence, how.analyses, how.analysis_params, how.first)
-    diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *left_out))
-    with outputs.drafted(folder, PRODUCT, [source]) as draft:
+    diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *([strangers] if strangers else []), *left_out))
+    inputs = [source] if curves is None else []
+    with outputs.drafted(folder, PRODUCT, inputs) as draft:
         names = _write(source, draft, diagnosis, curricula, analyses, study, how)
+        if curves is not None:
+            from lcd.files.spreadsheets import csv_text
+
+            names["curves"] = "curves.csv"
+            write_atomic(draft / names["curves"], csv_text(curves))
     _print_diagnosis(console, diagnosis, curricula, analyses, how)
     if study is not None and tracker is not None:
         figures = sorted((folder / "figures").glob("*.png"))
@@ -321,8 +354,7 @@ def _print_path(console: Console, name: str, path: object) -> None:
 
 def _places_of_mirror(console: Console, study: store.Study) -> None:
     """Where the offline W&B runs are, and how they get to a server."""
-    runs = sum(bool(track.offline_folders(run.path)) for run in study.runs())
-    if not runs and not track.offline_folders(study.diagnosis_dir):
+    runs = sum(bool(wandb_client.offline_folders(run.left)) for run in study.runs())
+    if not runs and not wandb_client.offline_folders(study.diagnosis_dir):
         return
-    patterns = f"{study.path}/runs/*/wandb/offline-run-* {study.diagnosis_dir}/wandb/offline-run-*"
-    _print_path(console, "W&B", f"{runs} offline runs and the diagnosis; to upload them: wandb sync {patterns}")
+    _print_path(console, "W&B", f"{runs} offline runs and the diagnosis; to upload them: lcd sync {study.path}")

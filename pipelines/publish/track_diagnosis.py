@@ -7,9 +7,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lcd.pipelines.publish.track import WandbSettings, discard_unsynced, finish, harmless, new_id, start, wandb_settings
+from lcd.files.slugs import slug
+from lcd.pipelines.publish.wandb_client import (
+    WandbSettings,
+    discard_unsynced,
+    finish,
+    harmless,
+    new_id,
+    start,
+    wandb_settings,
+)
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import TrackerEntry
+
+FILES = ("report.html", "diagnosis.json", "challenge.csv")
+"""Of a diagnosis, what goes along as an artifact beside its tables."""
+MOST_RUNS = 1000
+"""Run ids that its metadata name."""
 
 
 class _Mirror:
@@ -53,7 +67,26 @@ class _Mirror:
         images |= _views(pictures)
         run.log(tables | images | _charts(diagnosis.table))
         run.summary.update(summary_of(diagnosis, analyses))
-        finish(run, folder)
+        try:
+            if settings.artifacts:
+                run.log_artifact(_artifact(study))
+        finally:
+            finish(run, folder)
+
+
+def _artifact(study: store.Study) -> Any:
+    """What was asked for, the report, scores and tables; and which runs they are made of."""
+    import wandb
+
+    runs = [run.path.name for run in study.runs()]
+    metadata = {"study": study.name, "number": len(runs), "runs": " ".join(runs[:MOST_RUNS])}
+    artifact = wandb.Artifact(f"diagnosis-{slug(study.name)}", "diagnosis", metadata=metadata)
+    for path in (study.path / "study.yaml", *(study.diagnosis_dir / name for name in FILES)):
+        if path.is_file():
+            artifact.add_file(str(path), policy="immutable")
+    if (study.diagnosis_dir / "tables").is_dir():
+        artifact.add_dir(str(study.diagnosis_dir / "tables"), name="tables", policy="immutable")
+    return artifact
 
 
 def _holding_none(table: Any) -> Any:

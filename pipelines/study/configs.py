@@ -173,6 +173,7 @@ class Status(TypedDict):
         device: where its networks were.
         launcher: the hashes of the launcher's own code.
         wandb_id, mirrored_step: its W&B run, and up to where that has its rows.
+        mirrored_member: whose rows these are, where members are trained one after the other.
         error: why it failed or diverged.
         inputs: the hashes of the files that it took of other jobs (`<run id>/<file>`).
         seal: the hashes of what it left, once it is done.
@@ -189,6 +190,7 @@ class Status(TypedDict):
     launcher: dict[str, dict[str, str]]
     wandb_id: str | None
     mirrored_step: int
+    mirrored_member: int
     error: str | None
     inputs: dict[str, str]
     seal: dict[str, str]
@@ -206,6 +208,7 @@ STATUS: Status = {
     "launcher": {},
     "wandb_id": None,
     "mirrored_step": -1,
+    "mirrored_member": 0,
     "error": None,
     "inputs": {},
     "seal": {},
@@ -322,20 +325,21 @@ def longest_first(config: JobConfig) -> int:
 
 def difference(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     """In what two configs differ, key by key: "steps=100 there, 200 asked for"."""
-    flat = [_flat(config) for config in (there, asked)]
-    keys = [key for key in {**flat[0], **flat[1]} if flat[0].get(key) != flat[1].get(key)]
-    each = [f"{key}={_shown(flat[0], key)} there, {_shown(flat[1], key)} asked for" for key in keys]
+    both = [flat(config) for config in (there, asked)]
+    keys = [key for key in {**both[0], **both[1]} if both[0].get(key) != both[1].get(key)]
+    each = [f"{key}={_shown(both[0], key)} there, {_shown(both[1], key)} asked for" for key in keys]
     more = len(each) - MOST_DIFFERENCES
     return "; ".join(each[:MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A config on one level: its keys are joined by dots."""
+    found: dict[str, Any] = {}
     for key, value in config.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) and value else {f"{prefix}{key}": value}
-    return flat
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) and value else {f"{prefix}{key}": value}
+    return found
 
 
-def _shown(flat: Mapping[str, Any], key: str) -> str:
-    value = flat.get(key, "nothing")
+def _shown(levelled: Mapping[str, Any], key: str) -> str:
+    value = levelled.get(key, "nothing")
     return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lcd.config.nested import flatten, without
 from lcd.curves.names import evaluated_name
 from lcd.envs.families.family import Point
 from lcd.pipelines.study.configs import RunConfig, task_name
@@ -55,7 +56,7 @@ class Evaluated:
 
     def at(self, features: Point) -> dict[str, Any]:
         """What of the task is changed for an agent of a point; a context may change features, too."""
-        return {**features, **self.knobs} if self.on_point else dict(self.knobs)
+        return {**without(features, flatten(self.knobs)), **self.knobs} if self.on_point else dict(self.knobs)
 
     @property
     def branch(self) -> tuple[str | int, ...]:
@@ -70,9 +71,9 @@ def points_at(run_config: RunConfig, place: Stage | Evaluated) -> list[dict[str,
     """The features with which something is trained or evaluated, for each of the run's points; none elsewhere."""
     if isinstance(place, Evaluated) and not place.on_point:
         return [{} for _ in points_of(run_config)]
+    said = flatten(place.knobs)
     return [
-        {name: place.knobs.get(name, value) for name, value in features.items()}
-        for features in points_of(run_config).values()
+        {name: said.get(name, value) for name, value in features.items()} for features in points_of(run_config).values()
     ]
 
 

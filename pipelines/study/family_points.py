@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Collection, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from lcd.config.keys import show
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.families.family import Family, Point, parse_point, point_name
 from lcd.files.reading import Unreadable, read_bytes
-from lcd.pipelines.study.family_written import FAMILY
+from lcd.pipelines.study.family_written import FAMILY, MOST_POINTS, plain_point
 from lcd.pipelines.study.point_choices import Chosen, choice_asked, choose, is_choice
 
 ALL = "all"
@@ -75,14 +76,9 @@ def points_asked(
     rounds[0] = [family.default, *rounds[0]]
     found: list[Points] = []
     for some in rounds:
-        named = {family.context_of(point): {name: _plain(value) for name, value in point.items()} for point in some}
+        named = {family.context_of(point): plain_point(point) for point in some}
         found.append({name: point for name, point in named.items() if not any(name in each for each in found)})
     return [each for each in found if each]
-
-
-def _plain(value: float) -> float:
-    """A number as run configs have it: whole ones without a point, because some knobs take no others."""
-    return int(value) if float(value).is_integer() else float(value)
 
 
 def listed_points(family: Family, how: Any, where: str = POINTS) -> list[Point]:
@@ -122,11 +118,13 @@ def _named(family: Family, name: str, where: str) -> Point:
 def _of_file(family: Family, file: Path, where: str) -> list[Point]:
     try:
         reader = csv.DictReader(io.StringIO(read_bytes(file, LARGEST_FILE).decode("utf-8-sig")), strict=True)
-        rows = list(reader)
+        rows = list(islice(reader, MOST_POINTS + 1))
     except (Unreadable, UnicodeDecodeError, csv.Error) as why:
         raise InputError(f"{where}={file} cannot be read ({why}): give a CSV file of points.") from None
     if not rows or not set(family.features) <= set(rows[0]):
         raise InputError(f"{where}={file} must have rows, and the columns {', '.join(family.features)}.")
+    if len(rows) > MOST_POINTS:
+        raise InputError(f"{where}={file} has more than {MOST_POINTS:,} rows: give fewer points.")
     if repeated := [name for name in family.features if list(reader.fieldnames or ()).count(name) > 1]:
         raise InputError(f"{where}={file} has the column {repeated[0]} twice: leave one of them out.")
     found: list[Point] = []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lcd.config.keys import show
+from lcd.config.nested import flatten
 from lcd.config.values import check_knob
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
@@ -15,10 +16,11 @@ from lcd.envs.protocols import Families, KnowsFeatures, offers
 
 FAMILY = "study.family"
 MOST_POINTS = 100_000
-"""Points of a grid that a study writes."""
+"""Points that a study writes: of a grid, or of a file."""
 FAMILY_KEYS = ("env", "task", "contexts", "default")
-GYMNASIUM = "families/gym:"
-"""What a task of the benchmark `families` is called that is anybody's Gymnasium environment."""
+BENCHMARK, CARL = "families/", "carl:"
+GYMNASIUM = f"{BENCHMARK}gym:"
+"""What a task of the benchmark `families` is called that is anybody's Gymnasium environment; CARL's say so."""
 
 
 def family_of(benchmark: Benchmark, task: str, asked: Mapping[str, Any] | None = None) -> Family | None:
@@ -26,7 +28,10 @@ def family_of(benchmark: Benchmark, task: str, asked: Mapping[str, Any] | None =
     own = benchmark.family(task) if offers(benchmark, Families) else None
     if asked is None:
         return own
-    features = benchmark.features_of(task) if offers(benchmark, KnowsFeatures) else {}
+    try:
+        features = benchmark.features_of(task) if offers(benchmark, KnowsFeatures) else {}
+    except InputError as why:
+        raise InputError(f"{FAMILY}.{named_by(asked)[0]}: {why}") from None
     return _written(asked, {} if own is None else own.default, features)
 
 
@@ -58,15 +63,49 @@ def task_of_family(asked: Any) -> str:
             else f"{FAMILY}={show(asked)} must have env or task, and contexts: {{env: CartPole-v1, contexts: "
             "{length: [0.5, 1]}}."
         )
-    named = [key for key in ("env", "task") if asked.get(key) is not None]
+    named = named_by(asked)
     if len(named) != 1 or not isinstance(asked[named[0]], str) or not asked[named[0]]:
         raise InputError(f"{FAMILY} must name one env of Gymnasium's or one task: {{env: CartPole-v1, contexts: …}}.")
-    task = GYMNASIUM + asked["env"] if named == ["env"] else asked["task"]
+    task = asked[named[0]]
+    if named == ["env"]:
+        task = BENCHMARK + task if task.startswith(CARL) else GYMNASIUM + task
     if task.startswith(GYMNASIUM) and ":" in task.removeprefix(GYMNASIUM):
         raise InputError(
             f"{FAMILY}.{named[0]}={show(asked[named[0]])} must name an environment that is registered, and no module."
         )
     return task
+
+
+def check_written(asked: Mapping[str, Any], family: Family, check: Callable[[Point], None]) -> None:
+    """Refuse values that the task cannot have, by the keys of the study that say them.
+
+    Args:
+        asked: what the study says.
+        family: what it makes.
+        check: refuses a point that cannot be made.
+    """
+    default = asked.get("default")
+    _refuse(f"{FAMILY}.default={show(default)}" if default else FAMILY, family.default, check)
+    for name, values in flatten(asked["contexts"]).items():
+        for value in values:
+            _refuse(f"{FAMILY}.contexts.{name}={show(values)}", {**family.default, name: value}, check)
+
+
+def _refuse(where: str, point: Point, check: Callable[[Point], None]) -> None:
+    try:
+        check(plain_point(point))
+    except InputError as why:
+        raise InputError(f"{where}: {why}") from None
+
+
+def plain_point(point: Point) -> dict[str, float]:
+    """A point as run configs have it: whole numbers without a point, because some knobs take no others."""
+    return {name: int(value) if float(value).is_integer() else float(value) for name, value in point.items()}
+
+
+def named_by(asked: Mapping[str, Any]) -> list[str]:
+    """The keys of a study's family that say what its environment is: one, if all is well."""
+    return [key for key in ("env", "task") if asked.get(key) is not None]
 
 
 def _written(asked: Mapping[str, Any], own: Point, features: Mapping[str, float]) -> Family:
@@ -82,6 +121,7 @@ def _written(asked: Mapping[str, Any], own: Point, features: Mapping[str, float]
         raise InputError(f"{FAMILY}.contexts={show(contexts)} must be a set of features, each with a list of values.")
     if not isinstance(default, Mapping):
         raise InputError(f"{FAMILY}.default={show(default)} must be a set of features, each with its value.")
+    contexts, default = flatten(contexts), flatten(default)
     for name, values in contexts.items():
         where = f"{FAMILY}.contexts.{name}"
         check_knob(where, str(name))
@@ -95,7 +135,7 @@ def _written(asked: Mapping[str, Any], own: Point, features: Mapping[str, float]
             raise InputError(f"{FAMILY}.default.{name}={show(value)} must be a number for a feature of contexts.")
     for name in contexts:
         if features and name not in features:
-            raise InputError(f"{FAMILY}.contexts: '{name}' is no feature of the task: {nearest(name, features)}")
+            raise InputError(f"{FAMILY}.contexts.{name} is no feature of the task: {nearest(name, features)}")
         if name not in default and name not in usual:
             raise InputError(
                 f"{FAMILY}.default has no {name}, and the task does not say its own: give {FAMILY}.default.{name}."

@@ -19,7 +19,7 @@ from lcd.envs.benchmarks import Benchmark, check_view
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import has_shaping, shapings_of
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
-from lcd.pipelines.study.family_written import task_of_family
+from lcd.pipelines.study.family_written import named_by, task_of_family
 from lcd.pipelines.study.grid import Point, by_task, check_points, points_of
 from lcd.scores.asked_contrasts import parse_contrasts
 from lcd.scores.contrasts import (
@@ -125,6 +125,7 @@ def _tasks_asked(study: StudyConfig, benchmark: Benchmark) -> list[str]:
     if study.family is None:
         return list(benchmark.tasks) if study.tasks is None else study.tasks
     task = task_of_family(study.family)
+    check_names(f"study.family.{named_by(study.family)[0]}", [task], benchmark.tasks, benchmark.name)
     if study.tasks not in (None, [task]):
         raise InputError(
             f"study.tasks={show(study.tasks)} and study.family, which is of {task}: leave one of them out."

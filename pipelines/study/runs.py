@@ -3,18 +3,20 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
 from lcd.config import budgets
 from lcd.config.keys import show
+from lcd.config.nested import flatten
 from lcd.config.schemas import DiagnoseConfig, TrainConfig
 from lcd.config.values import check_knob, seed_list
 from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.families.family import Family
+from lcd.envs.families.family import Family, Point, point_name
 from lcd.envs.protocols import NamesKnobs, offers
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.kinds.kind import Job
@@ -40,7 +42,7 @@ from lcd.pipelines.study.family_points import (
     how_asked,
     points_asked,
 )
-from lcd.pipelines.study.family_written import family_of
+from lcd.pipelines.study.family_written import check_written, family_of
 from lcd.pipelines.study.grid import axes_of, check_points, check_tests, placed, points_of_runs, seeds_of_runs
 from lcd.pipelines.study.parts import check_names, parts_of
 from lcd.pipelines.study.point_choices import Chosen, choice_asked, choose
@@ -88,7 +90,8 @@ def expand(
             wanted = ALL if study.points is None and study.family is not None else study.points
             picked = points.get(varied_task(task, knobs))
             family = family_of(benchmark, task, study.family)
-            rounds: Sequence[Points | None] = _points(benchmark, task, knobs, wanted, family, picked) or [None]
+            asked = _points(benchmark, task, knobs, wanted, family, picked, written=study.family)
+            rounds: Sequence[Points | None] = asked or [None]
             by_run = [some for each in rounds for some in points_of_runs(each, name, study.points_per_run)]
             for some, seeds in product(by_run, seeds_of_runs(part.seeds, name, study.seeds_per_run)):
                 made = _run_config(cfg.benchmark.name, seeds=seeds, points=some, **condition)
@@ -305,20 +308,33 @@ def _points(
     family: Family | None,
     picked: Chosen | None = None,
     where: str = POINTS,
+    written: Mapping[str, Any] | None = None,
 ) -> list[Points] | None:
     """The points that are trained of a task, by round, checked to be ones that can be made."""
     rounds = points_asked(points, task, family, picked, where)
-    every = [{**features} for some in rounds or () for features in some.values()]
+    if rounds is None or family is None:
+        return rounds
+    every = [{**features} for some in rounds for features in some.values()]
+    if both := sorted({*family.features} & {*flatten(knobs)}):
+        key = "study.knobs" if where == POINTS else "task.knobs"
+        raise InputError(f"{key}.{both[0]} is a feature of {task}'s points, which set it: leave it out.")
+    if written is not None:
+        check_written(written, family, partial(_check_point, benchmark, task, knobs))
     for features in every:
-        if both := sorted({*features} & {*knobs}):
-            key = "study.knobs" if where == POINTS else "task.knobs"
-            raise InputError(f"{key}.{both[0]} is a feature of {task}'s points, which set it: leave it out.")
-    in_names = offers(benchmark, NamesKnobs)
-    for features in every:
-        # Elsewhere a feature may be an attribute of an object (`object.attribute`): its name is no path into the knobs.
-        varied, fixed = (features, {}) if in_names else ({}, features)
-        check_points(benchmark, [task], [varied], {**knobs, **fixed})
+        try:
+            _check_point(benchmark, task, knobs, features)
+        except InputError as why:
+            raise InputError(
+                f"{how_asked(points, task, where)[1]}: the point '{point_name(features)}': {why}"
+            ) from None
     return rounds
+
+
+def _check_point(benchmark: Benchmark, task: str, knobs: Mapping[str, Any], features: Point) -> None:
+    """Refuse a point that cannot be made."""
+    # Elsewhere a feature may be an attribute of an object (`object.attribute`): its name is no path into the knobs.
+    varied, fixed = (dict(features), {}) if offers(benchmark, NamesKnobs) else ({}, features)
+    check_points(benchmark, [task], [varied], {**knobs, **fixed})
 
 
 def _run_config(benchmark: str, evaluation: EvaluationEntry, points: Points | None, **fields: Any) -> RunConfig:

@@ -1,7 +1,8 @@
-"""Points of a family as one population: steps/s of PPO on cartpoles, beside Stable-Baselines3's in the same run.
+"""Points of a family as one population: steps/s (of PPO, on cartpoles, unless said), beside Stable-Baselines3's.
 
     make bench ONLY=points                                              # a minute on an idle core
     make bench ONLY=points ARGS="--points 576 --steps 50000"            # all of it: ten minutes on two idle cores
+    make bench ONLY=points ARGS="--agent sac --task families/pendulum --steps 2048"
     make bench ONLY=points ARGS="--returns 10 --seeds 3"                # returns beside theirs: half an hour of a core
 
 Members are shared out to as many processes as there are cores, as `study.points_per_run` does. Theirs trains one of
@@ -26,20 +27,21 @@ import pandas as pd
 
 TASK, GOAL_S, WHOLE = "families/cartpole", 600.0, 576 * 3 * 50_000
 THEIRS = "sb3/ppo"
+THEIR_SETTINGS = {"sb3/sac": {"learning_starts": 256}, "sb3/td3": {"learning_starts": 256}}
 
 
-def asked(agent: str, points: Any, seeds: int, steps: int, every: int, copies: int) -> dict[str, Any]:
+def asked(agent: str, points: Any, seeds: int, steps: int, every: int, copies: int, task: str = TASK) -> dict[str, Any]:
     """The config of the run of all these points, as a study makes it."""
     from lcd.config.compose import compose
     from lcd.pipelines.kinds.kind import trainings
     from lcd.pipelines.study import runs
 
-    words = [f"study.tasks=[{TASK}]", "study.reward_p=[1.0]", f"study.seeds={seeds}", f"study.steps={steps}"]
+    words = [f"study.tasks=[{task}]", "study.reward_p=[1.0]", f"study.seeds={seeds}", f"study.steps={steps}"]
     words += [f"study.evaluation.every={every}", f"study.evaluation.copies={copies}", f"agent={agent}"]
     cfg = compose("diagnose", ["benchmark=families", *words, "study.points=all", "study.points_per_run=100000"])
     (config,) = trainings(runs.expand(cfg))
-    if agent == THEIRS:
-        config["agent"] = {"name": THEIRS, "copies": 1, "params": {}}
+    if agent.startswith("sb3/"):
+        config["agent"] = {"name": agent, "copies": 1, "params": THEIR_SETTINGS.get(agent, {})}
     chosen = [name for name in config["points"] if name][: points if isinstance(points, int) else None]
     if not isinstance(points, int):
         chosen = [name for place, name in enumerate(chosen) if place in points]
@@ -84,16 +86,18 @@ def parts(config: dict[str, Any], number: int) -> list[dict[str, Any]]:
     return [{**config, "points": {name: config["points"][name] for name in some}} for some in names if len(some)]
 
 
-def measure_speed(points: int, seeds: int, steps: int, processes: int) -> None:
-    """Print ours, theirs, and what both make of 576 points x 3 seeds x 50,000 steps."""
-    config = asked("ppo", points, seeds, steps, max(1, steps // 5), 8)
+def measure_speed(agent: str, task: str, points: int, seeds: int, steps: int, processes: int) -> None:
+    """Print ours, theirs, and of cartpole what both make of 576 points x 3 seeds x 50,000 steps."""
+    config = asked(agent, points, seeds, steps, max(1, steps // 5), 8, task)
     wall, own, curves = trained(parts(config, processes))
     total = points * seeds * steps
     print(f"ours    {total / wall:>9,.0f} steps/s with {processes} processes, {total / own:,.0f} a second of a core")
-    short = 4096
-    their_wall, their_own, _ = trained([asked(THEIRS, 1, 1, short, short, 1)])
-    print(f"theirs  {short / their_wall:>9,.0f} steps/s, {short / their_own:,.0f} a second of a core ({THEIRS})")
+    short, theirs = 4096 if agent == "ppo" else 1024, f"sb3/{agent}"
+    their_wall, their_own, _ = trained([asked(theirs, 1, 1, short, short, 1, task)])
+    print(f"theirs  {short / their_wall:>9,.0f} steps/s, {short / their_own:,.0f} a second of a core ({theirs})")
     print(f"ratio   {total / own / (short / their_own):>9,.0f} a second of a core; imports and evaluations included")
+    if task != TASK:
+        return
     ours_s, theirs_s = WHOLE / (total / wall), WHOLE / (short / their_own)
     told = f"ours {ours_s / 60:.1f} min (goal: {GOAL_S / 60:.0f}), theirs {theirs_s / 3600:.0f} h of a core"
     print(f"576 x 3 x 50,000 steps: {told}")
@@ -121,6 +125,8 @@ def compare_returns(count: int, seeds: int, steps: int) -> None:
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--agent", default="ppo")
+    parser.add_argument("--task", default=TASK)
     parser.add_argument("--points", type=int, default=64)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=None)
@@ -133,7 +139,7 @@ def main() -> None:
     elif args.returns:
         compare_returns(args.returns, args.seeds, args.steps or 50_000)
     else:
-        measure_speed(args.points, args.seeds, args.steps or 8192, args.processes)
+        measure_speed(args.agent, args.task, args.points, args.seeds, args.steps or 8192, args.processes)
 
 
 if __name__ == "__main__":

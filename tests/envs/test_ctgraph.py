@@ -13,6 +13,7 @@ from ctgraph_chain import arrivals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lcd.envs.ctgraph.benchmark import CTGRAPH
 from lcd.envs.ctgraph.compare import compare, expected_return, farthest
 from lcd.envs.ctgraph.graph import CTGraphVectorEnv
 from lcd.envs.ctgraph.images import image_set, labels, rotate
@@ -20,6 +21,7 @@ from lcd.envs.ctgraph.knobs import GraphKnobs, ImageDataset, merge
 from lcd.envs.ctgraph.layout import DECISION, END, FAIL, HOME, KINDS, WAIT, nodes
 from lcd.envs.ctgraph.scripted import policy_actions
 from lcd.envs.errors import InputError
+from lcd.envs.population import make_points, make_population
 
 EVERYTHING = {
     "graph_shape": {"b": 2, "d": 2, "p": 0.5},
@@ -396,3 +398,46 @@ def test_mistakes_are_one_sentence(knobs, words):
 def test_unknown_reset_options_are_refused():
     with pytest.raises(InputError, match="did you mean 'goal'"):
         make().reset(options={"goals": [1, 2]})
+
+
+def test_depth_and_wait_are_a_family_with_closed_formulas_at_every_point():
+    family = CTGRAPH.family("ctgraph/depth-1")
+    assert len(family.points) == 9
+    assert family.context_of({"graph_shape.d": 1, "graph_shape.p": 0}) == ""
+    for point in family.points:
+        nested = {"graph_shape": {name.partition(".")[2]: value for name, value in point.items()}}
+        exact = CTGRAPH.reward_range("ctgraph/depth-1", 0, **point)
+        assert exact == CTGRAPH.reward_range("ctgraph/depth-1", 0, **nested)
+        # The random policy needs the one end of b^d whose decisions are all right, and never acts while it waits.
+        assert exact[1] == 1
+        assert exact[0] < 1 / 2 ** point["graph_shape.d"] + 1e-12
+
+
+def test_points_side_by_side_are_what_each_is_alone():
+    points = [{"graph_shape.d": 1}, {"graph_shape.d": 2, "graph_shape.p": 0.5}]
+    how = {"seeds": [3, 4], "copies": 2, "view": "semantic", "split": "train"}
+    both = make_points("ctgraph", "ctgraph/depth-1", points=points, **how)
+    alone = [make_population("ctgraph", "ctgraph/depth-1", **how, **point) for point in points]
+    actions = np.random.default_rng(0).integers(0, 3, (30, 8))
+    assert np.array_equal(both.reset()[0], np.concatenate([env.reset()[0] for env in alone]))
+    for each in actions:
+        expected = [env.step(part) for env, part in zip(alone, np.split(each, 2), strict=True)]
+        for got, *wanted in zip(both.step(each)[:4], *(one[:4] for one in expected), strict=True):
+            assert np.array_equal(got, np.concatenate(wanted))
+    with pytest.raises(InputError, match="differ cannot be trained together: single_observation_space"):
+        make_points("ctgraph", "ctgraph/depth-1", points=points, **{**how, "view": "state"})
+    with pytest.raises(InputError, match="single_action_space"):
+        make_points("ctgraph", "ctgraph/depth-1", points=[{"graph_shape.b": b} for b in (2, 3)], **how)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "told"),
+    [
+        ({"graph_shape.d": 1, "graph_shape": {"d": 2}}, "graph_shape.d is given twice"),
+        ({"graph_shape.depth": 1}, "'graph_shape.depth' is no knob"),
+        ({"goal.d": 1}, "'goal' is no knob"),
+    ],
+)
+def test_knobs_with_dots_are_checked_like_others(knobs, told):
+    with pytest.raises(InputError, match=told):
+        GraphKnobs.from_dict(knobs)

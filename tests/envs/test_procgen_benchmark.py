@@ -9,7 +9,8 @@ from procgen_support import lasting_actions, needs_procgen
 from lcd.config.budgets import choices
 from lcd.envs.benchmarks import Benchmark, get_benchmark, reward_range
 from lcd.envs.errors import InputError
-from lcd.envs.population import make_population
+from lcd.envs.population import make_points, make_population
+from lcd.envs.procgen.knobs import ProcgenKnobs
 from lcd.envs.procgen.mask_tables import GAMES
 from lcd.envs.procgen.snapshot import Snapshot
 from lcd.envs.protocols import offers
@@ -209,3 +210,34 @@ def test_copies_that_are_not_read_have_reached_nothing(game):
     for action in lasting_actions(12, 250, 5):
         eager._subgoals.asleep[:], eager._subgoals.last = 0, None
         assert np.array_equal(sparing.step(action)[1], eager.step(action)[1])
+
+
+@pytest.mark.parametrize(("name", "levels"), [("procgen", 500), ("procgen-easy", 200)])
+def test_each_training_level_is_a_point_that_is_evaluated_on_itself(name, levels):
+    benchmark = get_benchmark(name)
+    family = benchmark.family("procgen/maze")
+    assert len(family.points) == levels
+    assert np.array_equal(family.distribution, np.full(levels, 1 / levels))
+    for split in ("train", "eval"):
+        made = [
+            ProcgenKnobs(game="maze", split=split, **point).levels for point in (family.points[0], family.points[7])
+        ]
+        assert made == [(0, 1), (7, 1)]
+        # What the default point says is what the task is anyway.
+        own = {"game": "maze", "split": split, "num_levels": levels}
+        assert ProcgenKnobs(**{**own, **family.default}).levels == ProcgenKnobs(**own).levels
+    assert ProcgenKnobs(game="maze", split="eval", start_level=5, num_levels=10, held_out=False).levels == (5, 10)
+    assert ProcgenKnobs(game="maze", split="eval", num_levels=0, held_out=False).levels == (0, 0)
+    with pytest.raises(InputError, match="held_out is 2, but it must be true or false"):
+        ProcgenKnobs(game="maze", held_out=2)
+
+
+@needs_procgen
+def test_a_point_plays_its_level_alone_held_out_too():
+    points = [get_benchmark("procgen").family("procgen/maze").points[level] for level in (3, 11)]
+    for split in ("train", "eval"):
+        how = {"seeds": [0], "copies": 2, "view": "pixels", "split": split}
+        env = make_points("procgen", "procgen/maze", points=points, **how)
+        _, infos = env.reset()
+        assert infos["level_seed"].tolist() == [3, 3, 11, 11]
+        env.close()

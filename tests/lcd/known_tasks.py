@@ -121,3 +121,28 @@ class Corridor(VectorEnv):
             infos = {"final_obs": self._observe(), "_final_obs": cut}
             self.place[cut] = self.time[cut] = 0
         return self._observe(), rewards, np.zeros_like(cut), cut, infos
+
+
+class Home(Task):
+    """A place on a line, started anywhere from -1 to 1; three steps of at most .4, and then one pays how far it is."""
+
+    best = 0.0
+    steps, reach = 3, 0.4
+
+    def __init__(self, num_envs, seed=0):
+        super().__init__(num_envs, seed)
+        self.single_action_space = spaces.Box(-self.reach, self.reach, (1,), np.float32)
+        self.action_space = spaces.Box(-self.reach, self.reach, (num_envs, 1), np.float32)
+
+    def start(self, copies):
+        self.place = self.place.astype(float)
+        self.place[copies], self.time[copies] = self.rng.uniform(-1, 1, int(copies.sum())), 0
+
+    def observe(self):
+        return np.stack([self.place, self.time / self.steps], axis=1).astype(np.float32)
+
+    def play(self, actions):
+        assert (np.abs(actions) <= np.float32(self.reach)).all()
+        self.place = self.place + actions[:, 0]
+        over = self.time >= self.steps
+        return np.where(over, -np.abs(self.place), 0.0), over

@@ -51,7 +51,7 @@ def train(run_config, run_dir, tracker, device):
         writer.writeheader()
         writer.writerows(kept)
     tracked = open_tracker(tracker, folder, run_config, store.read_status(folder))
-    tracked.log_rows(kept)
+    tracked.log(kept, [])
     for step in _steps(run_config):
         if step <= reached:
             continue
@@ -62,7 +62,7 @@ def train(run_config, run_dir, tracker, device):
         with (folder / "curve.csv").open("a", newline="") as file:
             csv.DictWriter(file, COLUMNS).writerows(fresh)
         write_atomic(checkpoint, json.dumps({"step": step}))
-        tracked.log_rows(fresh)
+        tracked.log(fresh, [])
         store.update_status(folder, step=step, steps_per_s=1000.0)
         print("reached", step)
     tracked.finish({"steps": run_config["steps"]})

@@ -39,8 +39,14 @@ def test_names_are_unique_and_fifteen_are_puzzles():
 
 
 def test_tables_are_those_whose_hashes_are_shipped():
-    for task in (*QUICK, "ehc/slide-a", "ehc/cube-a", "ehc/go-3x4-d", "ehc/go-3x4-h"):
+    for task in (*QUICK, "ehc/slide-a", "ehc/cube-a", "ehc/go-3x4-d", "ehc/go-3x4-h", "ehc/chess-4x3-11"):
         assert digest(EHC.tabular(task)) == rows()[task].digest, task
+
+
+def test_every_task_has_its_row_and_survives():
+    assert set(rows()) == set(RECIPES)
+    assert len(RECIPES) == 43
+    assert all(row.low > 3 and row.optimal_return > row.random_return for row in rows().values())
 
 
 def test_a_hash_sees_every_change_of_what_an_mdp_does():

@@ -163,6 +163,9 @@ def test_the_loss_is_ppos():
         losses = agent.loss(agent.prepare(batch))
         clipped_value = 0.5 * max((1.0 - 2.0) ** 2, (0.7 - 2.0) ** 2)
         assert losses["policy"].item() == pytest.approx(-ratio_term, rel=1e-5)
+        ratio = 0.6 / old
+        assert losses["kl"].item() == pytest.approx(ratio - 1 - math.log(ratio), rel=1e-4)
+        assert losses["clip_fraction"].item() == (abs(ratio - 1) > 0.2)
         assert losses["value"].item() == pytest.approx(clipped_value, rel=1e-5)
         assert losses["total"].item() == pytest.approx(-ratio_term + 0.5 * clipped_value - 0.1 * entropy, rel=1e-5)
 

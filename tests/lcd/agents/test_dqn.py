@@ -8,8 +8,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from lcd.agents import validate
-from lcd.agents.dqn import DQN, Replay, clip, initial, loss, values
+from lcd.agents.batched import clip, initial, outputs_of
+from lcd.agents.dqn import DQN, loss
 from lcd.agents.evaluate import Evaluator
+from lcd.agents.replay import Replay
 from lcd.envs.errors import InputError
 from lcd.envs.families.benchmark import FAMILIES
 
@@ -109,7 +111,7 @@ def test_the_memory_keeps_the_last_transitions_of_each_member():
 def test_it_learns_what_actions_are_worth():
     agent = trained([0, 1], 2000, learning_rate=0.005, epsilon=0.5)
     with torch.no_grad():
-        learned = values(agent.layers, torch.eye(CHAIN).expand(2, -1, -1)).numpy()
+        learned = outputs_of(agent.layers, torch.eye(CHAIN).expand(2, -1, -1)).numpy()
     assert np.allclose(learned, BEST, atol=0.1)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lcd.agents import agents, validate
-from lcd.agents.dqn import initial
+from lcd.agents.batched import initial
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.frap import LINKS, PAIRS, PARTLY, movements_of, phase_values, sizes
 from lcd.envs.errors import InputError

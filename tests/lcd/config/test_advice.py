@@ -14,7 +14,7 @@ from lcd.config.nested import flatten
 from lcd.config.schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[3]
-COMMAND = re.compile(r"['`]lcd ([a-z]+)")
+COMMAND = re.compile(r"['`]lcd ([a-z]+(?:-[a-z]+)*)")
 KEY = re.compile(r"\b(?:give|or|add|set|takes|use) '?([a-z_]+(?:\.[a-z_]+)*)(?:\.[A-Z]+|\.\0)?=")
 EXTRA = re.compile(r"extra '([a-z]+)'")
 OWN_SETS = {"knob", "key", "restrict_themes"}

@@ -34,6 +34,15 @@ def tiny(seed: int) -> tuple[np.ndarray, np.ndarray, int]:
     return transitions, rewards, int(horizon)
 
 
+def back_to_the_left(length: int, horizon: int) -> TabularMDP:
+    """The way to the right pays at its end; at every place .01 can be had at once, which leads back to the left end."""
+    places = np.arange(length)
+    transitions = np.stack([np.maximum(places - 1, 0), np.minimum(places + 1, length - 1), 0 * places], axis=1)
+    rewards = np.zeros((length, 3))
+    rewards[:, 2], rewards[-2, 1] = 0.01, 1.0
+    return TabularMDP(transitions, rewards, horizon)
+
+
 def looked_at(transitions, rewards, horizon: int, discount: float = 0.99):
     mdp = TabularMDP(transitions, rewards, horizon)
     layers, ties = Layers(mdp, threads=1), Ties.of(mdp)
@@ -223,3 +232,50 @@ def test_layers_taken_as_all_states_change_nothing():
         assert one[0].random_return == pytest.approx(other[0].random_return)
         assert one[0].p_opt == pytest.approx(other[0].p_opt)
         assert one[1] == other[1]
+
+
+def plainly_least_k(mdp: TabularMDP, discount: float) -> int:
+    """K of an MDP without ends whose Q-values are never tied: all layers, iterated all together."""
+    right = [best.argmax(axis=1) for best in q_of(mdp, 1.0, np.max)]
+    q = q_of(mdp, discount, np.mean)
+    for k in itertools.count(1):
+        state, good = mdp.start, True
+        for t in range(mdp.horizon):
+            action = q[t][state].argmax()
+            good &= bool(action == right[t][state])
+            state = mdp.transitions[state, action]
+        if good:
+            return k
+        following = [*q[1:], np.zeros_like(q[0])]
+        q = [mdp.rewards + discount * each.max(axis=1)[mdp.transitions] for each in following]
+
+
+def q_of(mdp: TabularMDP, discount: float, mean) -> list[np.ndarray]:
+    values, found = np.zeros(mdp.num_states), []
+    for _ in range(mdp.horizon):
+        found.append(mdp.rewards + discount * values[mdp.transitions])
+        values = mean(found[-1], axis=1)
+    return found[::-1]
+
+
+def test_k_is_found_in_a_long_corridor_and_each_k_is_told():
+    mdp, told = back_to_the_left(12, 300), []
+    layers, ties = Layers(mdp, threads=1), Ties.of(mdp)
+    found = least_k(layers, ties, solve(layers, ties, 0.99), tell=told.append)
+    assert found.k == plainly_least_k(mdp, 0.99) > 5
+    assert told == list(range(1, found.k + 1))
+
+
+def test_a_long_horizon_does_not_look_for_k_for_ever(monkeypatch):
+    mdp = back_to_the_left(12, 300)
+    layers, ties = Layers(mdp, threads=1), Ties.of(mdp)
+    exact = solve(layers, ties, 0.99)
+    monkeypatch.setattr("lcd.horizon.solvable.MOST_WORK", 1e5)
+    short = least_k(layers, ties, exact)
+    assert short.k is None
+    assert 1 < short.tried < least_k(layers, ties, exact, most=50).k
+
+
+def test_where_no_episode_fits_the_timesteps_h_is_at_least_one():
+    found = analyse(back_to_the_left(5, 4000), Settings(most_k=6)).horizon
+    assert (found.h, found.low) == (None, 1.0)

@@ -11,7 +11,7 @@ from lcd.analyses import Evidence, analyse
 from lcd.envs.errors import InputError
 from lcd.scores.asked_contrasts import parse_contrasts
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
-from lcd.scores.horizons import effective_horizon, read_horizons
+from lcd.scores.horizons import effective_horizon, note_of_strangers, read_horizons
 
 TASKS = {"x/a": 0.1, "x/b": 0.2, "x/c": 0.4, "x/d": 0.7}
 
@@ -134,6 +134,28 @@ def test_a_report_takes_them_from_a_file(tmp_path, capsys):
     assert (out / "figures" / "horizon.png").is_file()
     assert cli.main([*asked, "horizons=nowhere.csv"]) == 2
     assert "horizons=nowhere.csv cannot be read" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_misspelt_task_is_told(tmp_path, capsys):
+    curves().to_csv(tmp_path / "curves.csv", index=False)
+    asked = ["report", str(tmp_path / "curves.csv"), f"out={tmp_path / 'report'}", "analyses=[]", "sections=[]"]
+    assert cli.main([*asked, f"horizons={table(tmp_path, ['x/aa,3,2,4'])}"]) == 2
+    told = capsys.readouterr().err.replace("\n", " ")
+    assert "horizons: the curves have no task 'x/aa': did you mean 'x/a'?" in told
+    assert not (tmp_path / "report").exists()
+    rows = ["x/aa,3,2,4", "x/b,4,4,4", "x/c,5,5,5", "x/d,9,8,9", "y/p,1,1,1", "y/q,1,1,1", "y/r,1,1,1"]
+    assert cli.main([*asked, f"horizons={table(tmp_path, rows)}"]) == 0
+    used = "3 of the 7 tasks in horizons are used"
+    told = f"{used}: the curves have no 'x/aa', 'y/p', 'y/q' and 1 more; the file has no 'x/a'."
+    assert told in capsys.readouterr().out.replace("\n", " ")
+    assert told in (tmp_path / "report" / "diagnosis.json").read_text()
+    assert cli.main([*asked, f"horizons={table(tmp_path, rows[1:4])}"]) == 0
+    assert "horizons" not in capsys.readouterr().out
+
+
+def test_a_file_without_tasks_is_none_of_strangers():
+    assert note_of_strangers({}, {"x/a"}) is None
+    assert "no 'x/b' or 'x/c'." in note_of_strangers(dict.fromkeys(["x/a", "x/b", "x/c"], (1.0, 1.0, 1.0)), {"x/a"})
 
 
 def test_what_a_long_horizon_costs_is_asked_near_the_end():

@@ -5,6 +5,7 @@ import random
 import shutil
 import signal
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -16,6 +17,7 @@ from lcd.envs.errors import InputError
 from lcd.pipelines.jobs.checkpoint import STEP
 from lcd.pipelines.jobs.record import CurveFile
 from lcd.pipelines.jobs.train import train_run
+from lcd.pipelines.kinds.kind import MACHINE
 from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.store import read_status
 
@@ -24,7 +26,9 @@ KILLED = (
     KILLING
     + """
 # Moments lie between any two of: collecting, appending rows, saving a checkpoint.
+from lcd.pipelines.jobs import scalar_file
 record.CurveFile.append = killing(record.CurveFile.append)
+scalar_file.ScalarFile.append = killing(scalar_file.ScalarFile.append)
 train_run(config, folder, {"name": "none"}, Device("cpu"))
 """
 )
@@ -55,6 +59,28 @@ def test_a_run_leaves_a_whole_curve(uninterrupted):
     assert read_status(uninterrupted)["step"] == 1000
 
 
+def test_every_update_tells_of_itself_once(uninterrupted):
+    told = pd.read_csv(uninterrupted / "train.csv")
+    status = read_status(uninterrupted)
+    for seed in (3, 8):
+        own = told[told.seed == seed]
+        assert own.step.is_monotonic_increasing
+        assert own.step.is_unique
+        assert own.step.iloc[-1] == status["step"]
+        # Each training episode is counted once, here as in the curve.
+        assert own.episodes.sum() == 48
+    curve = pd.read_csv(uninterrupted / "curve.csv")
+    training = curve[curve.split == "train"]
+    earned = (training.return_mean * training.episodes).groupby(training.seed).sum()
+    told_of = (told.return_mean.fillna(0) * told.episodes).groupby(told.seed).sum()
+    np.testing.assert_allclose(told_of, earned, rtol=1e-6)
+    assert (told.entropy >= 0).all()
+    assert (told.kl >= -1e-6).all()
+    assert told.clip_fraction.between(0, 1).all()
+    assert (told.explained_variance <= 1).all()
+    assert told.learning_rate.nunique() == 1
+
+
 def test_training_rewards_are_recorded_as_they_were_before_thinning(uninterrupted):
     """Thinned rewards would be multiples of 2 at p = 1/2; returns of one episode must not all be even."""
     curve = pd.read_csv(uninterrupted / "curve.csv")
@@ -83,7 +109,7 @@ def uninterrupted_elsewhere(tmp_path_factory):
 
 @pytest.mark.parametrize("attempt", range(2))
 def test_a_killed_run_goes_on_to_the_same_last_bit(uninterrupted_elsewhere, tmp_path, attempt):
-    # An uninterrupted run has 25 moments; the second kill comes soon enough to hit what is left.
+    # An uninterrupted run has more than 25 moments; the second kill comes soon enough to hit what is left.
     moments = [random.randrange(1, 20), random.randrange(1, 5)]
     for moment in moments:
         assert start(tmp_path, moment) == -signal.SIGKILL, f"killed at {moments}"
@@ -91,6 +117,10 @@ def test_a_killed_run_goes_on_to_the_same_last_bit(uninterrupted_elsewhere, tmp_
     expected = read_curves(uninterrupted_elsewhere / "curve.csv").drop(columns="wall_s")
     found = read_curves(tmp_path / "curve.csv").drop(columns="wall_s")
     pd.testing.assert_frame_equal(found, expected, check_exact=True, obj=f"the curve killed at {moments}")
+    told = [
+        pd.read_csv(folder / "train.csv").drop(columns=list(MACHINE)) for folder in (tmp_path, uninterrupted_elsewhere)
+    ]
+    pd.testing.assert_frame_equal(*told, check_exact=True, obj=f"the scalars killed at {moments}")
     ours, theirs = (checkpoint(folder)["state_dict"] for folder in (tmp_path, uninterrupted_elsewhere))
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs), f"killed at {moments}"
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from lcd.envs.errors import InputError
-from lcd.pipelines.publish import track, track_diagnosis
+from lcd.pipelines.publish import track, track_diagnosis, wandb_client, wandb_names
 from lcd.pipelines.study import store
 from lcd.scores.diagnosis import Diagnosis
 
@@ -17,6 +17,7 @@ OFFLINE = {"name": "wandb", "settings": {"mode": "offline", "project": "lcd", "e
 ONLINE = {"name": "wandb", "settings": {"mode": "online"}}
 CONFIG = {
     "kind": "train",
+    "benchmark": "toy",
     "task": "toy/a",
     "knobs": {},
     "view": "pixels",
@@ -25,6 +26,7 @@ CONFIG = {
     "frontend": {"name": "identity"},
     "shaping": "none",
     "seeds": [0, 1],
+    "steps": 300,
 }
 BLOCK = 32768
 
@@ -62,7 +64,7 @@ def read_back(folder):
     import json
 
     history, config, summary, group = [], {}, {}, None
-    for path in track.offline_folders(folder):
+    for path in wandb_client.offline_folders(folder):
         (file,) = path.glob("*.wandb")
         for record in records(file):
             kind = record.WhichOneof("record_type")
@@ -98,7 +100,9 @@ def test_a_run_is_mirrored_and_read_back(folder, capfd):
     assert [row["env_step"] for row in curve] == [0, 100]
     assert curve[1]["eval/return_mean/seed_1"] == 101
     assert curve[1]["train/return_mean"] == 100.5
-    assert {key: config[key] for key in CONFIG} == CONFIG
+    flat = {"benchmark": "toy", "task": "toy/a", "view": "pixels", "reward_p": 0.5, "agent": "ppo", "agent.name": "ppo"}
+    assert {key: config[key] for key in flat} == flat
+    assert (config["frontend"], config["study"], config["run_id"]) == ("identity", "mystudy", "abc")
     assert summary["best"] == 3
     assert group == ("mystudy", "train", store.read_status(folder)["wandb_id"])
     assert store.read_status(folder)["mirrored_step"] == 100
@@ -116,14 +120,14 @@ def test_a_resumed_run_is_whole_and_does_not_overlap_itself(folder):
     resumed.finish({})
     history, *_ = read_back(folder)
     assert [row["env_step"] for row in history if "env_step" in row] == [0, 100, 200, 300]
-    assert len(track.offline_folders(folder)) == 1
+    assert len(wandb_client.offline_folders(folder)) == 1
 
 
 def test_a_synced_folder_is_kept_and_not_repeated(folder):
     first = opened(folder)
     first.log_rows(rows(0, 100))
     first.finish({})
-    (synced,) = track.offline_folders(folder)
+    (synced,) = wandb_client.offline_folders(folder)
     next(synced.glob("*.wandb")).with_suffix(".wandb.synced").touch()
     second = opened(folder)
     second.log_rows(rows(0, 100, 200))
@@ -192,12 +196,12 @@ def test_a_diagnosis_is_mirrored_with_table_and_images(tmp_path):
     for _ in range(2):
         track_diagnosis.log_diagnosis(OFFLINE, study, Diagnosis(table, pd.DataFrame()), [figure])
     history, _, summary, group = read_back(study.diagnosis_dir)
-    assert len(track.offline_folders(study.diagnosis_dir)) == 1
+    assert len(wandb_client.offline_folders(study.diagnosis_dir)) == 1
     (row,) = history
     assert {key.split("/")[0] for key in row} >= {"challenge", "figures"}
     assert summary["toy/a/phi"] == 0.5
     assert group == ("mystudy", "diagnosis", study.record["wandb_id"])
-    files = {path.suffix for path in track.offline_folders(study.diagnosis_dir)[0].rglob("*") if path.is_file()}
+    files = {path.suffix for path in wandb_client.offline_folders(study.diagnosis_dir)[0].rglob("*") if path.is_file()}
     assert {".png", ".json"} <= files
     assert store.Study(Path(study.path)).record["wandb_id"] == study.record["wandb_id"]
 
@@ -231,7 +235,7 @@ def test_a_study_has_one_summary_run_that_a_report_can_be_made_of(tmp_path):
     track_diagnosis.log_diagnosis(OFFLINE, study, diagnosis, [], [outcome], {"a/x": {"pixels": image.getvalue()}})
     history, _, summary, group = read_back(study.diagnosis_dir)
     assert group[1] == "diagnosis"
-    assert len(track.offline_folders(study.diagnosis_dir)) == 1
+    assert len(wandb_client.offline_folders(study.diagnosis_dir)) == 1
     logged = set(history[0])
     for name in ("challenge", "tables/synergy", "curves", "views/a/x/pixels"):
         assert any(key.startswith(name) for key in logged), name
@@ -239,7 +243,7 @@ def test_a_study_has_one_summary_run_that_a_report_can_be_made_of(tmp_path):
         assert any(f"charts/{name}" in key for key in logged), name
     assert summary["a/x/phi"] == 1.0
     assert summary["says/synergy"] == "It helps."
-    (folder,) = track.offline_folders(study.diagnosis_dir)
+    (folder,) = wandb_client.offline_folders(study.diagnosis_dir)
     tables = [json.loads(path.read_text()) for path in folder.rglob("*.table.json")]
     curves = next(table for table in tables if "return_normalised" in table["columns"])
     assert len(curves["data"]) == 2 * 6 * 2
@@ -253,7 +257,7 @@ def test_tasks_of_a_curriculum_are_told_apart():
         for task, value in (("a", 1.0), ("b", 5.0))
         for seed in (0, 1)
     ]
-    found = track.metrics(rows)
+    found = wandb_names.metrics(rows)
     assert (found["eval/a/return_mean"], found["eval/b/return_mean"]) == (1.5, 5.5)
     assert found["eval/b/return_mean/seed_1"] == 6.0
 
@@ -292,11 +296,11 @@ def test_with_a_key_online_stays_online(nobody, monkeypatch):
 
 
 def test_a_server_is_reachable_where_it_listens(nobody, monkeypatch):
-    assert track.unreachable() == "127.0.0.1:9: Connection refused"
+    assert wandb_client.unreachable() == "127.0.0.1:9: Connection refused"
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
         wandb.teardown()
-        assert track.unreachable() is None
+        assert wandb_client.unreachable() is None
 
 
 def test_with_a_key_but_without_the_server_the_mirror_is_offline_from_the_start(nobody, monkeypatch):

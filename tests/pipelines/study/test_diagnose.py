@@ -15,7 +15,7 @@ from lcd import cli
 from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import trainings
-from lcd.pipelines.publish.track import offline_folders
+from lcd.pipelines.publish.wandb_client import offline_folders
 from lcd.pipelines.study import diagnose, runs, store
 from lcd.pipelines.study.configs import run_id
 

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from lcd import cli
 from lcd.config.compose import compose
+from lcd.envs.ctgraph.benchmark import task_knobs
 from lcd.envs.errors import InputError
 from lcd.envs.families.benchmark import FAMILIES
 from lcd.envs.families.family import Family, grid_family, point_name
@@ -22,6 +23,7 @@ from lcd.families.quadrature import by_quadrature
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.study import dry_run, runs
 from lcd.pipelines.study.configs import population, run_id
+from lcd.pipelines.study.evaluated import evaluated_by, points_at
 from lcd.pipelines.study.family_points import listed_points, points_asked
 from lcd.pipelines.study.family_written import default_as_point
 from lcd.pipelines.study.point_choices import Asked, choose
@@ -132,10 +134,38 @@ def test_points_come_from_a_file(tmp_path):
             listed_points(GRID, str(file))
     with pytest.raises(InputError, match="cannot be read"):
         listed_points(GRID, str(tmp_path / "none.csv"))
+    file.write_text("near,far\n" + "1,1\n" * 100_001)
+    with pytest.raises(InputError, match="has more than 100,000 rows"):
+        listed_points(GRID, str(file))
     with file.open("wb") as endless:
         endless.truncate(10**12)
     with pytest.raises(InputError, match="it has more than 64,000,000 bytes"):
         listed_points(GRID, str(file))
+
+
+def test_a_refused_point_is_named_with_the_key_that_asked_for_it(tmp_path):
+    (file := tmp_path / "points.csv").write_text("delay,transition_noise\n0,0\n2,7\n")
+    with pytest.raises(InputError, match=r"study.points: the point .*noise=7.: transition_noise is 7"):
+        asked(*SMALL, f"study.points={file}")
+
+
+def test_features_within_sections_are_written_with_dots_or_within_their_section():
+    words = ["benchmark=ctgraph", "study.views=[semantic]", "study.reward_p=[1.0]"]
+    family = "study.family={task: ctgraph/depth-1, contexts: "
+    (dotted,) = asked(*words, family + "{graph_shape.d: [1, 2], graph_shape.p: [0.5]}}")
+    (nested,) = asked(*words, family + "{graph_shape: {d: [1, 2], p: [0.5]}}}")
+    assert dotted == nested
+    assert list(dotted["points"]) == ["", *(f"graph_shape.d={d},graph_shape.p=0.5" for d in (1, 2))]
+    with pytest.raises(InputError, match=r"study.family.contexts.graph_shape.d=\[1.5\]: graph_shape.d is 1.5"):
+        asked(*words, family + "{graph_shape.d: [1.5]}}")
+    with pytest.raises(InputError, match=r"study.knobs.graph_shape.p is a feature of ctgraph/depth-1's points"):
+        asked(*words, family + "{graph_shape.p: [0.5]}}", "study.knobs.graph_shape.p=0.7")
+    # A context of evaluation changes the member's own point, however it is written.
+    deeper = {"deeper": {"graph_shape": {"d": 3}}}
+    changed = evaluated_by({**dotted, "evaluation": {**dotted["evaluation"], "contexts": deeper}})[-1]
+    for features in dotted["points"].values():
+        task_knobs("ctgraph/depth-1", changed.at(features))
+    assert [point["graph_shape.d"] for point in points_at(dotted, changed)] == [3, 3, 3]
 
 
 def test_a_study_writes_a_family_of_its_own():
@@ -173,7 +203,14 @@ def test_a_study_writes_a_family_of_its_own():
         ([f"study.family={{task: {TASK}, contexts: {{delay: [1, 1.0]}}}}"], "must be a list of different numbers"),
         ([f"study.family={{task: {TASK}, contexts: {{delay: [yes]}}}}"], "must be a list of different numbers"),
         ([f"study.family={{task: {TASK}, contexts: {{}}}}"], "must be a set of features"),
-        ([f"study.family={{task: {TASK}, contexts: {{delay: [-1]}}}}"], "delay is -1"),
+        (
+            [f"study.family={{task: {TASK}, contexts: {{delay: [0, -1]}}}}"],
+            r"study.family.contexts.delay=\[0, -1\]: delay",
+        ),
+        (
+            [f"study.family={{task: {TASK}, contexts: {{delay: [1]}}, default: {{delay: -2}}}}"],
+            'default={"delay": -2}: ',
+        ),
         ([f"study.family={{task: {TASK}, contexts: {{speed: [1]}}}}"], "study.family.default has no speed"),
         ([f"study.family={{task: {TASK}, contexts: {{speed: [1]}}, default: {{speed: 1}}}}"], "no knob 'speed'"),
         ([f"study.family={{task: {TASK}, contexts: {{delay: [1]}}, default: {{speed: 1}}}}"], "default.speed=1"),

@@ -1,16 +1,18 @@
 """Games as MDPs: against a plain loop over slow rules, the same bit for bit, and drawn."""
 
 import hashlib
+import itertools
 
 import numpy as np
 import pytest
 
+from lcd.envs.ehc.games.cases import BOARDS, CASES, Case
 from lcd.envs.ehc.games.checkers import Checkers
 from lcd.envs.ehc.games.chess import Chess
 from lcd.envs.ehc.games.connect_four import ConnectFour
 from lcd.envs.ehc.games.go import Go
 from lcd.envs.ehc.games.opponents import UNIT, Opponent
-from lcd.envs.ehc.games.recipes import CASES, LEFT_OUT, RECIPES, Case
+from lcd.envs.ehc.games.recipes import LEFT_OUT, RECIPES
 from lcd.envs.ehc.games.solution import POTENTIAL_PARTS, Positions, Solution
 from lcd.envs.ehc.games.versus import against, beatable, best_return
 from lcd.envs.native import IMAGE_VIEWS
@@ -157,21 +159,17 @@ def test_recipes_have_names_of_their_own_and_cover_the_four_games():
     assert len(set(names)) == len(names)
     assert {case.recipe().family for case in CASES} == {"connect-four", "go", "checkers", "chess"}
     assert {recipe.name for recipe in RECIPES} == set(names) - set(LEFT_OUT)
+    boards = [recipe.name.rpartition("-")[0] for recipe in RECIPES]
+    assert [board for board, _ in itertools.groupby(boards)] == sorted(set(boards), key=list(BOARDS).index)
     assert set(LEFT_OUT) < set(names)
     assert all(recipe.kind == "game" for recipe in RECIPES)
     assert len({(case.board, case.seed) for case in CASES}) == len(CASES)
 
 
 def test_a_recipe_makes_its_mdp(monkeypatch):
-    monkeypatch.setitem(recipes_module().BOARDS, "tiny", ("go", lambda: Go(2, 2, turns=6)))
+    monkeypatch.setitem(BOARDS, "tiny", ("go", lambda: Go(2, 2, turns=6)))
     recipe = Case("tiny", "a", 0.5, 8, 1, shaped=True).recipe()
     mdp = recipe.make()
     assert (mdp.name, mdp.num_actions, mdp.horizon, recipe.family) == ("tiny-a", 5, 6, "go")
     assert recipe.about == "noisy-optimal (8/64) Q, temperature 0.5, seed 1, shaped"
     assert digest(recipe.make()) == digest(mdp)
-
-
-def recipes_module():
-    from lcd.envs.ehc.games import recipes
-
-    return recipes

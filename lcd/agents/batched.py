@@ -1,0 +1,131 @@
+"""Small networks of many members of a run, whose layers are batched matrix products.
+
+Updates come in bouts. A few members at a time (a shard) go through a whole bout, so that their networks, gradients and
+moments stay in a CPU's caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from lcd.envs.streams import seed_sequence
+
+Layers = list[Tensor]
+"""Weights (members, inputs, outputs) and biases (members, 1, outputs) of each layer in turn."""
+LANES = 32
+"""Numbers that a CPU works on at once. What is left over may be rounded otherwise, so rows are filled up to it."""
+
+
+def initial(sizes: Iterable[tuple[int, int]], seeds: Sequence[int], *network: int) -> Layers:
+    """Layers that start as PyTorch's own do, each seed's from its stream; the same wherever a seed comes twice.
+
+    Args:
+        sizes: inputs and outputs of each layer.
+        seeds: the members'.
+        network: which of several networks, each of which has a stream of its own.
+    """
+    streams = {seed: seed_sequence(seed, "initialisation", *network) for seed in dict.fromkeys(seeds)}
+    of_seed = {seed: np.random.default_rng(stream) for seed, stream in streams.items()}
+    layers = []
+    for given, made in sizes:
+        for shape in ((given, made), (1, made)):
+            drawn = {seed: rng.uniform(-1, 1, shape) * given**-0.5 for seed, rng in of_seed.items()}
+            layers.append(torch.from_numpy(np.stack([drawn[seed] for seed in seeds]).astype(np.float32)))
+    return layers
+
+
+def outputs_of(layers: Layers, inputs: Tensor) -> Tensor:
+    """What networks with rectified hidden layers make of their inputs, (members, batch, outputs)."""
+    for number in range(0, len(layers), 2):
+        weight, bias = layers[number : number + 2]
+        inputs = torch.baddbmm(bias, inputs if number == 0 else functional.relu(inputs), weight)
+    return inputs
+
+
+def average(values: Tensor, valid: Tensor) -> Tensor:
+    """Each member's mean over its valid transitions, (members,)."""
+    return (values * valid).sum(-1) / valid.sum(-1).clamp(min=1)
+
+
+@torch.no_grad()
+def clip(gradient: Tensor, most: float) -> Tensor:
+    """Scale each network's gradient, a row, to at most this norm; the norms before, (networks,)."""
+    norms = gradient.square().sum(1).sqrt()
+    gradient.mul_((most / (norms + 1e-6)).clamp(max=1.0)[:, None])
+    return norms
+
+
+def shared_out(members: int, together: int) -> list[slice]:
+    """Members in shards of `together` or more; never one alone among others, which would be rounded otherwise."""
+    edges = np.linspace(0, members, max(1, members // max(2, together)) + 1).astype(int)
+    return [slice(*pair) for pair in pairwise(edges.tolist())]
+
+
+class Rows:
+    """Networks of one shape, all numbers of one in a row; the layers are parts of the rows, not copies.
+
+    Args:
+        numbers: (networks, numbers), as `Rows.of` makes them.
+        shapes: of the layers of one network.
+    """
+
+    def __init__(self, numbers: Tensor, shapes: Sequence[torch.Size]):
+        self.numbers, self.shapes = numbers, shapes
+        self.layers: Layers = []
+        start = 0
+        for shape in shapes:
+            part = numbers[:, start : start + shape.numel()].view(-1, *shape)
+            self.layers.append(part.requires_grad_())
+            start += shape.numel()
+
+    @classmethod
+    def of(cls, layers: Layers) -> Rows:
+        """Rows with these layers' values."""
+        return cls(_in_rows(layers), [layer.shape[1:] for layer in layers])
+
+    def __getitem__(self, rows: slice) -> Rows:
+        return Rows(self.numbers[rows], self.shapes)
+
+    def clone(self) -> Rows:
+        """Rows of the same values in a memory of their own."""
+        return Rows(self.numbers.clone(), self.shapes)
+
+    @property
+    def fixed(self) -> Layers:
+        """The layers, for what is not to learn."""
+        return [layer.detach() for layer in self.layers]
+
+    def gradient(self, losses: Tensor) -> Tensor:
+        """How each network's losses, which are its own, change with its row."""
+        return _in_rows(list(torch.autograd.grad(losses.sum(), self.layers)))
+
+
+class Learning:
+    """Rows that learn by Adam.
+
+    Args:
+        rows: networks.
+        learning_rate: Adam's step size.
+    """
+
+    def __init__(self, rows: Tensor, learning_rate: float):
+        self.rows = rows
+        self.optimizer = torch.optim.Adam([rows], lr=learning_rate, fused=True)
+
+    def step(self, gradient: Tensor) -> None:
+        """One step."""
+        self.rows.grad = gradient
+        self.optimizer.step()
+
+
+def _in_rows(parts: list[Tensor]) -> Tensor:
+    """(networks, numbers), filled up to a multiple of `LANES`."""
+    rows = [part.detach().flatten(1) for part in parts]
+    left = -sum(row.shape[1] for row in rows) % LANES
+    return torch.cat([*rows, rows[0].new_zeros(len(rows[0]), left)], dim=1)
