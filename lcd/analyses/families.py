@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -17,15 +16,16 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from lcd.analyses.analysis import Analysis, Drawing, Evidence, cell_text, joined_names
+from lcd.analyses.analysis import Analysis, Evidence, cell_text, joined_names
 from lcd.analyses.areas import with_interval
 from lcd.analyses.family_accuracy import Failing, accuracy_of, prevalence_of
+from lcd.analyses.family_drawings import drawings
 from lcd.envs.errors import InputError
-from lcd.families.measured import MEASURES, Measured, measured_families, point_curves
+from lcd.families.measured import MEASURES, Measured, measured_families
 from lcd.families.prevalence import random_distributions
 from lcd.families.profiles import dominance
 from lcd.families.standings import TIE, leads, rank_shares, rank_shares_of_choices
-from lcd.report import family_figures as figures
+from lcd.scores.diagnosis import Diagnosis
 from lcd.statistics.intervals import BOOTSTRAP_SEED, replicates, widen
 
 KEY = "families"
@@ -34,8 +34,6 @@ SOLVED_FROM = 0.95
 """The normalised score from which on a point counts as solved."""
 SAME = 0.005
 """Normalised scores on the default point that differ by no more are told to be the same."""
-MOST_CURVES = 6
-"""Points whose curves a figure has place for."""
 MOST_DRAWS = 100_000
 CONCENTRATIONS = (0.01, 1e6)
 """Least and greatest of a Dirichlet distribution whose draws are numbers that sum to 1."""
@@ -81,22 +79,14 @@ def families(evidence: Evidence, settings: FamilySettings) -> list[Analysis]:
     if diagnosis.points.empty:
         return []
     found = list(measured_families(diagnosis.points, diagnosis.curves, settings.score))
-    made = []
-    for place, each in enumerate(found):
-        first, *others = _of_family(each, place, settings)
-        if len(each.contexts) <= MOST_CURVES:
-            told = point_curves(each, diagnosis.points, diagnosis.curves)
-            caption = f"Held-out curves of each point, {each.task}, {each.setting['view']}"
-            drawn = Drawing(f"{first.key}-training", caption, partial(figures.training, told))
-            first = replace(first, figures=[*first.figures, drawn])
-        made += [first, *others]
+    made = [analysis for place, each in enumerate(found) for analysis in _of_family(each, place, settings, diagnosis)]
     try:
         return [*made, *_over_tasks(found, settings)]
     except InputError as too_many:
         return [replace(made[0], says=[*made[0].says, f"No ranks over choices: {too_many}"]), *made[1:]]
 
 
-def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterator[Analysis]:
+def _of_family(found: Measured, place: int, settings: FamilySettings, diagnosis: Diagnosis) -> Iterator[Analysis]:
     """All that is told of one family."""
     stem = KEY if place == 0 else f"{KEY}-{place + 1}"
     what = f"{found.task}, {found.setting['view']}"
@@ -124,7 +114,7 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
         note += f" Solved: the mean over seeds is {_solved_from(settings):g} or "
         note += "more." if settings.higher_is_better else "less."
     yield Analysis(stem, f"The family of {what}", table, [*says, *found.notes], note,
-                   _drawings(found, table, stem, what, settings))  # fmt: skip
+                   drawings(found, table, stem, what, settings.higher_is_better, diagnosis))  # fmt: skip
     yield Analysis(
         f"{stem}-choices",
         f"One point for the family of {what}",
@@ -362,22 +352,6 @@ def _orders(found: Measured, pairs: pd.DataFrame, settings: FamilySettings) -> l
         else:
             told.append((0, f"On the default MDP {b} leads {a}; {over}."))
     return [sentence for _, sentence in sorted(told, key=lambda each: each[0])[:MOST_SAID]]
-
-
-def _drawings(found: Measured, table: pd.DataFrame, stem: str, what: str, settings: FamilySettings) -> list[Drawing]:
-    drawn = [
-        Drawing(f"{stem}-bars", f"Reported and overall performance, {what}", partial(figures.bars, table)),
-        Drawing(
-            f"{stem}-profile",
-            f"Share of the family on which methods reach a performance, {what}",
-            partial(figures.profiles, found, settings.higher_is_better),
-        ),
-        Drawing(f"{stem}-histogram", f"Performance over points, {what}", partial(figures.histograms, found)),
-    ]
-    if len(found.features) > 1:
-        caption = f"Performance over two features of the context, {what}"
-        drawn.append(Drawing(f"{stem}-map", caption, partial(figures.maps, found, settings.higher_is_better)))
-    return drawn
 
 
 def _over_tasks(found: Sequence[Measured], settings: FamilySettings) -> Iterator[Analysis]:

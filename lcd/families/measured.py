@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lcd.curves.names import FAMILY, evaluated_name
 from lcd.curves.reading import group_numbers
-from lcd.curves.table import TEXT, common_interval, split_curves
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import Family, parse_point, point_name
 from lcd.envs.protocols import Families, offers
@@ -91,7 +89,7 @@ def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str
     if measure not in MEASURES:
         raise InputError(f"score={measure} is no score of a point: take {' or '.join(MEASURES)}.")
     keys = ["benchmark", "task", *SETTING]
-    curves = _with_one_name(curves)
+    curves = with_one_name(curves)
     # A diagnosis of no task has no columns either.
     defaults = defaults if len(defaults) else curves.iloc[:0]
     found = _runs(curves, measure)
@@ -114,92 +112,7 @@ def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str
     return [replace(each, notes=(*each.notes, *refused)) for each in measured[:1]] + measured[1:]
 
 
-def whole_families(curves: pd.DataFrame, defaults: pd.DataFrame) -> pd.DataFrame:
-    """Curves of whole families: of each method and seed the weighted mean over points, in the context `FAMILY`.
-
-    Args:
-        curves: rows that `lcd.curves.table.of_points` chooses, with the column `normalised`.
-        defaults: rows of tasks as they were trained, likewise.
-
-    Returns:
-        Rows with the columns of `curves`; none for families without ranges, or whose curves have too few steps in
-        common.
-    """
-    families = _families_or_none(curves, defaults)
-    both = pd.concat([_with_one_name(curves), defaults]) if families else curves
-    held_out = both[(both["split"] == "eval").to_numpy()]
-    parts = [part for found in families for part in _whole(found, held_out)]
-    whole = pd.concat(parts) if parts else curves.iloc[:0]
-    return whole.reindex(columns=curves.columns).astype(dict.fromkeys(TEXT, "category"))
-
-
-def _families_or_none(curves: pd.DataFrame, defaults: pd.DataFrame) -> list[Measured]:
-    """The families that have a range; none where the curves are no families, of which their analysis tells."""
-    try:
-        found = measured_families(curves, defaults)
-        return [each for each in found if each.scale == "normalised"]
-    except InputError:
-        return []
-
-
-def _curves_in(found: Measured, held_out: pd.DataFrame) -> dict[tuple, tuple[np.ndarray, np.ndarray]]:
-    """(method, seed, context) → steps and normalised returns, of the family's task in its setting."""
-    where = {"benchmark": found.benchmark, "task": found.task, **found.setting}
-    mine = held_out[np.logical_and.reduce([(held_out[name] == value).to_numpy() for name, value in where.items()])]
-    return split_curves(mine, ["agent", "seed", "context"])
-
-
-def _rows_of(found: Measured) -> dict[str, str]:
-    """Point → the context of the rows that its score is from: the default's are the task's own."""
-    return {context: "" if context and context == found.default else context for context in found.contexts}
-
-
-def point_curves(
-    found: Measured, curves: pd.DataFrame, defaults: pd.DataFrame
-) -> dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]:
-    """Method → point → its steps and mean scores over seeds, on the family's scale.
-
-    Args:
-        found: the family.
-        curves: rows that `lcd.curves.table.of_points` chooses, with the column `normalised`.
-        defaults: rows of tasks as they were trained, likewise.
-    """
-    both = pd.concat([_with_one_name(curves), defaults])
-    held_out = both[(both["split"] == "eval").to_numpy()]
-    if found.scale == "return":
-        held_out = held_out.assign(normalised=held_out["return_mean"])
-    every, names = _curves_in(found, held_out), _rows_of(found)
-    told: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
-    for method, seeds in found.seeds.items():
-        told[method] = {}
-        for context, name in names.items():
-            parts = [every[method, seed, name] for seed in seeds]
-            steps = np.unique(np.concatenate([part[0] for part in parts]))
-            told[method][context] = steps, np.mean([np.interp(steps, *part) for part in parts], axis=0)
-    return told
-
-
-def _whole(found: Measured, held_out: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """The curves of one whole family, one a method and seed."""
-    where = {"benchmark": found.benchmark, "task": found.task, **found.setting}
-    curves, names = _curves_in(found, held_out), _rows_of(found)
-    for method, seeds in found.seeds.items():
-        for seed in seeds:
-            parts = [curves[method, seed, names[context]] for context in found.contexts]
-            try:
-                low, high = common_interval([steps for steps, _ in parts], f"the family of '{found.task}'")
-            except InputError:
-                return
-            steps = np.unique(np.concatenate([[low, high], *(steps for steps, _ in parts)]))
-            steps = steps[(steps >= low) & (steps <= high)]
-            heights = found.distribution @ np.stack([np.interp(steps, *part) for part in parts])
-            yield pd.DataFrame({"step": steps, "return_mean": heights, "normalised": heights}).assign(
-                **where, agent=method, seed=seed, split="eval", stage="", context=FAMILY,
-                trained_on=evaluated_name(found.task, FAMILY), r_min=0.0, r_max=1.0,
-            )  # fmt: skip
-
-
-def _with_one_name(curves: pd.DataFrame) -> pd.DataFrame:
+def with_one_name(curves: pd.DataFrame) -> pd.DataFrame:
     """Curves whose points have one name each, in whatever order and digits their features are written."""
     given = list(map(str, curves["context"].unique()))
     names = {name: point_name(parse_point(name) or {}) for name in given}

@@ -24,6 +24,7 @@ from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, read_bytes
 from lcd.pipelines.kinds.kind import MACHINE, NAMED, TRAIN_FILE
 from lcd.pipelines.study.configs import RunConfig, task_name
+from lcd.pipelines.study.hands import require
 from lcd.pipelines.study.members import members_of, points_of, trained_by
 
 LEADING = (*NAMED, *MACHINE, "episodes", "return_mean", "length_mean")
@@ -45,6 +46,7 @@ class ScalarFile:
         """Add rows and see them onto the disk."""
         if not rows:
             return
+        require(self.path.parent)
         new = list(dict.fromkeys(name for row in rows for name in row if name not in self.columns))
         if new or not self.path.exists():
             earlier = self._read() if self.path.exists() else []

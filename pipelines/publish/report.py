@@ -354,7 +354,7 @@ def _print_path(console: Console, name: str, path: object) -> None:
 
 def _places_of_mirror(console: Console, study: store.Study) -> None:
     """Where the offline W&B runs are, and how they get to a server."""
-    runs = sum(bool(wandb_client.offline_folders(run.path)) for run in study.runs())
+    runs = sum(bool(wandb_client.offline_folders(run.left)) for run in study.runs())
     if not runs and not wandb_client.offline_folders(study.diagnosis_dir):
         return
     _print_path(console, "W&B", f"{runs} offline runs and the diagnosis; to upload them: lcd sync {study.path}")

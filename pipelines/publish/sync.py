@@ -45,8 +45,8 @@ def run(cfg: SyncConfig) -> int:
 def waiting(study: store.Study) -> tuple[list[Path], int]:
     """The offline folders that are not synced, and how many runs are left out because they still write theirs."""
     made = study.runs()
-    working = [run for run in made if run.status["state"] == store.RUNNING and offline_folders(run.path)]
-    places = [run.path for run in made if run not in working] + [study.diagnosis_dir]
+    working = [run for run in made if run.status["state"] == store.RUNNING and offline_folders(run.left)]
+    places = [run.left for run in made if run not in working] + [study.diagnosis_dir]
     folders = [folder for place in places for folder in offline_folders(place)]
     return [folder for folder in folders if not list(folder.glob("*.synced"))], len(working)
 

@@ -9,6 +9,7 @@ from typing import Any
 from lcd.curves.names import evaluated_name
 from lcd.pipelines.kinds.kind import MACHINE, NAMED
 from lcd.pipelines.study.configs import JobConfig, agent_name, flat, frontend_name, is_training, task_name
+from lcd.pipelines.study.lease import run_folder
 
 STEP = "env_step"
 STATISTICS = ("return_mean", "return_std", "length_mean", "episodes", "loss", "static_loss", "speed", "outside")
@@ -19,7 +20,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 def study_of(run_dir: Path) -> str:
     """The name of the study that a run's folder is in."""
-    return run_dir.resolve().parent.parent.name
+    return run_folder(run_dir.resolve()).parents[1].name
 
 
 def flat_config(config: JobConfig, run_dir: Path) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def _refuse_waiting(study: store.Study, run: store.Run) -> None:
 
 
 def _train(cfg: WandbSweepConfig, study: store.Study, console: Console) -> int:
-    """Train one run of the study, under its lock."""
+    """Train one run of the study, under its lease."""
     by_id = {each.path.name: each for each in study.runs()}
     if cfg.run not in by_id:
         raise InputError(f"run={cfg.run} is no run of {study.path}: {nearest(str(cfg.run), by_id)}")
@@ -104,13 +104,14 @@ def _train(cfg: WandbSweepConfig, study: store.Study, console: Console) -> int:
     arguments = (found.kind.work, found.config, str(found.path), tracker_entry(cfg.tracker), Device(cfg.device))
     call = Call(arguments, name=found.path.name, label=found.label)
     knobs: dict[str, Any] = {"threads": cfg.launcher.threads, "grace": cfg.launcher.grace, "deadlines": cfg.deadlines}
-    (outcome,) = launch("local", "lcd.pipelines.jobs.worker:do_under_lock", [call], workers=1, **knobs)
+    (outcome,) = launch("local", "lcd.pipelines.jobs.worker:do_under_lease", [call], workers=1, **knobs)
     if outcome.stopped:
         raise signals.Stopped
     if outcome.error:
         console.print(f"{found.label} failed: {outcome.error}", highlight=False, soft_wrap=True, markup=False)
         return 1
-    console.print(f"{found.label} ({cfg.run}) is done.", highlight=False, soft_wrap=True, markup=False)
+    told = "is done" if found.done else "is another hand's at the moment"
+    console.print(f"{found.label} ({cfg.run}) {told}.", highlight=False, soft_wrap=True, markup=False)
     return 0
 
 

@@ -44,9 +44,11 @@ def check_device(device: Device) -> None:
 
     Several processes on a CPU are fine.
     """
+    name, many = device.accelerator, device.devices
+    if name == "cpu":
+        return
     import torch
 
-    name, many = device.accelerator, device.devices
     has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     there = [kind for kind, present in has.items() if present] + ["cpu"]
     if not has.get(name, True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import json
 import os
@@ -20,6 +19,7 @@ from lcd.files.atomic import sha256_of
 from lcd.files.reading import read_bytes
 from lcd.pipelines.study import sources, store
 from lcd.pipelines.study.configs import inputs_of, is_training
+from lcd.pipelines.study.hands import HELD, Watch, is_here
 from lcd.pipelines.study.members import checkpoint_of, members_of, trained_by
 from lcd.scores.left_out import told_points
 
@@ -63,7 +63,7 @@ def check_run(run: store.Run) -> Found:
     yield from _status(run, believed=fault is None)
     if run.status["state"] == store.DONE:
         yield from _sealed(run)
-    for path in sorted(run.path.glob("checkpoints/*.ckpt")):
+    for path in sorted(run.left.glob("checkpoints/*.ckpt")):
         yield from _checkpoint(run, path, believed=fault is None)
     yield from _sources(run)
     yield from _weights(run)
@@ -72,14 +72,14 @@ def check_run(run: store.Run) -> Found:
 
 def _status(run: store.Run, believed: bool) -> Found:
     """Is the status one, and true? A curve that is not believed has been told of."""
-    path, status = run.path / "status.json", run.status
+    path, status = run.left / store.STATUS_FILE, run.status
     if not path.is_file():
         yield FAULT, "status.json is missing: the same command trains the run anew"
     elif status == store.STATUS:
         yield FAULT, "status.json is cut off or no status: the same command trains the run anew"
-    elif status["state"] == store.RUNNING and (locked := _locked(run.path / ".lock")) is not True:
-        if locked is None:
-            yield NOTE, "it is being trained, says its status: whether it is cannot be told, its .lock may not be read"
+    elif status["state"] == store.RUNNING and (held := _trained_by_somebody(run)) is not True:
+        if held is None:
+            yield NOTE, "it is being trained on another machine, says its status: whether it is cannot be told here"
             return
         yield FAULT, "its status says that it is being trained, but no process does: the same command continues it"
     elif status["state"] == store.DONE and believed and not run.done:
@@ -92,19 +92,13 @@ def _status(run: store.Run, believed: bool) -> Found:
         yield NOTE, f"it diverged ({status['error']})"
 
 
-def _locked(path: Path) -> bool | None:
-    """Does a process hold a run's lock? None where this user may not know."""
+def _trained_by_somebody(run: store.Run) -> bool | None:
+    """Does a hand have the run? None where that cannot be told from here."""
     try:
-        # A stranger's may be a pipe, which nobody need write to.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        state, entry = Watch(run.path).look()
     except PermissionError:
         return None
-    except OSError:
-        pass
-    return False
+    return None if state == HELD and is_here(entry) is None else state == HELD
 
 
 def _sealed(run: store.Run) -> Found:
@@ -155,12 +149,12 @@ def _checkpoint(run: store.Run, path: Path, believed: bool) -> Found:
         return
     try:
         whose = _whose(run, path.name)
-        rows = [row for row in _rows(run.path) if whose(row) and int(row["step"]) <= _last(step)]
-        header = _header(run.path)
+        rows = [row for row in _rows(run.left) if whose(row) and int(row["step"]) <= _last(step)]
+        header = _header(run.left)
     except (OSError, ValueError, KeyError, TypeError, UnicodeDecodeError):
         yield FAULT, f"its {store.CURVE_FILE} cannot be read"
         return
-    if CurveFile(run.path / store.CURVE_FILE, header).digest_of(rows) != digest:
+    if CurveFile(run.left / store.CURVE_FILE, header).digest_of(rows) != digest:
         yield FAULT, f"{name} goes with other rows than those in {store.CURVE_FILE}"
 
 

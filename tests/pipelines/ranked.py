@@ -64,5 +64,5 @@ def dying_rank(run_config, run_dir, tracker, device, ranks, place):
 
 def train_dying(run_config, run_dir, tracker, device):
     arguments = (run_config, run_dir, tracker, device)
-    with join_ranks(f"{__name__}:dying_rank", arguments, device) as (ranks, place):
+    with join_ranks(f"{__name__}:dying_rank", arguments, device, "") as (ranks, place):
         dying_rank(*arguments, ranks, place)

@@ -37,6 +37,13 @@ def test_writes_that_fail_leave_nothing_broken():
     assert all(sum(made for name, made in figures["faults"].items() if kind in name) for kind in faults.KINDS)
 
 
+def test_many_hands_on_a_disk_that_is_slow_and_fails():
+    figures = soaked("hands", "--hands", "40", "--runs", "6", "--failure", "0.004", "--delay", "0.001")
+    assert figures["findings"] == 0
+    assert figures["deaths"] > 5
+    assert figures["leases"] > 6
+
+
 def test_a_leak_is_told_from_noise():
     rng = np.random.default_rng(0)
     noise = 4e5 + rng.normal(0, 300, 60)

@@ -8,7 +8,8 @@ from lcd.curves.table import area, as_trained, attach_ranges, check_curves, norm
 from lcd.envs import benchmarks
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import Family, parse_point, point_name
-from lcd.families.measured import measured_families, whole_families
+from lcd.families.measured import measured_families
+from lcd.families.over_points import whole_families
 
 POINTS = [{"mass": mass, "length": length} for mass in (1.0, 2.0) for length in (0.5, 1.0, 3.0)]
 NAMES = [point_name(point) for point in POINTS]

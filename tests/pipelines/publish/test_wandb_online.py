@@ -160,7 +160,7 @@ def test_a_server_that_breaks_in_the_middle_stops_nothing(server, folder, mode):
 
 def test_offline_runs_are_uploaded_once(server, tmp_path, capsys):
     study = store.Study(tmp_path / "mystudy", create=True)
-    with study.lock():
+    with study.at_work():
         study.ask({"train": {}}, [])
     folder = study.diagnosis_dir
     folder.mkdir()

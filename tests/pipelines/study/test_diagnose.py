@@ -219,20 +219,6 @@ def test_a_dying_worker_is_a_failed_run(tmp_path, monkeypatch, capsys):
     assert "2 of 12 runs failed" in capsys.readouterr().out
 
 
-def test_a_second_process_on_a_study_is_turned_away(tmp_path, capsys):
-    out = tmp_path / "busy"
-    process = start(out, pause="0.5")
-    try:
-        wait_until_trained(out, process, 100)
-        assert cli.main(arguments(out)) == 2
-        complaint = capsys.readouterr().err
-        assert "Another process is working on the study" in complaint
-        assert complaint.count("\n") == 1
-    finally:
-        process.kill()
-        process.communicate()
-
-
 def test_another_protocol_in_the_same_study_is_refused(uninterrupted, capsys):
     before = (uninterrupted / "study.yaml").read_text()
     assert cli.main(arguments(uninterrupted, "study.steps=500")) == 2

@@ -1,0 +1,47 @@
+"""The figures of a family's section."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+
+from lcd.analyses.analysis import Drawing
+from lcd.families.measured import Measured
+from lcd.families.over_points import point_curves
+from lcd.report import family_figures as figures
+from lcd.scores.diagnosis import Diagnosis
+
+MOST_CURVES = 6
+"""Points whose curves a figure has place for."""
+
+
+def drawings(
+    found: Measured, table: pd.DataFrame, stem: str, what: str, higher_is_better: bool, diagnosis: Diagnosis
+) -> list[Drawing]:
+    """The figures of one family.
+
+    Args:
+        found: the family.
+        table: of its analysis, a row a method.
+        stem: how the figures' names begin.
+        what: what a caption calls the family.
+        higher_is_better: whether a high score is good.
+        diagnosis: with the curves that the scores are from.
+    """
+    drawn = [
+        Drawing(f"{stem}-bars", f"Reported and overall performance, {what}", partial(figures.bars, table)),
+        Drawing(
+            f"{stem}-profile",
+            f"Share of the family on which methods reach a performance, {what}",
+            partial(figures.profiles, found, higher_is_better),
+        ),
+        Drawing(f"{stem}-histogram", f"Performance over points, {what}", partial(figures.histograms, found)),
+    ]
+    if len(found.contexts) <= MOST_CURVES:
+        told = point_curves(found, diagnosis.points, diagnosis.curves)
+        drawn.append(Drawing(f"{stem}-training", f"Held-out curves by point, {what}", partial(figures.training, told)))
+    if len(found.features) > 1:
+        caption = f"Performance over two features of the context, {what}"
+        drawn.append(Drawing(f"{stem}-map", caption, partial(figures.maps, found, higher_is_better)))
+    return drawn
