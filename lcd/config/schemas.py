@@ -13,6 +13,7 @@ from lcd.config.schema_parts import (
     TrackerConfig,
     doc,
 )
+from lcd.config.steering_schemas import CancelConfig, LogsConfig, RemoveConfig, RetryConfig, StatusConfig
 from lcd.scores.contrasts import DEFINITIONS, PERCEPTION
 from lcd.statistics.confidence import ALPHA
 
@@ -375,6 +376,11 @@ SCHEMAS: dict[str, type] = {
     "report": ReportConfig,
     "power": PowerConfig,
     "verify": VerifyConfig,
+    "status": StatusConfig,
+    "logs": LogsConfig,
+    "cancel": CancelConfig,
+    "retry": RetryConfig,
+    "remove": RemoveConfig,
     "view": ViewConfig,
     "measure": MeasureConfig,
     "horizon": HorizonConfig,

@@ -23,10 +23,11 @@ from typing import Any, cast
 import yaml
 
 from lcd.envs.errors import InputError
-from lcd.files.atomic import UNFINISHED, locked, make_folder, remove_unfinished, sha256_of, write_atomic
+from lcd.files.atomic import UNFINISHED, is_locked, locked, make_folder, remove_unfinished, sha256_of, write_atomic
 from lcd.files.reading import Unreadable, read_json, read_yaml
 from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import CURVE_FILE, Job, is_job_config, kind_of
+from lcd.pipelines.study.cancelling import is_cancelled
 from lcd.pipelines.study.configs import (
     STATUS,
     JobConfig,
@@ -49,6 +50,11 @@ def run_lock(run_dir: str | Path, wait_s: float = 10.0) -> contextlib.AbstractCo
     """The lock of one run; a worker whose parent was killed holds it for a moment longer."""
     path = Path(run_dir)
     return locked(path / ".lock", f"Another process is training the run {path.name}: wait for it, or stop it.", wait_s)
+
+
+def is_at_work(run_dir: str | Path) -> bool | None:
+    """Does a process work on a run now, as `run_lock` has it? None where this user may not know."""
+    return is_locked(Path(run_dir) / ".lock")
 
 
 def read_status(run_dir: str | Path) -> Status:
@@ -124,8 +130,8 @@ class Run(Job):
         return self.status["state"] == DONE and not self.broken_promise()
 
     def needs_training(self, retry: bool) -> bool:
-        """Whether it is to be trained; one that diverged would do so again, unless somebody wants it to be tried."""
-        return not self.done and (retry or self.status["state"] != DIVERGED)
+        """Whether it is to be trained; one that diverged or was cancelled is not, unless somebody wants it to be."""
+        return not self.done and (retry or (self.status["state"] != DIVERGED and not is_cancelled(self.path)))
 
     def broken_promise(self, upto: float = math.inf) -> str:
         """What is wrong with what a run that has come to a step has left, in words that follow "its"."""

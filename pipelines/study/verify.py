@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import json
 import os
@@ -76,8 +75,8 @@ def _status(run: store.Run, believed: bool) -> Found:
         yield FAULT, "status.json is missing: the same command trains the run anew"
     elif status == store.STATUS:
         yield FAULT, "status.json is cut off or no status: the same command trains the run anew"
-    elif status["state"] == store.RUNNING and (locked := _locked(run.path / ".lock")) is not True:
-        if locked is None:
+    elif status["state"] == store.RUNNING and (at_work := store.is_at_work(run.path)) is not True:
+        if at_work is None:
             yield NOTE, "it is being trained, says its status: whether it is cannot be told, its .lock may not be read"
             return
         yield FAULT, "its status says that it is being trained, but no process does: the same command continues it"
@@ -87,21 +86,6 @@ def _status(run: store.Run, believed: bool) -> Found:
         yield NOTE, f"it failed ({status['error']})"
     elif status["state"] == store.DIVERGED:
         yield NOTE, f"it diverged ({status['error']})"
-
-
-def _locked(path: Path) -> bool | None:
-    """Does a process hold a run's lock? None where this user may not know."""
-    try:
-        # A stranger's may be a pipe, which nobody need write to.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except PermissionError:
-        return None
-    except OSError:
-        pass
-    return False
 
 
 def _sealed(run: store.Run) -> Found:
