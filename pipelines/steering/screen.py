@@ -48,15 +48,13 @@ def _head(study: Path, summary: Summary, width: int) -> Iterator[str]:
     yield f"{'█' * filled}{'░' * (width - 8 - filled)}  {100 * summary.share:>3.0f} %"
     told = [f"{summary.states[state]:,} {state}" for state in STATES if summary.states[state] or state == DONE]
     yield fit(", ".join(told), width)
-    taken = f"{_core_hours(cost['core_hours'])} so far{_of_gpus(cost['gpu_hours'])}"
+    ends = "" if summary.seconds_left is None else f", {_until(summary.seconds_left)} left"
+    yield fit(f"{_hours(cost['core_hours'], cost['gpu_hours'])} so far{ends}", width)
     if summary.states[RUNNING] + summary.states[WAITING]:
         going = "what is to go is not known yet"
         if left is not None:
-            going = f"about {_core_hours(left.core / HOUR)} to go{_of_gpus(left.gpu / HOUR)}"
-        taken += f", {going}"
-    if summary.seconds_left is not None:
-        taken += f": {_until(summary.seconds_left)} at this pace"
-    yield fit(taken, width)
+            going = f"about {_hours(left.core / HOUR, left.gpu / HOUR)} to go"
+        yield fit(going, width)
     if summary.states[WAITING] and not summary.states[RUNNING]:
         yield fit("None is being trained now: the command that asked for them goes on with them.", width)
 
@@ -143,9 +141,5 @@ def _until(seconds: float | None) -> str:
     return clock(seconds) if seconds < HOPELESS_S else "years"
 
 
-def _core_hours(hours: float) -> str:
-    return f"{hours_text(hours)} of a core"
-
-
-def _of_gpus(hours: float) -> str:
-    return f" and {hours_text(hours)} of a GPU" if hours else ""
+def _hours(cores: float, gpus: float) -> str:
+    return f"{hours_text(cores)} of a core" + (f" and {hours_text(gpus)} of a GPU" if gpus else "")
