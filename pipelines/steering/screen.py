@@ -43,7 +43,7 @@ def screen(study: Path, seen: Sequence[Seen], width: int, height: int) -> list[s
 def _head(study: Path, summary: Summary, width: int) -> Iterator[str]:
     cost, left, count = summary.cost, summary.left, len(summary.seen)
     agents = f", {cost['seeds']:,} agents" if cost["seeds"] else ""
-    yield fit(f"{printable(study)}: {count:,} run{'s' * (count != 1)}{agents}", width)
+    yield fit(f"{count:,} run{'s' * (count != 1)}{agents} of {printable(study)}", width)
     filled = int((width - 8) * summary.share)
     yield f"{'█' * filled}{'░' * (width - 8 - filled)}  {100 * summary.share:>3.0f} %"
     told = [f"{summary.states[state]:,} {state}" for state in STATES if summary.states[state] or state == DONE]
