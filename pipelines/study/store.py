@@ -38,7 +38,7 @@ from lcd.pipelines.study.configs import (
     is_training,
     run_id,
 )
-from lcd.pipelines.study.overlaps import refuse_overlap
+from lcd.pipelines.study.overlaps import refuse_overlaps
 
 QUEUED, RUNNING, DONE, FAILED, DIVERGED = STATES = ("queued", "running", "done", "failed", "diverged")
 """What a run can be; of one that diverged (its numbers are not finite any more) `error` says which, where and when."""
@@ -327,9 +327,7 @@ class Study:
         """
         known = {run.path: run for run in self.runs()}
         wanted = [Run(job.config, self.path / "runs" / job.id) for job in jobs]
-        for run in wanted:
-            if run.path not in known:
-                refuse_overlap(self.path, run, [*known.values(), *wanted])
+        refuse_overlaps(self.path, (run for run in wanted if run.path not in known), [*known.values(), *wanted])
         if self._file_content() is None:
             self._write()
         for run in wanted:
