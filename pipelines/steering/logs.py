@@ -41,7 +41,7 @@ def run(cfg: LogsConfig) -> int:
     for each in found:
         _say([f"==> {each.label} ({each.name}): {each.state}, {each.folder / LOG_FILE}"])
         try:
-            _say(shown[each.folder].last())
+            _say(shown[each.folder].last() if os.path.lexists(shown[each.folder].path) else ["It has printed nothing."])
         except Unreadable as why:
             wrong = True
             _say([f"It cannot be read ({why})."])
@@ -49,6 +49,7 @@ def run(cfg: LogsConfig) -> int:
             _say([f"{each.state}: {each.why}"])
     if cfg.follow:
         _follow(found, shown)
+    _say(log.rest for log in shown.values() if log.rest)
     return exits.FAILED if wrong and not cfg.follow else exits.OK
 
 
