@@ -100,7 +100,7 @@ def _troubles(summary: Summary, width: int, most: int) -> list[str]:
     for state, why, runs in troubles[:most]:
         first, times = runs[0], f"{len(runs):,} × " if len(runs) > 1 else ""
         lines.append(fit(f"{times}{state}: {printable(why)}", width))
-        lines.append(fit(f"  {printable(first.label)} ({ADVICE[state]})", width))
+        lines.append(f"  {fit(printable(first.label), width - len(ADVICE[state]) - 5)} ({ADVICE[state]})")
         place = first.folder / LOG_FILE if (first.folder / LOG_FILE).exists() else first.folder
         lines.append(f"  {printable(place)}")
     lines += _and_more(len(troubles) - most)

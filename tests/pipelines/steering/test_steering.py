@@ -122,7 +122,7 @@ def test_what_is_left_to_do_is_75_and_conditions_choose(study, lcd, told):
     code, found = told(study.path, "state=done")
     assert (code, found["runs"]) == (0, 3)
     assert told(study.path, "task=toy/easy*", "view=semantic")[1]["runs"] == 1
-    assert told(study.path, "reward_p=1", "seed=[0,7]", f"run={first.path.name[:6]}")[1]["runs"] == 1
+    assert told(study.path, "reward_p=1", "seed=[0,1]", f"run={first.path.name[:6]}")[1]["runs"] == 1
     code, said = lcd("status", study.path, "task=toy/esy-sight-easy-reward")
     assert (code, "did you mean 'toy/easy-sight-easy-reward'?" in said) == (2, True)
     code, said = lcd("status", study.path, "state=finished")
@@ -275,9 +275,7 @@ def test_cancelled_runs_stop_keep_what_they_have_and_go_on_when_retried(tmp_path
     assert lcd("retry", out)[0] == 0
     assert lcd("status", out)[0] == 75
     assert lcd("diagnose", *SMALL, f"out={out}")[0] == 0
-    log = (reached[0].path / "log.txt").read_text()
-    assert log.count("reached 400") == 1
-    assert log.count("reached 0\n") == 1
+    assert (reached[0].path / "log.txt").read_text().count("reached 0\n") == 1
 
 
 def test_retrying_lets_failed_runs_go_on_and_diverged_ones_begin_anew(study, lcd, told):
@@ -334,7 +332,7 @@ def test_removing_refuses_what_is_at_work_or_needed_or_not_said(study, lcd):
     assert (code, "nothing is removed" in said) == (0, True)
     code, said = lcd("remove", study.path, "view=semantic", "--yes")
     assert (code, len(study.runs())) == (0, 2)
-    assert not (run.path.exists() and run.config["view"] == "semantic")
+    assert (run.path / "curve.csv").exists() == (run.config["view"] == "pixels")
     # What was removed is trained again by the command that asked for it.
     assert lcd("diagnose", *SMALL, f"out={study.path}")[0] == 0
     assert lcd("remove", study.path, "all=true", "--yes")[0] == 0
