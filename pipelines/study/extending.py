@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import store
-from lcd.pipelines.study.configs import canonical, is_training, without_places
+from lcd.pipelines.study.configs import JobConfig, canonical, is_training, without_places
 
 
 def extended(study: Path, jobs: Iterable[Job]) -> list[Job]:
@@ -32,7 +32,7 @@ def extended(study: Path, jobs: Iterable[Job]) -> list[Job]:
         parts = [job]
         if there and is_training(job.config) and job.id not in names:
             seeds = _parted(job.config["seeds"], there.get(_but_for_seeds(job.config), []))
-            parts = [Job({**job.config, "seeds": part}) for part in seeds]
+            parts = [Job(cast(JobConfig, {**job.config, "seeds": part})) for part in seeds]
         found |= {part.id: part for part in parts}
     return list(found.values())
 
