@@ -144,7 +144,7 @@ def _alike(seen: Seen) -> Iterator[tuple[str, ...]]:
 
 def _as_json(seen: Seen) -> dict[str, Any]:
     status, log = seen.status, seen.folder / LOG_FILE
-    told = {key: status[key] for key in ("step", "steps", "steps_per_s", "wall_s", "device", "where", "updated")}  # type: ignore[literal-required]
+    told = {key: status[key] for key in ("step", "steps", "steps_per_s", "wall_s", "device", "where", "updated")}
     return {
         "run": seen.name,
         "state": seen.state,

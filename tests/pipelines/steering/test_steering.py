@@ -247,7 +247,7 @@ def test_logs_follow_a_run_to_its_end(study, lcd):
 def test_cancelled_runs_stop_keep_what_they_have_and_go_on_when_retried(tmp_path, lcd, monkeypatch):
     out = tmp_path / "study"
     monkeypatch.setattr(cancelling, "LOOK_EVERY_S", 0.1)
-    monkeypatch.setenv(fake_training.PAUSE_S, "0.5")
+    monkeypatch.setenv(fake_training.PAUSE_S, "1.5")
 
     def cancel():
         while not (out / "study.yaml").exists() or not any(
