@@ -20,6 +20,10 @@ class Unfinished(RuntimeError):
     """Nothing is finished of what a command was to tell about, which is nobody's mistake: it ends with status 1."""
 
 
+class Elsewhere(Exception):
+    """What a command asked for is done after it and without it; the message says where."""
+
+
 def nearest(name: str, options: Iterable[str]) -> str:
     """The end of an error's sentence: the option that was probably meant, or all of them when none is close."""
     options = sorted(map(str, options))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from lcd import __version__
 from lcd.process import exits, signals
-from lcd.process.exits import FAILED, MISTAKE, OK, PIPE, STOPPED, print_error
+from lcd.process.exits import ELSEWHERE, FAILED, MISTAKE, OK, PIPE, STOPPED, print_error
 
 
 class Command(NamedTuple):
@@ -114,6 +114,7 @@ COMMANDS = {
 
 
 SWITCHES = {
+    "--detach": "launcher.detach=true",
     "--dry-run": "dry_run=true",
     "--follow": "follow=true",
     "--json": "format=json",
@@ -182,7 +183,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _run(name: str, overrides: list[str]) -> int:
-    from lcd.envs.errors import InputError, Unfinished, nearest
+    from lcd.envs.errors import Elsewhere, InputError, Unfinished, nearest
 
     try:
         if name not in COMMANDS:
@@ -209,6 +210,9 @@ def _run(name: str, overrides: list[str]) -> int:
         return print_error(str(mistake), MISTAKE)
     except Unfinished as lack:
         return print_error(str(lack), FAILED)
+    except Elsewhere as told:
+        print(told)
+        return ELSEWHERE
 
 
 def _overview() -> str:

@@ -75,7 +75,7 @@ def main(words: list[str]) -> int:
     for task in get_benchmark(name).tasks:
         jobs.append(Job(ChanceConfig(kind="chance", benchmark=name, seeds=[0], steps=steps, task=task)))
     study = Study(cfg.out or f"studies/chance-{name}", create=True)
-    with study.lock():
+    with study.at_work():
         runs = study.ask({"chance": name, "steps": steps}, jobs)
         whole = train_missing(cfg, study, runs, Console())
     for run in runs:

@@ -3,8 +3,10 @@
 import contextlib
 import errno
 import fcntl
+import functools
 import hashlib
 import os
+import socket
 import stat
 import tempfile
 import time
@@ -16,6 +18,8 @@ from lcd.envs.errors import InputError
 
 UNFINISHED = ".partial"
 """How the names of files end that are still written; they are hidden, too."""
+STALE_S = 3600.0
+"""A file that is still being written was touched since so many seconds, whatever clocks differ by."""
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 """What the system says when a disk takes no more of what is written."""
 
@@ -30,7 +34,7 @@ def write_atomic(path: str | Path, content: str | bytes) -> None:
 def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """A file to write to, which takes the place of `path` once it is on the disk; an error leaves the old one."""
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=UNFINISHED)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=unfinished_prefix(path), suffix=UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -60,10 +64,35 @@ def make_folder(path: str | Path) -> None:
     sync(path.parent)
 
 
-def remove_unfinished(folder: str | Path) -> None:
-    """Delete what processes that were killed while they wrote have left below a folder; nobody may write there now."""
-    for path in Path(folder).rglob(f".*{UNFINISHED}"):
-        path.unlink(missing_ok=True)
+def unfinished_prefix(path: Path) -> str:
+    """How the name of a file begins that is still written: with its name, and with who writes it."""
+    return f".{path.name}.{_machine()}-{os.getpid()}-"
+
+
+def remove_unfinished(folder: str | Path, deep: bool = True) -> None:
+    """Delete what processes that were killed while they wrote have left in a folder; others may be writing there.
+
+    Args:
+        folder: the folder.
+        deep: also in folders below.
+    """
+    for path in (Path(folder).rglob if deep else Path(folder).glob)(f".*{UNFINISHED}"):
+        with contextlib.suppress(FileNotFoundError):
+            machine, _, process = path.name.removesuffix(UNFINISHED).rpartition(".")[2].partition("-")
+            number = process.partition("-")[0]
+            dead = machine == _machine() and number.isdecimal() and not Path(f"/proc/{number}").exists()
+            if dead or time.time() - path.lstat().st_mtime >= STALE_S:
+                path.unlink()
+
+
+@functools.cache
+def _machine() -> str:
+    """What tells machines apart, and containers, which have process ids of their own."""
+    try:
+        told = Path("/proc/sys/kernel/random/boot_id").read_text() + os.readlink("/proc/self/ns/pid")
+    except OSError:
+        told = socket.gethostname()
+    return hashlib.sha256(told.encode()).hexdigest()[:8]
 
 
 @contextlib.contextmanager

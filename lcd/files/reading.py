@@ -121,12 +121,20 @@ def parse_json(text: str) -> Any:
     return _checked(text, json.loads, "JSON")
 
 
+def parse_yaml(content: bytes) -> Any:
+    """What a YAML file's content is, if it is plain data."""
+    return _checked(_decoded(content), yaml.safe_load, "YAML")
+
+
 def _parsed(path: str | Path, parse: Callable[[str], Any], kind: str) -> Any:
+    return _checked(_decoded(read_bytes(path)), parse, kind)
+
+
+def _decoded(content: bytes) -> str:
     try:
-        text = read_bytes(path).decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Unreadable("it is not UTF-8") from None
-    return _checked(text, parse, kind)
 
 
 def _checked(text: str, parse: Callable[[str], Any], kind: str) -> Any:

@@ -13,11 +13,12 @@ from types import TracebackType
 from lcd import __version__
 from lcd.process.signals import CONTINUE_ME
 
-OK, FAILED, MISTAKE, OURS, STOPPED, PIPE = 0, 1, 2, 70, 130, 141
+OK, FAILED, MISTAKE, ELSEWHERE, OURS, STOPPED, PIPE = 0, 1, 2, 3, 70, 130, 141
 EXITS = {
     OK: "all went well",
     FAILED: "something failed that is nobody's mistake: a run, a full disk, too little memory, a simulator",
     MISTAKE: "a mistake in the command or in a file that it reads; nothing was changed",
+    ELSEWHERE: "runs were submitted and go on without this command (--detach); the same command waits for them",
     OURS: "a fault of lcd; the log that is named tells all about it",
     CONTINUE_ME: "stopped by SIGTERM, SIGHUP or SIGUSR1; the same command continues. lcd status: runs are left to do",
     STOPPED: "stopped by Ctrl-C; the same command continues",

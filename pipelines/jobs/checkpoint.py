@@ -12,6 +12,7 @@ from lightning.fabric.plugins import TorchCheckpointIO
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import disk_full_error, replacing
+from lcd.pipelines.study.hands import require
 from lcd.pipelines.study.store import Run
 
 STEP = "lcd_step"
@@ -36,6 +37,7 @@ class AtomicCheckpoints(TorchCheckpointIO):
 
 def save(content: dict[str, Any], path: str | Path) -> None:
     """Write a checkpoint that is there as a whole or not at all."""
+    require(Path(path).parents[1])
     with replacing(path) as file:
         try:
             torch.save(content, file)

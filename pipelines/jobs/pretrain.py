@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich.console import Console
 
 from lcd.config.schemas import PretrainConfig
-from lcd.files.atomic import remove_unfinished
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.publish.pretrained import publish
 from lcd.pipelines.study.encoders import FLOW, pretraining_from
@@ -19,11 +18,10 @@ def run(cfg: PretrainConfig) -> int:
     job = Job(config)
     check_trainable(cfg, [job])
     study = Study(cfg.out or default_folder(f"pretrain-{FLOW}-{cfg.benchmark.name}", job.config), create=True)
-    with study.lock():
+    with study.at_work():
         (made,) = study.ask({"pretrain": job.config}, [job])
         console.print(opening(study, [made]), highlight=False, soft_wrap=True, markup=False)
         if not made.done and not train_missing(cfg, study, [made], console):
             return 1
-        remove_unfinished(made.path)
         publish(Pretraining(config, made.path), console)
     return 0

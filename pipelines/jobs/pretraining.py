@@ -29,6 +29,7 @@ from lcd.pipelines.jobs.pretraining_record import PretrainRecorder, Table, mirro
 from lcd.pipelines.kinds.pretrain import WEIGHTS_FILE
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study.configs import Device, PretrainConfig, TrackerEntry, VideosEntry, without_places
+from lcd.pipelines.study.lease import run_folder
 from lcd.pipelines.study.store import RUNNING, Run, finish, read_status, update_status
 from lcd.process.deadlines import beat
 
@@ -123,7 +124,9 @@ def pretrain_run(config: PretrainConfig, run_dir: str | Path, tracker: TrackerEn
     The videos are filmed where they are not there yet. The arguments are those of `lcd.pipelines.jobs.train.train_run`.
     """
     folder, seed = Path(run_dir), config["seeds"][0]
-    files = record_missing_videos(config["videos"], folder.parents[1] / "videos" / config["videos"]["folder"])
+    files = record_missing_videos(
+        config["videos"], run_folder(folder).parents[1] / "videos" / config["videos"]["folder"]
+    )
     mean, std = videos.statistics(files["train"])
     sizes = {key: value for key, value in config["frontend"].items() if key != "name"}
     gap = config["videos"]["gap"]

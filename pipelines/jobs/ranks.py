@@ -18,7 +18,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -43,7 +43,7 @@ NODE = ("NODE_RANK", "GROUP_RANK", "SLURM_NODEID")
 
 @dataclass(frozen=True)
 class MeetingPlace:
-    """Which rank a process is, and where the ranks meet."""
+    """Which rank a process is, where the ranks meet, and the folder in which the first one writes."""
 
     rank: int
     local: int
@@ -52,6 +52,7 @@ class MeetingPlace:
     nodes: int
     cuda: bool
     address: tuple[str, int] | None = None
+    folder: str | None = None
 
 
 def node_rank() -> int:
@@ -63,18 +64,21 @@ def node_rank() -> int:
 
 
 @contextlib.contextmanager
-def join_ranks(train: str, arguments: tuple[Any, ...], device: Device) -> Iterator[tuple[Ranks, MeetingPlace | None]]:
+def join_ranks(
+    train: str, arguments: tuple[Any, ...], device: Device, folder: str
+) -> Iterator[tuple[Ranks, MeetingPlace | None]]:
     """Start the other ranks of this machine, which call `train(*arguments, ranks, place)`, and be the first of them.
 
     Args:
         train: `module:function`.
         arguments: what it is called with; everything is pickled.
         device: on how many processes.
+        folder: the one that the first of them writes into; the other machines are told.
     """
     if device.processes == 1:
         yield ALONE, None
         return
-    place, store = _meeting_point(device)
+    place, store = _meeting_point(device, folder)
     crew = [_Other(train, arguments, place, local) for local in range(1, device.devices)]
     try:
         for other in crew:
@@ -98,7 +102,7 @@ def join_ranks(train: str, arguments: tuple[Any, ...], device: Device) -> Iterat
             dist.destroy_process_group()
 
 
-def _meeting_point(device: Device) -> tuple[MeetingPlace, dist.Store]:
+def _meeting_point(device: Device, folder: str) -> tuple[MeetingPlace, dist.Store]:
     devices, nodes, node = device.devices, device.num_nodes, node_rank()
     cuda = device.accelerator in ("auto", "cuda", "gpu") and torch.cuda.is_available()
     if nodes == 1:
@@ -107,7 +111,10 @@ def _meeting_point(device: Device) -> tuple[MeetingPlace, dist.Store]:
         host, port = _first_machine(nodes, node)
     world = devices * nodes
     store = dist.TCPStore(host, port, world, is_master=node == 0, timeout=TO_MEET, wait_for_workers=False)
-    return MeetingPlace(node * devices, 0, node, world, nodes, cuda, (host, store.port)), store
+    if node == 0:
+        store.set("folder", folder)
+    where = store.get("folder").decode()
+    return MeetingPlace(node * devices, 0, node, world, nodes, cuda, (host, store.port), where), store
 
 
 def _first_machine(nodes: int, node: int) -> tuple[str, int]:
@@ -143,7 +150,7 @@ class _Other:
         self.rank, self.world = first.rank + local, first.world
         self.failure: str | Diverged | None = None
         self.process, self.pipe = children.start("lcd.pipelines.jobs.ranks:serve")
-        own = MeetingPlace(self.rank, local, first.node, first.world, first.nodes, first.cuda, first.address)
+        own = replace(first, rank=self.rank, local=local)
         with contextlib.suppress(BrokenPipeError):
             self.pipe.send((sys.path, named(), train, arguments, own))
 

@@ -29,6 +29,8 @@ from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, read_bytes
 from lcd.pipelines.jobs.checkpoint import CURVE, STEP, WORLD
+from lcd.pipelines.study.hands import require
+from lcd.pipelines.study.lease import run_folder
 from lcd.process import signals
 
 STATUS_EVERY_S = 0.5
@@ -57,6 +59,7 @@ class CurveFile:
 
     def append(self, rows: list[dict[str, Any]]) -> None:
         """Add rows and see them onto the disk."""
+        require(self.path.parent)
         text = self._text(rows)
         with self.path.open("a", newline="") as file:
             file.write(text)
@@ -98,9 +101,10 @@ class CurveFile:
         return [row for row in csv.DictReader(io.StringIO(whole)) if int(row["step"]) <= step]
 
     def _not_ours(self) -> InputError:
+        run = run_folder(self.path.parent)
         return InputError(
-            f"{self.path.name} of run {self.path.parent.name} is not what the run wrote before it was stopped: put "
-            f"it back as it was, or move {self.path.parent} away to train the run anew."
+            f"{self.path.name} of run {run.name} is not what the run wrote before it was stopped: put "
+            f"it back as it was, or move {run} away to train the run anew."
         )
 
     def _text(self, rows: Sequence[Mapping[str, Any]], header: bool = False) -> str:

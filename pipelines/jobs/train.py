@@ -40,12 +40,13 @@ from lcd.pipelines.launch.launchers import launch
 from lcd.pipelines.launch.order import Call
 from lcd.pipelines.publish.track import open_tracker
 from lcd.pipelines.study import determinism, dry_run
+from lcd.pipelines.study.attempts import device_of
 from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, run_id, task_name
 from lcd.pipelines.study.devices import check_share
 from lcd.pipelines.study.point_choices import remember
 from lcd.pipelines.study.runs import choices_of_run, run_config_from
 from lcd.pipelines.study.store import RUNNING, Run, Study, default_folder, finish, missing, read_status, update_status
-from lcd.pipelines.study.training import check_trainable, device_of, opening, train_missing
+from lcd.pipelines.study.training import check_trainable, opening, train_missing
 from lcd.process import signals
 from lcd.statistics.intervals import iqm
 
@@ -66,7 +67,7 @@ def run(cfg: TrainConfig) -> int:
         return dry_run.print_estimate([job], cfg, folder, console)
     determinism.refuse_chance(missing(folder, [job]), console, cfg.deadlines)
     study = Study(folder, create=True)
-    with study.lock():
+    with study.at_work():
         (made,) = study.ask({"train": run_config}, [job])
         remember(study, choices_of_run(cfg), {task_name(run_config)} if "points" in run_config else ())
         console.print(opening(study, [made]), highlight=False, soft_wrap=True, markup=False)
@@ -166,9 +167,10 @@ def train_run(run_config: RunConfig, run_dir: str | Path, tracker: TrackerEntry,
         _learn(run_config, Path(run_dir), kind, validate(name, params), tracker)
         return
     run = Run(run_config, Path(run_dir))
-    drop_without_curve(run.path / "checkpoints" / "last.ckpt", run, device.processes)
+    if device.num_nodes == 1 or node_rank() == 0:
+        drop_without_curve(run.path / "checkpoints" / "last.ckpt", run, device.processes)
     arguments = (run_config, run_dir, tracker, device)
-    with join_ranks(f"{__name__}:train_rank", arguments, device) as (ranks, place):
+    with join_ranks(f"{__name__}:train_rank", arguments, device, str(run_dir)) as (ranks, place):
         train_rank(*arguments, ranks, place)
 
 
@@ -185,6 +187,7 @@ def train_rank(
     The first one alone evaluates and writes.
     """
     name, params = agent_of(run_config)
+    folder = Path(place.folder if place and place.folder else run_dir)
     kind, copies = agents.resolve(name), validate(name, params).copies
     training, held_out = build_environments(run_config, copies // ranks.world, ranks.rank == 0)
     training = [spaces_for(kind, env) for env in training]
@@ -193,7 +196,7 @@ def train_rank(
         agent = build_agent(run_config, training[0], ranks)
         rollouts = build_rollouts(run_config, training, agent)
         evaluators = build_evaluators(run_config, held_out)
-        _fit(run_config, Path(run_dir), agent, rollouts, evaluators, tracker, device.accelerator, place)
+        _fit(run_config, folder, agent, rollouts, evaluators, tracker, device.accelerator, place)
     finally:
         for env in (*training, *chain.from_iterable(held_out.values())):
             env.close()

@@ -7,6 +7,9 @@ whatever, the pipe closes and the worker ends at once.
 A worker tells of its progress (`lcd.process.deadlines`): one that makes none for too long is ended, and its call has
 failed. It is first asked where it stands, which it writes into the call's log even if it is in code that never returns.
 
+On a machine with several GPUs each worker sees those of its call alone, by CUDA_VISIBLE_DEVICES, of those that the
+launching process may use.
+
 A launching process that is told to stop by a signal (`lcd.process.signals`) tells its workers, which have some time to
 finish what they are at and to keep it; Ctrl-C gives them less. A worker that is told so by anybody else ends with
 `CONTINUE_ME`: its call is stopped, which is no error.
@@ -24,13 +27,15 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from queue import SimpleQueue
 
 from lcd.config.schema_parts import DeadlinesConfig
+from lcd.envs.errors import InputError
 from lcd.envs.registry import named, naming
+from lcd.pipelines.launch.cards import VISIBLE, Cards, Shelf, cards_here
 from lcd.pipelines.launch.launchers import RUNS_AT_ONCE, keep_freed_memory, usable_cores
 from lcd.pipelines.launch.order import Call, Needs, Order, Outcome
 from lcd.process import children, signals
@@ -52,22 +57,41 @@ WHERE = signal.SIGUSR2
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
+@dataclass(frozen=True)
+class LocalSettings:
+    """Settings of `launcher=local`.
+
+    Attributes:
+        per_gpu: runs that share a GPU at the most; 0: as many as its memory has room for.
+    """
+
+    per_gpu: int = 0
+
+    def __post_init__(self) -> None:
+        if self.per_gpu < 0:
+            raise InputError(f"launcher.per_gpu={self.per_gpu} must be at least 0.")
+
+
 def launch(
     function: str,
     calls: Sequence[Call],
     *,
     watch: Callable[[], None],
+    settings: LocalSettings,
     workers: int | str = "auto",
     threads: int = 1,
     grace: float = 60.0,
     deadlines: DeadlinesConfig | None = None,
 ) -> list[Outcome]:
-    """Make the calls on this machine, in their order, as many at a time as there is room for.
+    """Worker processes on this machine, one a core or sharing its GPUs.
+
+    Make the calls on this machine, in their order, as many at a time as there is room for.
 
     Args:
         function: `module:function`.
         calls: those to be made; one starts when those that it waits for have ended well.
         watch: called a few times a second.
+        settings: what the user sets.
         workers: the most calls at a time; `auto`: as many as there are cores for.
         threads: of each process of a call.
         grace: seconds that workers have to finish an iteration and keep it when a signal tells this process to stop.
@@ -77,13 +101,14 @@ def launch(
         The outcomes in the order of the calls.
     """
     deadlines = deadlines or DeadlinesConfig()
-    room = Room(workers, threads)
+    here = cards_here() if any(call.needs.gpus for call in calls) else {}
+    room = Room(workers, threads, Shelf(here, settings.per_gpu))
     order, together = Order(calls), room.at_once([call.needs for call in calls])
     crew: list[_Worker] = []
     try:
         while not order.over:
             crew = [worker for worker in crew if worker.alive]
-            _hand_out(order, crew, room, lambda: _Worker(function, threads, together, deadlines))
+            _hand_out(order, crew, room, lambda cards: _Worker(function, threads, together, deadlines, cards))
             for worker in _workers_to_attend(crew):
                 if (ended := worker.take()) is not None:
                     order.end(*ended)
@@ -101,15 +126,17 @@ launch.takes_graphs = True  # type: ignore[attr-defined]
 
 @dataclass(frozen=True)
 class Room:
-    """How much is done on this machine at the same time; a GPU may be shared, and so GPUs are not counted.
+    """How much is done on this machine at the same time.
 
     Attributes:
         workers: the most calls; `auto`: those that there are cores for.
         threads: of each call, at the least.
+        gpus: those of the machine.
     """
 
     workers: int | str
     threads: int
+    gpus: Shelf = field(default_factory=Shelf)
 
     def fits(self, needs: Needs, at_work: Sequence[Needs]) -> bool:
         """Whether a call may be made beside those that are; one alone always may."""
@@ -123,25 +150,35 @@ class Room:
 
     def at_once(self, needs: Sequence[Needs]) -> int:
         """How many of so many calls are made at the same time, the first ones first."""
-        beside: list[Needs] = []
+        beside: list[tuple[Needs, Cards]] = []
         for each in needs:
-            if self.fits(each, beside):
-                beside.append(each)
+            if (cards := self.cards_for(each, beside)) is not None:
+                beside.append((each, cards))
         return max(1, len(beside))
 
+    def cards_for(self, needs: Needs, at_work: Sequence[tuple[Needs, Cards]]) -> Cards | None:
+        """The GPUs that a call gets beside those at work; None where there is no room for it."""
+        return self.gpus.place(needs, at_work) if self.fits(needs, [other for other, _ in at_work]) else None
 
-def _hand_out(order: Order, crew: list[_Worker], room: Room, hire: Callable[[], _Worker]) -> None:
+
+def _hand_out(order: Order, crew: list[_Worker], room: Room, hire: Callable[[Cards], _Worker]) -> None:
     """Give the calls that may start, and for which there is room, to idle workers or to new ones."""
-    while (found := order.start(lambda needs: room.fits(needs, _at_work(crew)))) is not None:
-        worker = next((worker for worker in crew if worker.given is None), None)
+    while (found := order.start(lambda needs: room.cards_for(needs, _at_work(crew)) is not None)) is not None:
+        cards = room.cards_for(found[1].needs, _at_work(crew)) or ()
+        idle = [worker for worker in crew if worker.given is None]
+        worker = next((worker for worker in idle if worker.cards == cards), None)
         if worker is None:
-            worker = hire()
+            # What a worker has seen of GPUs it keeps to its end.
+            _stop(idle)
+            for each in idle:
+                crew.remove(each)
+            worker = hire(cards)
             crew.append(worker)
         worker.give(*found)
 
 
-def _at_work(crew: list[_Worker]) -> list[Needs]:
-    return [worker.given[1].needs for worker in crew if worker.given is not None]
+def _at_work(crew: list[_Worker]) -> list[tuple[Needs, Cards]]:
+    return [(worker.given[1].needs, worker.cards) for worker in crew if worker.given is not None]
 
 
 def _workers_to_attend(crew: list[_Worker]) -> list[_Worker]:
@@ -154,11 +191,16 @@ def _workers_to_attend(crew: list[_Worker]) -> list[_Worker]:
 class _Worker:
     """The launching process's side of one worker process."""
 
-    def __init__(self, function: str, threads: int, together: int, deadlines: DeadlinesConfig) -> None:
+    def __init__(
+        self, function: str, threads: int, together: int, deadlines: DeadlinesConfig, cards: Cards = ()
+    ) -> None:
         self.deadlines, self.deadline, self.patience = deadlines, "start", Countdown(deadlines.start)
         self.given: tuple[int, Call] | None = None
         self.alive, self.stopped = True, False
+        self.cards = cards
         environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | {RUNS_AT_ONCE: str(together)}
+        if cards:
+            environment[VISIBLE] = ",".join(cards)
         self.process, self.pipe = children.start("lcd.pipelines.launch.local:work", environment, group=0)
         self.pipe.send((sys.path, function, deadlines, named()))
 

@@ -17,13 +17,15 @@ class Needs:
     Attributes:
         cores: processes times threads.
         memory: bytes that it takes at the least.
-        gpus: those that it has for itself.
+        gpus: those that it takes where there are some; it may share them.
+        gpu_memory: bytes that it takes of each at the least, as far as it is known.
         seconds: how long it takes at the most; None where nobody knows.
     """
 
     cores: int = 1
     memory: int = 0
     gpus: int = 0
+    gpu_memory: int = 0
     seconds: float | None = None
 
 

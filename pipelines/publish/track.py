@@ -27,6 +27,7 @@ from lcd.envs.errors import InputError, nearest
 from lcd.pipelines.kinds.kind import kind_of
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import JobConfig, Status, TrackerEntry
+from lcd.pipelines.study.lease import run_folder
 
 STEP = "env_step"
 STATISTICS = ("return_mean", "return_std", "length_mean", "episodes", "loss", "static_loss", "speed", "outside")
@@ -217,7 +218,7 @@ class WandbTracker(Tracker):
             self.mirrored_step = int(self.status.get("mirrored_step", -1))
         config = self.run_config
         fields = {
-            "group": self.run_dir.resolve().parent.parent.name,
+            "group": run_folder(self.run_dir.resolve()).parents[1].name,
             "name": kind_of(config).label(config),
             "job_type": config["kind"],
             "config": config,

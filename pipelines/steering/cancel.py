@@ -10,8 +10,8 @@ from rich.console import Console
 from lcd.config.steering_schemas import CancelConfig
 from lcd.pipelines.steering.chosen import chosen, study_of
 from lcd.pipelines.steering.glance import LEFT_TO_DO, RUNNING, Glance, Seen
-from lcd.pipelines.study import store
 from lcd.pipelines.study.cancelling import LOOK_EVERY_S, cancel
+from lcd.pipelines.study.hands import is_at_work
 from lcd.process import exits, signals
 
 
@@ -41,6 +41,6 @@ def run(cfg: CancelConfig) -> int:
 def _still_at_work(runs: Sequence[Seen], seconds: float) -> list[Seen]:
     """Those of some runs that somebody works on after so many seconds."""
     end, left = time.monotonic() + seconds, list(runs)
-    while (left := [each for each in left if store.is_at_work(each.folder)]) and time.monotonic() < end:
+    while (left := [each for each in left if is_at_work(each.folder)]) and time.monotonic() < end:
         time.sleep(min(LOOK_EVERY_S, 0.5))
     return left

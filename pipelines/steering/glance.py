@@ -19,6 +19,7 @@ from lcd.pipelines.kinds.kind import CURVE_FILE, Job, is_job_config, kind_of
 from lcd.pipelines.study import store
 from lcd.pipelines.study.cancelling import is_cancelled
 from lcd.pipelines.study.configs import JobConfig, Status, condition, is_training, population
+from lcd.pipelines.study.hands import is_at_work
 
 DONE, RUNNING, WAITING, FAILED, DIVERGED, CANCELLED, DAMAGED = (
     *(store.DONE, store.RUNNING, "waiting", store.FAILED, store.DIVERGED),
@@ -145,7 +146,7 @@ def _state(folder: Path, config: JobConfig, status: Status) -> tuple[str, str]:
         if kind_of(config).promise is None or os.path.lexists(folder / CURVE_FILE):
             return DONE, ""
         return DAMAGED, f"its {CURVE_FILE} is missing: the same command trains it anew"
-    if state == RUNNING and store.is_at_work(folder) is not False:
+    if state == RUNNING and is_at_work(folder) is not False:
         return RUNNING, ""
     if is_cancelled(folder):
         return CANCELLED, "it was cancelled"

@@ -14,7 +14,7 @@ from lcd.files.reading import Unreadable, open_regular
 from lcd.pipelines.steering.chosen import asked, chosen, study_of
 from lcd.pipelines.steering.glance import Glance, Seen
 from lcd.pipelines.steering.summary import LOG_FILE
-from lcd.pipelines.study import store
+from lcd.pipelines.study.hands import is_at_work
 from lcd.process import exits
 from lcd.process.exits import printable
 
@@ -59,7 +59,7 @@ def _follow(found: Iterable[Seen], shown: dict[Path, _Log]) -> None:
     left = list(found)
     while left:
         # Asked first, so that what a run prints at its end is shown.
-        at_work = [each for each in left if store.is_at_work(each.folder) is not False]
+        at_work = [each for each in left if is_at_work(each.folder) is not False]
         for each in left:
             if (lines := shown[each.folder].added()) and len(shown) > 1 and told != each.folder:
                 _say([f"==> {each.label} ({each.name})"])

@@ -24,6 +24,8 @@ from lcd.pipelines.steering.screen import table
 from lcd.pipelines.study import store
 from lcd.pipelines.study.cancelling import MARK
 from lcd.pipelines.study.configs import inputs_of
+from lcd.pipelines.study.hands import acquire, is_at_work
+from lcd.pipelines.study.lease import AT_WORK, LEASES
 from lcd.process import exits
 from lcd.process.limits import readable_size
 
@@ -32,7 +34,7 @@ FILES = (
     *("checkpoints/*.ckpt", "pictures/step-*.png", f".*{UNFINISHED}", f"*/.*{UNFINISHED}"),
 )
 """What LCD writes into a run's folder, but for what its kind leaves and `LAST`."""
-FOLDERS = ("wandb", "checkpoints/rollouts")
+FOLDERS = ("wandb", "checkpoints/rollouts", AT_WORK, LEASES)
 """Folders of which all is the run's."""
 LAST = ("status.json", ".lock", "config.yaml")
 MOST_SHOWN = 12
@@ -47,7 +49,7 @@ def run(cfg: RemoveConfig) -> int:
         raise InputError(
             f"{study.path / 'runs'} is a link, and nothing outside of a study is removed: remove it there."
         )
-    with study.lock():
+    with study.at_work():
         seen = Glance(study).look()
         found = _removable(chosen(seen, cfg))
         if not found:
@@ -68,7 +70,7 @@ def run(cfg: RemoveConfig) -> int:
 def _removable(found: Sequence[Seen]) -> list[Seen]:
     """The chosen folders that are runs; whoever works on one is respected."""
     for each in found:
-        if each.state == RUNNING or store.is_at_work(each.folder) is not False:
+        if each.state == RUNNING or is_at_work(each.folder) is not False:
             raise InputError(f"The run {each.name} ({each.label}) is being trained: 'lcd cancel' it first, or wait.")
     return [each for each in found if each.config is not None and not each.folder.is_symlink()]
 
@@ -113,24 +115,25 @@ def _below(folder: Path) -> Iterator[Path]:
 def _remove(seen: Seen) -> list[Path]:
     """Remove a run; returns what stays."""
     run = store.Run(seen.config, seen.folder)  # type: ignore[arg-type]
-    with store.run_lock(seen.folder):
-        seal = run.status["seal"]
-        kept = [path for path in _below(seen.folder) if not _is_ours(run, path, seal)]
-        # Without its curve and its checkpoints it is not taken for one that is done, should this be killed.
-        if run.status["state"] == store.DONE:
-            run.update(state=store.QUEUED, step=0)
-        for name in FOLDERS:
-            if not (seen.folder / name).is_symlink() and not (seen.folder / name).parent.is_symlink():
-                shutil.rmtree(seen.folder / name, ignore_errors=True)
-        for path in _below(seen.folder):
-            if path not in kept and path.relative_to(seen.folder).as_posix() not in LAST:
-                path.unlink(missing_ok=True)
-        for name in LAST:
-            if seen.folder / name not in kept:
-                (seen.folder / name).unlink(missing_ok=True)
-        for place, _, _ in os.walk(seen.folder, topdown=False):
-            if not os.listdir(place):
-                os.rmdir(place)
+    if acquire(seen.folder) is None:
+        raise InputError(f"The run {seen.name} ({seen.label}) is being trained: 'lcd cancel' it first, or wait.")
+    seal = run.status["seal"]
+    kept = [path for path in _below(seen.folder) if not _is_ours(run, path, seal)]
+    # Without its curve and its checkpoints it is not taken for one that is done, should this be killed.
+    if run.status["state"] == store.DONE:
+        run.update(state=store.QUEUED, step=0)
+    for name in FOLDERS:
+        if not (seen.folder / name).is_symlink() and not (seen.folder / name).parent.is_symlink():
+            shutil.rmtree(seen.folder / name, ignore_errors=True)
+    for path in _below(seen.folder):
+        if path not in kept and path.relative_to(seen.folder).as_posix() not in LAST:
+            path.unlink(missing_ok=True)
+    for name in LAST:
+        if seen.folder / name not in kept:
+            (seen.folder / name).unlink(missing_ok=True)
+    for place, _, _ in os.walk(seen.folder, topdown=False):
+        if not os.listdir(place):
+            os.rmdir(place)
     return kept
 
 

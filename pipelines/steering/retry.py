@@ -18,10 +18,9 @@ AGAIN = (FAILED, DIVERGED, CANCELLED)
 def run(cfg: RetryConfig) -> int:
     """Let the chosen ones go on, or begin anew; returns the exit code."""
     study, console = study_of(cfg), Console()
-    with study.lock():
-        found = [each for each in chosen(Glance(study).look(), cfg) if each.state in AGAIN]
-        for each in found:
-            _let_go_on(each, cfg.anew)
+    found = [each for each in chosen(Glance(study).look(), cfg) if each.state in AGAIN]
+    for each in found:
+        _let_go_on(each, cfg.anew)
     if not found:
         console.print(f"Nothing of {study.path} failed, diverged or was cancelled.", highlight=False, soft_wrap=True)
         return exits.OK
@@ -35,9 +34,8 @@ def _let_go_on(seen: Seen, anew: bool) -> None:
     if seen.config is None:
         raise InputError(f"{seen.folder} has no config.yaml that can be read: 'lcd verify' says why.")
     run = store.Run(seen.config, seen.folder)
-    with store.run_lock(seen.folder):
-        if anew or run.status["state"] == store.DIVERGED:
-            run.forget()
-        else:
-            run.update(state=store.QUEUED, error=None)
-        let_go_on(seen.folder)
+    anew = anew or run.status["state"] == store.DIVERGED
+    fresh = {"steps": run.config["steps"]} if anew else {}
+    if not run.mark(anew=anew, state=store.QUEUED, error=None, **fresh):
+        raise InputError(f"The run {seen.name} ({seen.label}) is being trained: wait for it, or 'lcd cancel' it.")
+    let_go_on(seen.folder)

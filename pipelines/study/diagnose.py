@@ -42,7 +42,7 @@ def run(cfg: DiagnoseConfig) -> int:
         return dry_run.print_estimate(jobs, cfg, default_out(cfg), console, report)
     determinism.refuse_chance(store.missing(default_out(cfg), jobs), console, cfg.deadlines)
     study = store.Study(default_out(cfg), create=True)
-    with study.lock():
+    with study.at_work():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
         # Before anything is trained: what is killed goes on with the same points.
         point_choices.remember(study, points, _tasks_of_points(trainings(jobs)))

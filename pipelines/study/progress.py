@@ -1,7 +1,7 @@
 """Live progress of a study: runs done, the runs at work, steps a second, time left."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from types import TracebackType
 
 from rich.console import Console, Group
@@ -20,10 +20,12 @@ LINE_EVERY_S = 15.0
 class Progress:
     """Watches runs' status files; draws on a terminal, prints a line now and then elsewhere."""
 
-    def __init__(self, runs: Sequence[Run], console: Console) -> None:
+    def __init__(self, runs: Sequence[Run], console: Console, again: Collection[Run] = ()) -> None:
+        """again: those that are tried again, and have not failed before they were."""
         self.runs, self.console = list(runs), console
+        self._before = {run: run.status["updated"] for run in again}
         self._counting = TRAIN if any(run.config["kind"] == TRAIN for run in self.runs) else None
-        self.statuses: list[Status] = [run.status for run in self.runs]
+        self.statuses: list[Status] = [self._status(run) for run in self.runs]
         self.started = time.monotonic()
         self.read_at = self.printed_at = 0.0
         self.trained_before = self._trained()
@@ -49,12 +51,18 @@ class Progress:
         # What is done stays done; only the others can have changed.
         for index, run in enumerate(self.runs):
             if self.statuses[index]["state"] != DONE:
-                self.statuses[index] = run.status
+                self.statuses[index] = self._status(run)
         if self.live is not None:
             self.live.update(self._drawing(), refresh=True)
         elif now - self.printed_at >= LINE_EVERY_S:
             self.printed_at = now
             self.console.print(self.line(), highlight=False)
+
+    def _status(self, run: Run) -> Status:
+        status = run.status
+        if status["state"] in (FAILED, DIVERGED) and self._before.get(run) == status["updated"]:
+            status["state"] = QUEUED
+        return status
 
     def line(self) -> str:
         """The progress in one line."""

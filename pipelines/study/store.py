@@ -1,10 +1,13 @@
-"""A study's folder: what was asked for, its runs, its locks. It is the only source of truth.
+"""A study's folder: what was asked for, and its runs. It is the only source of truth.
 
 study/
   study.yaml                 what was asked for
   runs/<run id>/             id = content hash of the run's config: the same request is the same run
     config.yaml  status.json  curve.csv  checkpoints/  wandb/
   diagnosis/
+
+Any number of commands may work on it at once (`lcd.pipelines.study.lease`); as long as a run is not done, what was
+trained of it lies in the folder of its last hand.
 
 A run that is done is sealed: its status holds the hashes of its curve and checkpoints. `fault_of` says whether what
 lies in the folder now is what the run left there.
@@ -15,7 +18,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -23,7 +26,7 @@ from typing import Any, cast
 import yaml
 
 from lcd.envs.errors import InputError
-from lcd.files.atomic import UNFINISHED, is_locked, locked, make_folder, remove_unfinished, sha256_of, write_atomic
+from lcd.files.atomic import make_folder, remove_unfinished, sha256_of, write_atomic
 from lcd.files.reading import Unreadable, read_json, read_yaml
 from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import CURVE_FILE, Job, is_job_config, kind_of
@@ -38,7 +41,10 @@ from lcd.pipelines.study.configs import (
     is_training,
     run_id,
 )
+from lcd.pipelines.study.hands import DISK, acquire, is_held, require, where
+from lcd.pipelines.study.lease import STATUS_FILE
 from lcd.pipelines.study.overlaps import refuse_overlaps
+from lcd.pipelines.study.remembered import REVISIONS, Remembered
 
 QUEUED, RUNNING, DONE, FAILED, DIVERGED = STATES = ("queued", "running", "done", "failed", "diverged")
 """What a run can be; of one that diverged (its numbers are not finite any more) `error` says which, where and when."""
@@ -46,21 +52,10 @@ SEALED = (CURVE_FILE, "checkpoints/*.ckpt")
 """What a finished run has left, besides what its kind says."""
 
 
-def run_lock(run_dir: str | Path, wait_s: float = 10.0) -> contextlib.AbstractContextManager[None]:
-    """The lock of one run; a worker whose parent was killed holds it for a moment longer."""
-    path = Path(run_dir)
-    return locked(path / ".lock", f"Another process is training the run {path.name}: wait for it, or stop it.", wait_s)
-
-
-def is_at_work(run_dir: str | Path) -> bool | None:
-    """Does a process work on a run now, as `run_lock` has it? None where this user may not know."""
-    return is_locked(Path(run_dir) / ".lock")
-
-
 def read_status(run_dir: str | Path) -> Status:
     """A run's status; that of a new run when the file is missing, cut off or not a status."""
     try:
-        found = read_json(Path(run_dir) / "status.json")
+        found = read_json(where(Path(run_dir)) / STATUS_FILE)
         good = isinstance(found, dict) and found.get("state") in STATES
         good = good and all(_same_kind(found[key], value) for key, value in STATUS.items() if key in found)
     except Unreadable:
@@ -79,10 +74,11 @@ def _same_kind(value: Any, example: Any) -> bool:
 def update_status(run_dir: str | Path, **changes: Any) -> Status:
     """Change some fields of a run's status, atomically; the only way to write it.
 
-    Whoever calls this holds the run's lock. Returns the new status.
+    Whoever calls this holds the run's lease, and it is the folder of that. Returns the new status.
     """
+    require(run_dir)
     status = cast(Status, read_status(run_dir) | changes | {"updated": time.time()})
-    write_atomic(Path(run_dir) / "status.json", json.dumps(status, indent=1))
+    write_atomic(Path(run_dir) / STATUS_FILE, json.dumps(status, indent=1))
     return status
 
 
@@ -141,14 +137,23 @@ class Run(Job):
             _judged[judged] = self.kind.wrong_with(self.path, self.config, upto)
         return _judged[judged]
 
+    @property
+    def left(self) -> Path:
+        """Where what was trained of it is: its folder once it is done, before that the one of its last hand."""
+        return where(self.path)
+
     def update(self, **changes: Any) -> None:
         update_status(self.path, **changes)
 
-    def forget(self) -> None:
-        """Drop what was trained, so that the run begins anew, also in its mirror. The caller holds the study's lock."""
-        for trained in (self.path / "curve.csv", *(self.path / "checkpoints").glob("*.ckpt")):
-            trained.unlink(missing_ok=True)
-        self.update(state=QUEUED, step=0, wall_s=0.0, error=None, wandb_id=None, mirrored_step=-1)
+    def mark(self, anew: bool = False, **changes: Any) -> bool:
+        """Change its status if nobody trains it, and drop what was trained if it is to begin `anew`; whether so."""
+        if is_held(self.path) or (acquired := acquire(self.path)) is None:
+            return False
+        lease, still = acquired
+        if not lease.prepare(anew=anew, still=still):
+            return False
+        update_status(lease.folder, **changes)
+        return lease.end()
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,10 +219,12 @@ class Study:
     """A study's folder; made when it does not exist, extended when it does."""
 
     def __init__(self, path: str | Path, create: bool = False) -> None:
-        """path: the folder of a study; with `create` also an empty or a missing one, which `lock` or `ask` fills."""
+        """path: the folder of a study; with `create` also an empty or a missing one, which `at_work` or `ask` fills."""
         self.path = Path(path)
         self._refuse(create)
-        self.record: dict[str, Any] = self._read()
+        self.remembered = Remembered(DISK, self.path)
+        self.record: dict[str, Any] = self.remembered.parse(self.remembered.content()[1])
+        self._made: list[Path] = []
 
     @property
     def name(self) -> str:
@@ -228,67 +235,67 @@ class Study:
         return self.path / "diagnosis"
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
-        """The study's lock: one process at a time. What is refused under it leaves the folder as it was.
+    def at_work(self) -> Iterator[None]:
+        """While this lasts a command works on the study, maybe beside others: what is refused it is taken back.
 
         What a killed process left half written is deleted, but in runs.
         """
-        sentence = f"Another process is working on the study {self.path}: wait for it, stop it, or give another out=."
-        with self._made(), locked(self.path / ".lock", sentence):
-            self._remove_unfinished()
-            self.record = self._read()
-            before, runs = self._file_content(), {run.path for run in self.runs()}
-            try:
-                yield
-            except InputError:
-                self._take_back(before, runs)
-                raise
-
-    def _remove_unfinished(self) -> None:
-        for path in self.path.glob(f".study.yaml.*{UNFINISHED}"):
-            path.unlink(missing_ok=True)
-        for folder in ("videos", "views"):
-            remove_unfinished(self.path / folder)
-
-    @contextlib.contextmanager
-    def _made(self) -> Iterator[None]:
-        """Make the study's folder; it goes again when nothing but its lock came into it."""
         missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
         self._make()
         try:
-            yield
+            self._remove_unfinished()
+            last, before = self.remembered.content()
+            self.record, self._made = self.remembered.parse(before), []
+            try:
+                yield
+            except InputError:
+                self._take_back(last, before)
+                raise
         finally:
-            if not (self.path / "study.yaml").exists() and _holds_nothing_yet(self.path):
-                with contextlib.suppress(OSError):
-                    (self.path / ".lock").unlink(missing_ok=True)
-                    for path in (self.path / "runs", *missing):
-                        path.rmdir()
+            self._remove_if_nothing(missing)
 
-    def _file_content(self) -> bytes | None:
-        file = self.path / "study.yaml"
-        return file.read_bytes() if file.exists() else None
+    def _remove_unfinished(self) -> None:
+        remove_unfinished(self.path, deep=False)
+        for folder in ("videos", "views", REVISIONS):
+            remove_unfinished(self.path / folder)
 
-    def _take_back(self, before: bytes | None, runs: set[Path]) -> None:
-        """Remove the runs that a refused request added, as far as nothing was done for them, and the request."""
-        new = [run.path for run in self.runs() if run.path not in runs]
+    def _remove_if_nothing(self, missing: list[Path]) -> None:
+        """Remove the study's folder, and those that were made for it, where it remembers nothing and has no runs."""
+        if not self.remembered.file.exists() and _holds_nothing_yet(self.path):
+            with contextlib.suppress(OSError):
+                for path in (self.path / REVISIONS, self.path / "runs"):
+                    DISK.remove(path)
+                for path in missing:
+                    path.rmdir()
+
+    def _take_back(self, last: int, before: bytes | None) -> None:
+        """Remove the runs that a refused request added, as far as nothing was done for them, and the request.
+
+        Args:
+            last: the last entry of what the study remembers, before.
+            before: what that was.
+        """
         with contextlib.suppress(OSError):
-            for path in new:
-                if {entry.name for entry in path.iterdir()} <= {"config.yaml", "status.json"}:
+            for path in self._made:
+                if {entry.name for entry in path.iterdir()} <= {"config.yaml", STATUS_FILE}:
                     # Without its config a folder is no run, whatever comes now.
                     (path / "config.yaml").unlink()
-                    (path / "status.json").unlink(missing_ok=True)
+                    (path / STATUS_FILE).unlink(missing_ok=True)
                     path.rmdir()
-            if all(run.path in runs for run in self.runs()) and self._file_content() != before:
-                if before is None:
-                    (self.path / "study.yaml").unlink()
-                else:
-                    write_atomic(self.path / "study.yaml", before)
-                self.record = self._read()
+            now, content = self.remembered.content()
+            # What another command was asked meanwhile stays, and so does what this one trained.
+            alone = self.remembered.is_mine(after=last) and not any(path.exists() for path in self._made)
+            if alone and content != before:
+                self.remembered.write(now, before)
+            self.record = self.remembered.parse(self.remembered.content()[1])
 
     def note(self, **fields: Any) -> None:
         """Remember something about the study as a whole in study.yaml."""
-        self.record |= fields
-        self._write()
+        self._remember(lambda record: record | fields)
+
+    def _remember(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        self._make()
+        self.record = self.remembered.change(change)
 
     def runs(self) -> list[Run]:
         """The runs that the study holds; folders without a readable config are none."""
@@ -322,24 +329,33 @@ class Study:
     def ask(self, request: Mapping[str, Any], jobs: Iterable[Job]) -> list[Run]:
         """Take a request in: remember it, and make the runs of those of its jobs that are new.
 
-        The caller holds the lock. Nothing is changed when one of the jobs is refused. A folder is a study from before
-        its first run on: one with runs and without study.yaml is nobody's.
+        Nothing is changed when one of the jobs is refused. A folder is a study from before its first run on: one with
+        runs and without study.yaml is nobody's.
         """
-        known = {run.path: run for run in self.runs()}
         wanted = [Run(job.config, self.path / "runs" / job.id) for job in jobs]
-        refuse_overlaps(self.path, (run for run in wanted if run.path not in known), [*known.values(), *wanted])
-        if self._file_content() is None:
-            self._write()
+        self._refuse_overlaps(wanted)
+        if not self.remembered.file.exists():
+            self._remember(dict)
+        known = {run.path: run for run in self.runs()}
+        new = [run for run in wanted if run.path not in known]
+        for run in new:
+            self._made.append(run.path)
+            make_folder(run.path)
+            run.update(steps=int(run.config["steps"]))
         for run in wanted:
-            if run.path not in known:
-                make_folder(run.path)
-                run.update(steps=int(run.config["steps"]))
             # The same run may be asked for with its weights at another place.
             if run.path not in known or known[run.path].config != run.config:
                 write_atomic(run.path / "config.yaml", yaml.safe_dump(run.config, sort_keys=False, allow_unicode=True))
-        if dict(request) not in self.record["requests"]:
-            self.note(requests=[*self.record["requests"], dict(request)])
+        asked = dict(request)
+        self._remember(lambda record: record | {"requests": _with(record["requests"], asked)})
+        # Another command may have asked for something else at the same time: of two such, both may be refused here.
+        self._refuse_overlaps(new)
         return wanted
+
+    def _refuse_overlaps(self, wanted: list[Run]) -> None:
+        known = {run.path: run for run in self.runs()} | {run.path: run for run in wanted}
+        held = {run.path for run in self.runs()} - set(self._made)
+        refuse_overlaps(self.path, (run for run in wanted if run.path not in held), known.values())
 
     def _refuse(self, creating: bool) -> None:
         if (self.path / "study.yaml").is_file():
@@ -357,28 +373,15 @@ class Study:
         except OSError as error:
             raise InputError(f"out={self.path} cannot be made ({error.strerror}): give a writable folder.") from None
 
-    def _read(self) -> dict[str, Any]:
-        file = self.path / "study.yaml"
-        try:
-            record = read_yaml(file) if file.exists() else {}
-        except Unreadable as why:
-            raise InputError(
-                f"{file} cannot be read ({why}): mend it, or move it away and ask for the study again; its runs stay."
-            ) from None
-        if not isinstance(record, dict):
-            record = {}
-        requests = record["requests"] if isinstance(record.get("requests"), list) else []
-        return {"created": time.strftime("%Y-%m-%dT%H:%M:%S%z")} | record | {"requests": requests}
 
-    def _write(self) -> None:
-        self._make()
-        write_atomic(self.path / "study.yaml", yaml.safe_dump(self.record, sort_keys=False, allow_unicode=True))
+def _with(requests: list[Any], asked: dict[str, Any]) -> list[Any]:
+    return requests if asked in requests else [*requests, asked]
 
 
 def _holds_nothing_yet(folder: Path) -> bool:
     """Whether a folder holds nothing but what is left of a study that was killed while it was made."""
     return all(
-        entry.name == ".lock"
+        entry.name in (".lock", REVISIONS)
         or entry.name.startswith(".study.yaml.")
         or (entry.name == "runs" and entry.is_dir() and not any(entry.iterdir()))
         for entry in folder.iterdir()

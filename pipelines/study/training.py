@@ -11,26 +11,22 @@ from itertools import product
 
 from rich.console import Console
 
-from lcd.config.schemas import DiagnoseConfig, PretrainConfig, TrainConfig
 from lcd.envs.benchmarks import BENCHMARKS, reward_range
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.kinds.pretrain import before_pretraining
-from lcd.pipelines.launch.launchers import calls_at_once, launch, launchers
-from lcd.pipelines.launch.order import Call, Needs, waits_for
+from lcd.pipelines.launch.launchers import calls_at_once, launchers
+from lcd.pipelines.launch.order import waits_for
 from lcd.pipelines.publish.track import tracker_entry, usable
-from lcd.pipelines.study import devices, sources, store
+from lcd.pipelines.study import devices, store
+from lcd.pipelines.study.attempts import LOG_FILE, Asked, Attempts, device_of
 from lcd.pipelines.study.cancelling import SENTENCE, is_cancelled, let_go_on
-from lcd.pipelines.study.configs import Device, RunConfig, TrackerEntry, agent_of, is_training, longest_first
+from lcd.pipelines.study.configs import RunConfig, agent_of, is_training, longest_first
 from lcd.pipelines.study.evaluated import stages_of
 from lcd.pipelines.study.evaluation import check_spaces
 from lcd.pipelines.study.members import points_of
 from lcd.pipelines.study.progress import Progress
 from lcd.process.signals import Stopped
-
-Asked = DiagnoseConfig | PretrainConfig | TrainConfig
-"""The configs of the commands that have jobs done."""
-LOG_FILE = "log.txt"
 
 
 def check_trainable(cfg: Asked, jobs: Iterable[Job]) -> None:
@@ -62,8 +58,8 @@ def _check_ranges(run_config: RunConfig) -> None:
 def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], console: Console) -> bool:
     """Do the wanted runs that are not done, in the order of their graph; whether all of them are done now.
 
-    It tells which failed and which diverged. A stopped command leaves them queued, and so does a worker that somebody
-    else stopped.
+    What another hand is at is waited for, and done here if that one stops or dies. It tells which failed and which
+    diverged. A stopped command leaves them queued, and so does a worker that somebody else stopped.
 
     Args:
         cfg: the command's config.
@@ -75,69 +71,32 @@ def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], conso
     tracker, of_tracker = usable(tracker_entry(cfg.tracker))
     if missing and of_tracker is not None:
         console.print(of_tracker, highlight=False, soft_wrap=True, markup=False)
-    name = cfg.launcher.name
-    launcher = {name: sources.hashes_of(name)} if launchers.names_code(name) else {}
-    for each in missing:
-        if cfg.retry:
-            let_go_on(each.path)
-        _queue(each, launcher)
+    for each in missing if cfg.retry else ():
+        let_go_on(each.path)
     failed = _without_hope(wanted, missing)
     order = sorted((each for each in missing if each not in failed), key=_first_awaited(missing))
     if sentence := _memory_sentence(cfg, order):
         console.print(sentence, highlight=False, soft_wrap=True)
-    calls = [_call(each, cfg, tracker, {other.path.name for other in order}) for each in order]
-    with Progress(wanted, console) as progress, _requeued(missing):
-        outcomes = launch(
-            cfg.launcher.name,
-            "lcd.pipelines.jobs.worker:do_under_lock",
-            calls,
-            watch=progress.update,
-            workers=cfg.launcher.workers,
-            threads=cfg.launcher.threads,
-            grace=cfg.launcher.grace,
-            deadlines=cfg.deadlines,
-            settings=cfg.launcher.settings,
-        )
-    failed |= {run: outcome.error for run, outcome in zip(order, outcomes, strict=True) if outcome.error is not None}
+    with Progress(wanted, console, again=missing) as progress, _requeued(missing):
+        attempts = Attempts(cfg, tracker, order, console)
+        stopped = attempts.make(progress.update)
+    failed |= attempts.failed
     diverged = {run: run.status["error"] or "" for run in wanted if run.status["state"] == store.DIVERGED}
     cancelled = [run for run in wanted if is_cancelled(run.path) and not run.done]
     failed = {run: error for run, error in failed.items() if run not in diverged and run not in cancelled}
     for run, error in failed.items():
         # A worker that was killed could not say so itself; neither can this on a full disk.
         with contextlib.suppress(OSError):
-            run.update(state=store.FAILED, error=error)
+            if (run.status["state"], run.status["error"]) != (store.FAILED, error):
+                run.mark(state=store.FAILED, error=error)
     sentences = _failure(failed, len(wanted)), _divergence(diverged, len(wanted)), _cancellation(cancelled, len(wanted))
     for sentence in sentences:
         if sentence:
             console.print(sentence, highlight=False, soft_wrap=True, markup=False)
-    if stopped := sum(outcome.stopped for outcome in outcomes):
+    if stopped:
         console.print(f"{stopped} of {len(wanted)} runs were stopped by a signal.", highlight=False)
         raise Stopped
     return all(each.done for each in wanted)
-
-
-def _call(run: store.Run, cfg: Asked, tracker: TrackerEntry, called: set[str]) -> Call:
-    """What a launcher gets of a run; what it waits for and is done already, is done."""
-    device = device_of(cfg)
-    return Call(
-        (run.kind.work, run.config, str(run.path), tracker, device),
-        log=run.path / LOG_FILE,
-        name=run.path.name,
-        label=run.label,
-        after=tuple(name for name in run.after if name in called),
-        needs=needs_of(run, cfg),
-    )
-
-
-def needs_of(run: store.Run, cfg: Asked) -> Needs:
-    """What a run takes of a machine, as far as it is known."""
-    device = device_of(cfg)
-    processes = device.devices if run.kind.shared else 1
-    return Needs(
-        cores=processes * cfg.launcher.threads,
-        memory=run.kind.least_memory(run.config),
-        gpus=processes if device.accelerator == "cuda" else 0,
-    )
 
 
 def _without_hope(wanted: list[store.Run], missing: list[store.Run]) -> dict[store.Run, str]:
@@ -164,14 +123,6 @@ def _first_awaited(missing: list[store.Run]) -> Callable[[store.Run], tuple[bool
     return lambda run: (run.path.name not in awaited, longest_first(run.config))
 
 
-def _queue(run: store.Run, launcher: dict[str, dict[str, str]]) -> None:
-    """Make a run wait for a worker; one that diverged begins anew."""
-    if run.status["state"] == store.DIVERGED:
-        with store.run_lock(run.path):
-            run.forget()
-    run.update(state=store.QUEUED, error=None, launcher=launcher)
-
-
 def _memory_sentence(cfg: Asked, missing: list[store.Run]) -> str | None:
     """What is to be said before training: of PPG's rollouts, how much room they take."""
     # PPG's module takes seconds to import, where most agents have nothing to tell.
@@ -185,11 +136,6 @@ def _memory_sentence(cfg: Asked, missing: list[store.Run]) -> str | None:
     return phases.store_sentence(map(before_pretraining, phased), together)
 
 
-def device_of(cfg: Asked) -> Device:
-    """Where networks are trained and by how many processes; `num_nodes` only where one run is trained."""
-    return Device(cfg.device, getattr(cfg, "devices", 1), getattr(cfg, "num_nodes", 1))
-
-
 @contextlib.contextmanager
 def _requeued(missing: list[store.Run]) -> Iterator[None]:
     """Leave no run that says it is at work: a worker that was killed could not say otherwise."""
@@ -200,7 +146,7 @@ def _requeued(missing: list[store.Run]) -> Iterator[None]:
         with contextlib.suppress(OSError):
             for each in missing:
                 if each.status["state"] == store.RUNNING:
-                    each.update(state=store.QUEUED)
+                    each.mark(state=store.QUEUED)
 
 
 def opening(study: store.Study, wanted: list[store.Run]) -> str:

@@ -19,6 +19,7 @@ from lcd.files.atomic import sha256_of
 from lcd.files.reading import read_bytes
 from lcd.pipelines.study import sources, store
 from lcd.pipelines.study.configs import inputs_of, is_training
+from lcd.pipelines.study.hands import is_at_work
 from lcd.pipelines.study.members import checkpoint_of, members_of, trained_by
 
 SCORES = ("diagnosis.json", "challenge.csv")
@@ -61,7 +62,7 @@ def check_run(run: store.Run) -> Found:
     yield from _status(run, believed=fault is None)
     if run.status["state"] == store.DONE:
         yield from _sealed(run)
-    for path in sorted(run.path.glob("checkpoints/*.ckpt")):
+    for path in sorted(run.left.glob("checkpoints/*.ckpt")):
         yield from _checkpoint(run, path, believed=fault is None)
     yield from _sources(run)
     yield from _weights(run)
@@ -70,14 +71,14 @@ def check_run(run: store.Run) -> Found:
 
 def _status(run: store.Run, believed: bool) -> Found:
     """Is the status one, and true? A curve that is not believed has been told of."""
-    path, status = run.path / "status.json", run.status
+    path, status = run.left / store.STATUS_FILE, run.status
     if not path.is_file():
         yield FAULT, "status.json is missing: the same command trains the run anew"
     elif status == store.STATUS:
         yield FAULT, "status.json is cut off or no status: the same command trains the run anew"
-    elif status["state"] == store.RUNNING and (at_work := store.is_at_work(run.path)) is not True:
+    elif status["state"] == store.RUNNING and (at_work := is_at_work(run.path)) is not True:
         if at_work is None:
-            yield NOTE, "it is being trained, says its status: whether it is cannot be told, its .lock may not be read"
+            yield NOTE, "it is being trained on another machine, says its status: whether it is cannot be told here"
             return
         yield FAULT, "its status says that it is being trained, but no process does: the same command continues it"
     elif status["state"] == store.DONE and believed and not run.done:
@@ -136,12 +137,12 @@ def _checkpoint(run: store.Run, path: Path, believed: bool) -> Found:
         return
     try:
         whose = _whose(run, path.name)
-        rows = [row for row in _rows(run.path) if whose(row) and int(row["step"]) <= _last(step)]
-        header = _header(run.path)
+        rows = [row for row in _rows(run.left) if whose(row) and int(row["step"]) <= _last(step)]
+        header = _header(run.left)
     except (OSError, ValueError, KeyError, TypeError, UnicodeDecodeError):
         yield FAULT, f"its {store.CURVE_FILE} cannot be read"
         return
-    if CurveFile(run.path / store.CURVE_FILE, header).digest_of(rows) != digest:
+    if CurveFile(run.left / store.CURVE_FILE, header).digest_of(rows) != digest:
         yield FAULT, f"{name} goes with other rows than those in {store.CURVE_FILE}"
 
 

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
 
 import made_up_studies
 from bench_diagnose import measured
+from made_up_studies import held
 
 from lcd.config.steering_schemas import StatusConfig
 from lcd.pipelines.steering import status
@@ -90,7 +91,7 @@ def main() -> None:
         runs = sorted((folder / "runs").iterdir())
         with contextlib.ExitStack() as stack:
             for run in runs[:AT_WORK] if states == STATES else ():
-                stack.enter_context(store.run_lock(run))
+                stack.enter_context(held(run))
                 store.update_status(run, state="running", steps_per_s=1000.0, where="node001, process 4000, GPU 0")
             seconds, used, counted, told = look(folder, options.latency)
         print(told)

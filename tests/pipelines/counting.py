@@ -5,14 +5,15 @@ from pathlib import Path
 from lcd.envs.errors import InputError
 from lcd.files.atomic import write_atomic
 from lcd.pipelines.kinds.kind import Kind
+from lcd.pipelines.study.lease import run_folder
 from lcd.pipelines.study.sources import with_source
 from lcd.pipelines.study.store import finish
 
 
 def count(config, folder, tracker, device):
     """Write a number; of a job that is told to fail, none."""
-    (Path(folder).parent / "told").open("a").write(f"{config['steps']}\n")
-    if (Path(folder).parents[1] / f"fail-{config['steps']}").exists():
+    (run_folder(Path(folder)).parent / "told").open("a").write(f"{config['steps']}\n")
+    if (run_folder(Path(folder)).parents[1] / f"fail-{config['steps']}").exists():
         raise InputError("it was told to fail.")
     before = int(Path(config["before"]["file"]).read_text()) if "before" in config else 0
     write_atomic(Path(folder) / "count.txt", str(before + config["steps"]))

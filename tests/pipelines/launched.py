@@ -20,6 +20,9 @@ def act(name, folder):
     path = Path(folder) / name
     path.write_text(f"{os.getpid()} {os.environ['OMP_NUM_THREADS']}")
     print("printed by", name)
+    if name.startswith("card"):
+        Path(f"{path}.gpus").write_text(os.environ["CUDA_VISIBLE_DEVICES"])
+        time.sleep(0.5)
     if name == "raise":
         raise ValueError("told to")
     if name == "die":

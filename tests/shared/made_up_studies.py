@@ -1,5 +1,6 @@
 """Studies of any number of runs as the store would write them, without training anything."""
 
+import contextlib
 import hashlib
 import json
 import time
@@ -13,6 +14,7 @@ import yaml
 from lcd.curves.table import COLUMNS
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.pipelines.study.configs import STATUS, run_id
+from lcd.pipelines.study.hands import acquire, holding
 
 AGENTS = ("ppo", "ppg")
 CONDITIONS = (
@@ -109,3 +111,12 @@ def curve_text(config: dict, evaluations: int) -> str:
             for step, value in zip(steps.tolist(), returns.tolist(), strict=True)
         ]
     return "\n".join(lines) + "\n"
+
+
+@contextlib.contextmanager
+def held(run: Path):
+    """Hold a run's lease, as a worker of this process would."""
+    lease, _ = acquire(run)
+    with holding(lease):
+        yield
+    lease.end()

@@ -155,7 +155,7 @@ FILES: tuple[tuple[str, str, Sequence[Sequence[str] | str]], ...] = (
     (f"{RUN}/config.yaml", "yaml", READ_STUDY),
     (f"{RUN}/status.json", "json", READ_STUDY),
     (f"{RUN}/curve.csv", "csv", READ_STUDY),
-    ("study/.lock", "bytes", READ_STUDY),
+    ("study/.revisions/000001", "bytes", READ_STUDY),
     (f"{RUN}", "bytes", READ_STUDY),
     ("study/views/toy-easy-sight-easy-reward/pixels.png", "bytes", [["report", "study"]]),
     (f"{RUN}/checkpoints/last.ckpt", "bytes", ["checkpoint", "policy"]),

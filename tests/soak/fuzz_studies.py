@@ -43,7 +43,7 @@ def write_study(folder: Path) -> None:
     """A study that is done, with the curves of runs that were never trained."""
     cfg = compose("diagnose", STUDY)
     study = Study(folder, create=True)
-    with study.lock():
+    with study.at_work():
         made = study.ask({"benchmark": {"name": "toy"}}, runs.expand(cfg))
     for run in made:
         write_run(run)

@@ -8,6 +8,7 @@ import torch
 import yaml
 
 from lcd.files.outputs import MANIFEST
+from lcd.pipelines.study.store import read_status
 
 TASK = "toy/hard-sight-easy-reward"
 SMALL = [
@@ -92,7 +93,7 @@ def broken(root: Path) -> list[str]:
     return found
 
 
-KEPT = (".lock", MANIFEST)
+KEPT = (MANIFEST,)
 """Hidden files that belong to a finished study."""
 
 
@@ -109,6 +110,6 @@ def left_over(root: Path) -> list[str]:
 def states(root: Path) -> dict[str, str]:
     """What each run says of itself."""
     found = {}
-    for path in sorted(root.rglob("status.json")):
-        found[path.parent.name] = json.loads(path.read_text())["state"]
+    for path in sorted(root.rglob("runs/*/config.yaml")):
+        found[path.parent.name] = read_status(path.parent)["state"]
     return found

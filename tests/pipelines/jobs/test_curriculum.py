@@ -173,7 +173,7 @@ def test_another_curriculum_of_the_same_name_is_refused(tmp_path):
     study = Study(tmp_path, create=True)
     first = run_config(task="deeper")
     other = run_config(BACK[:2], task="deeper", seeds=[1])
-    with study.lock():
+    with study.at_work():
         study.ask({}, [Job(first)])
         study.ask({}, [Job(run_config(task="deeper", seeds=[1]))])
         with pytest.raises(InputError, match="already has another curriculum called 'deeper'"):

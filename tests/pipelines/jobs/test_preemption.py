@@ -21,6 +21,7 @@ from lcd.pipelines.jobs import record
 from lcd.pipelines.jobs.checkpoint import STEP, AtomicCheckpoints
 from lcd.pipelines.jobs.record import CurveFile, Recorder
 from lcd.pipelines.study.configs import Device
+from lcd.pipelines.study.hands import where
 from lcd.pipelines.study.store import read_status
 from lcd.process import signals
 from lcd.process.children import describe
@@ -235,7 +236,7 @@ def test_how_a_command_ends_and_what_it_leaves(tmp_path, number, to, processes, 
     if number != signal.SIGKILL:
         assert "The same command continues" in process.stdout.read()
         assert read_status(run)["state"] == "queued"
-        assert kept_step(run) >= read_status(run)["step"] > 0
+        assert kept_step(where(run)) >= read_status(run)["step"] > 0
     process.stdout.close()
 
 
@@ -314,7 +315,7 @@ def test_a_run_survives_a_full_disk(tmp_path, small_disk):
     """It says so, keeps its last checkpoint, and goes on from there to the same last bit once there is room."""
     out = small_disk / "study"
     process = command(out)
-    wait_for(lambda: list(out.glob("runs/*/checkpoints/last.ckpt")))
+    wait_for(lambda: list(out.glob("runs/*/at-work/*/*/checkpoints/last.ckpt")))
     fill = small_disk / "fill"
     fill.touch()
     with contextlib.suppress(OSError), fill.open("wb", buffering=0) as file:
@@ -325,13 +326,13 @@ def test_a_run_survives_a_full_disk(tmp_path, small_disk):
     assert "No space left on device" in told
     assert "the same command continues" in told
     (run,) = (out / "runs").iterdir()
-    before = kept_step(run)
+    before = kept_step(where(run))
     assert 0 < before < 10**7
-    assert not list(run.rglob(".*.partial"))
+    assert not list(where(run).rglob(".*.partial"))
     fill.unlink()
     again = command(out)
     wait_for(lambda: read_status(run)["step"] > before)
     again.terminate()
     assert again.wait(WAIT_S) == 75
     again.stdout.close()
-    assert kept_step(run) > before
+    assert kept_step(where(run)) > before

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from lcd.envs.errors import InputError
-from lcd.pipelines.launch import local
+from lcd.pipelines.launch import cards, local
+from lcd.pipelines.launch.cards import Shelf
 from lcd.pipelines.launch.launchers import launch, launchers
 from lcd.pipelines.launch.order import Call, Needs, Order, Outcome
 
@@ -112,3 +113,44 @@ def test_the_order_is_the_callers_where_nothing_else_decides():
         order.end(found[0], Outcome(found[1]))
     assert started == list("abcdef")
     assert order.over
+
+
+def test_a_call_gets_the_least_busy_gpus_that_it_fits_on():
+    shelf = Shelf({"0": 100, "1": 100, "2": 0})
+    large, small = Needs(gpus=1, gpu_memory=70), Needs(gpus=1, gpu_memory=30)
+    assert shelf.place(large, []) == ("0",)
+    assert shelf.place(large, [(large, ("0",))]) == ("1",)
+    assert shelf.place(small, [(large, ("0",)), (large, ("1",)), (large, ("2",))]) == ("0",)
+    assert shelf.place(large, [(large, ("0",)), (large, ("1",)), (large, ("2",))]) == ("2",), "of it nobody knows"
+    assert shelf.place(Needs(gpus=2), [(large, ("1",))]) == ("0", "2")
+    assert shelf.place(Needs(), []) == ()
+    two = Shelf({"0": 100, "1": 100})
+    assert two.place(large, [(large, ("0",)), (large, ("1",))]) is None
+    assert two.place(Needs(gpus=1, gpu_memory=900), []) == ("0",), "one alone always may, whatever it needs"
+    assert Shelf({"0": 100}, most=1).place(small, [(small, ("0",))]) is None
+    assert Shelf().place(large, []) == (), "no GPUs, no matter"
+
+
+def test_each_worker_sees_its_own_gpus_of_those_that_the_command_may_use(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "cards_here", lambda: {"4": 100, "7": 100})
+    needs = Needs(gpus=1, gpu_memory=60)
+    calls = [Call((f"card-{number}", str(tmp_path)), needs=needs) for number in range(4)]
+    outcomes = launch("local", "launched:act", calls, workers=4)
+    assert all(outcome.well for outcome in outcomes)
+    seen = [(tmp_path / f"card-{number}.gpus").read_text() for number in range(4)]
+    assert sorted(seen) == ["4", "4", "7", "7"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "names"), [(None, ["0", "1", "2"]), ("2,0", ["2", "0"]), ("GPU-aa, GPU-bb", ["GPU-aa", "GPU-bb"])]
+)
+def test_what_the_user_lets_the_command_see_is_all_that_it_gives_away(monkeypatch, chosen, names):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(names))
+    monkeypatch.setattr(cards, "_memory", lambda: {"0": 10, "2": 30, "GPU-aa": 50})
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if chosen is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+    assert list(cards.cards_here()) == names
+    assert cards.cards_here()[names[0]] in (10, 30, 50)

@@ -12,6 +12,7 @@ from pathlib import Path
 import fake_training
 import made_up_studies
 import pytest
+from made_up_studies import held
 from rich.cells import cell_len
 
 from lcd import cli
@@ -74,7 +75,7 @@ def told(lcd):
 
 
 def broken(run, state, **changes):
-    with store.run_lock(run.path):
+    with held(run.path):
         store.update_status(run.path, state=state, **changes)
 
 
@@ -97,7 +98,7 @@ def test_states_reasons_and_exit_codes(study, lcd, told):
     # Killed: its status says that it runs, but nobody holds it.
     broken(killed, "running", step=100)
     broken(at_work, "running", step=100, steps_per_s=50.0, where="node7, process 12, GPU 3")
-    with store.run_lock(at_work.path):
+    with held(at_work.path):
         code, said = lcd("status", study.path)
         _, found = told(study.path)
     assert code == 1
@@ -171,7 +172,7 @@ def test_one_screen_for_any_number_of_runs(tmp_path, width, number):
     at_work = [folder for folder in folders if store.read_status(folder)["state"] == "running"][:20]
     with contextlib.ExitStack() as stack:
         for folder in at_work:
-            stack.enter_context(store.run_lock(folder))
+            stack.enter_context(held(folder))
         lines = screen(tmp_path / "study", Glance(store.Study(tmp_path / "study")).look(), width, 0)
     assert len(lines) <= 26
     assert all(cell_len(line) <= width for line in lines if str(tmp_path) not in line)
@@ -197,11 +198,10 @@ def test_the_same_groups_as_counted_one_by_one(tmp_path):
         assert each.states["done"] == sum(one.state == "done" and one.named["agent"] == name for one in seen)
 
 
-def test_watching_ends_when_nothing_is_left(study, lcd):
+def test_watching_ends_when_nothing_is_left(study, lcd, monkeypatch):
     first, *_ = study.runs()
     broken(first, "queued")
-    timer = threading.Timer(1.0, lambda: broken(first, "done"))
-    timer.start()
+    monkeypatch.setattr(time, "sleep", lambda seconds: broken(first, "done"))
     code, said = lcd("status", study.path, "--watch", "every=1")
     assert code == 0
     assert said.index("1 waiting") < said.index("4 done")
@@ -230,7 +230,7 @@ def test_logs_follow_a_run_to_its_end(study, lcd):
     begun = threading.Event()
 
     def work():
-        with store.run_lock(run.path):
+        with held(run.path):
             begun.set()
             time.sleep(1.0)
             with (run.path / "log.txt").open("a") as log:
@@ -270,7 +270,7 @@ def test_cancelled_runs_stop_keep_what_they_have_and_go_on_when_retried(tmp_path
     monkeypatch.delenv(fake_training.PAUSE_S)
     # The same command leaves them; once they are retried it goes on from where they came to.
     assert lcd("diagnose", *SMALL, f"out={out}")[0] == 1
-    reached = [run for run in store.Study(out).runs() if (run.path / "checkpoint.json").exists()]
+    reached = [run for run in store.Study(out).runs() if (run.left / "checkpoint.json").exists()]
     assert len(reached) == 1
     assert lcd("retry", out)[0] == 0
     assert lcd("status", out)[0] == 75
@@ -290,7 +290,8 @@ def test_retrying_lets_failed_runs_go_on_and_diverged_ones_begin_anew(study, lcd
     assert not (diverged.path / "curve.csv").exists()
     assert (failed.path / "curve.csv").exists()
     assert done.done
-    with study.lock():
+    broken(done, "failed", error="it broke")
+    with held(done.path):
         assert lcd("retry", study.path)[0] == 2
 
 
@@ -324,7 +325,7 @@ def test_removing_shows_asks_and_takes_only_what_lcd_wrote(study, lcd, tmp_path)
 def test_removing_refuses_what_is_at_work_or_needed_or_not_said(study, lcd):
     run, *_ = study.runs()
     assert lcd("remove", study.path, "--yes")[0] == 2
-    with store.run_lock(run.path):
+    with held(run.path):
         code, said = lcd("remove", study.path, "state=done", "--yes")
     assert (code, "is being trained" in said) == (2, True)
     assert len(study.runs()) == 4

@@ -12,10 +12,11 @@ from small_runs import toy_run
 from lcd import cli
 from lcd.envs.errors import Diverged
 from lcd.pipelines.jobs.train import train_run
-from lcd.pipelines.jobs.worker import do_under_lock
+from lcd.pipelines.jobs.worker import do_under_lease
 from lcd.pipelines.kinds.train import promised_steps
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import Device
+from lcd.pipelines.study.hands import where
 from lcd.pipelines.study.sources import with_source
 
 HERE = str(Path(__file__).parents[1])
@@ -50,11 +51,11 @@ def run_config(task="fine", agent=PPO, **changes):
 )
 def test_what_is_not_finite_ends_the_run_with_the_seed_and_the_step(tmp_path, task, agent, sentence, last):
     with pytest.raises(Diverged, match=sentence):
-        do_under_lock("lcd.pipelines.jobs.train:train_run", run_config(task, agent), str(tmp_path), NO_TRACKER, DEVICE)
+        do_under_lease("lcd.pipelines.jobs.train:train_run", run_config(task, agent), str(tmp_path), NO_TRACKER, DEVICE)
     status = store.read_status(tmp_path)
     assert status["state"] == "diverged"
     assert "is not finite at step" in status["error"]
-    rows = pd.read_csv(tmp_path / "curve.csv")
+    rows = pd.read_csv(where(tmp_path) / "curve.csv")
     assert np.isfinite(rows["return_mean"].astype(float)).all()
     assert (rows["step"].max() == last) if last is not None else rows.empty
 
@@ -161,9 +162,9 @@ def test_a_diverged_run_is_left_out_and_named_and_trained_anew_on_request_only(t
     assert lost.path.name in page
 
     monkeypatch.delenv(fake_training.DIVERGE_ON)
-    before = (lost.path / "status.json").stat().st_mtime_ns
+    before = (lost.left / "status.json").stat().st_mtime_ns
     assert study(out) == 1
-    assert (lost.path / "status.json").stat().st_mtime_ns == before
+    assert (lost.left / "status.json").stat().st_mtime_ns == before
     assert "retry=true" in capsys.readouterr().out
     assert study(out, "retry=true") == 0
     assert states(out) == ["done"] * 12

@@ -69,7 +69,7 @@ def test_seeds_are_parted_by_what_is_there(tmp_path):
 
     assert seeds(job(0, 1, 2)) == [[0, 1, 2]]
     study = store.Study(tmp_path / "study", create=True)
-    with study.lock():
+    with study.at_work():
         study.ask({}, [job(0, 1), job(4, 3)])
     assert seeds(job(0, 1, 2)) == [[0, 1], [2]]
     assert seeds(job(0, 1, 2, 3, 4)) in ([[0, 1], [4, 3], [2]], [[4, 3], [0, 1], [2]])

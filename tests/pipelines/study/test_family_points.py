@@ -277,7 +277,7 @@ def test_a_point_and_seed_is_not_trained_twice(study):
     folder, words = study
     store = Study(folder)
     whole = [word for word in words if "points_per_run" not in word]
-    with pytest.raises(InputError, match=r"already has seeds \[0, 1\]"), store.lock():
+    with pytest.raises(InputError, match=r"already has seeds \[0, 1\]"), store.at_work():
         store.ask({}, [Job(config) for config in asked(*_of_study(whole))])
     fresh = [*whole, "study.seeds=[5]", "study.points_per_run=1"]
     assert {run.config["seeds"][0] for run in store.trainings()} == {0}

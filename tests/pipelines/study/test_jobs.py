@@ -49,7 +49,7 @@ def done(study, jobs):
     """Have the jobs done; whether all are, and what was said."""
     cfg = compose("diagnose", ["tracker=none", "launcher.workers=2"])
     console = Console(record=True, width=200, file=open(os.devnull, "w"))  # noqa: SIM115
-    with study.lock():
+    with study.at_work():
         whole = train_missing(cfg, study, study.ask({"ask": "count"}, jobs), console)
     return whole, console.export_text()
 
@@ -76,7 +76,7 @@ def test_a_failed_job_fails_those_that_wait_for_it_until_it_is_mended(tmp_path):
     study, jobs = store.Study(tmp_path / "study", create=True), chain()
     study.path.mkdir()
     (study.path / "runs").mkdir()
-    with study.lock():
+    with study.at_work():
         study.ask({"ask": "count"}, jobs)
     (study.path / "fail-2").touch()
     whole, told = done(study, jobs)
@@ -94,7 +94,7 @@ def test_a_failed_job_fails_those_that_wait_for_it_until_it_is_mended(tmp_path):
 
 def test_a_job_after_one_that_is_not_tried_again_says_so(tmp_path):
     study, jobs = store.Study(tmp_path / "study", create=True), chain()
-    with study.lock():
+    with study.at_work():
         made = {run.config["steps"]: run for run in study.ask({"ask": "count"}, jobs)}
         made[1].update(state=store.DIVERGED, error="a weight is not finite")
     assert not done(study, jobs)[0]

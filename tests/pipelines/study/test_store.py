@@ -12,10 +12,11 @@ import yaml
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder, write_atomic
-from lcd.pipelines.jobs.worker import do_under_lock
+from lcd.pipelines.jobs.worker import do_under_lease
 from lcd.pipelines.kinds.kind import Job
-from lcd.pipelines.study import store
+from lcd.pipelines.study import hands, store
 from lcd.pipelines.study.configs import Device, run_id
+from lcd.pipelines.study.remembered import REVISIONS
 from lcd.process.children import describe
 from lcd.process.exits import system_refusal
 
@@ -94,7 +95,7 @@ def test_folders_that_are_no_studies_are_refused(tmp_path):
         store.Study(tmp_path / "file", create=True)
     with (
         pytest.raises(InputError, match="cannot be made"),
-        store.Study(tmp_path / "file" / "below", create=True).lock(),
+        store.Study(tmp_path / "file" / "below", create=True).at_work(),
     ):
         pass
     with pytest.raises(InputError, match="not a study's folder"):
@@ -177,42 +178,41 @@ def test_a_file_and_its_name_are_on_the_disk_when_it_is_written(tmp_path, monkey
 
 
 def test_what_a_killed_process_left_half_written_is_deleted(tmp_path, monkeypatch):
-    """By whoever works there next; what only looks like it, a user's own, stays."""
+    """By whoever works there an hour later; what only looks like it, a user's own, stays, and what was just written."""
     study = store.Study(tmp_path / "s", create=True)
     (run,) = study.ask({}, map(Job, [run_config()]))
     for folder in (study.path, study.path / "videos" / "x", run.path / "checkpoints"):
         folder.mkdir(parents=True, exist_ok=True)
-    left = [
-        study.path / ".study.yaml.a1b2.partial",
-        study.path / "videos" / "x" / ".task.bin.a1b2.partial",
-        run.path / ".status.json.a1b2.partial",
-        run.path / "checkpoints" / ".last.ckpt.a1b2.partial",
-    ]
+    left = [study.path / ".study.yaml.a1b2.partial", study.path / "videos" / "x" / ".task.bin.a1b2.partial"]
+    of_run = [run.path / ".status.json.a1b2.partial", run.path / "checkpoints" / ".last.ckpt.a1b2.partial"]
     mine = [study.path / "notes.partial", run.path / ".notes"]
-    for path in (*left, *mine):
+    fresh = study.path / ".study.yaml.c3d4.partial"
+    for path in (*left, *of_run, *mine, fresh):
         path.write_text("half")
-    with study.lock():
-        assert [path.exists() for path in left] == [False, False, True, True]
+        if path != fresh:
+            os.utime(path, (1, 1))
+    with study.at_work():
+        assert not any(path.exists() for path in left)
+        assert all(path.exists() for path in (*of_run, *mine, fresh))
         monkeypatch.setattr("lcd.pipelines.jobs.worker.resolve", lambda _: lambda *_: None)
         with pytest.raises(RuntimeError, match="before the run was done"):
-            do_under_lock("x:y", run.config, str(run.path), {}, Device("cpu"))
-    assert not any(path.exists() for path in left)
-    assert all(path.exists() for path in mine)
+            do_under_lease("x:y", run.config, str(run.path), {}, Device("cpu"))
+    assert [path.name for path in run.left.rglob("*.partial")] == []
 
 
-def test_a_lock_is_held_against_others_and_released_by_a_kill(tmp_path):
-    code = "import sys, time\nfrom lcd.pipelines.study import store\n"
-    code += "with store.run_lock(sys.argv[1]):\n    print('held', flush=True)\n    time.sleep(60)"
+def test_a_lease_is_held_against_others_and_taken_over_after_a_kill(tmp_path):
+    code = "import sys, time\nfrom pathlib import Path\nfrom lcd.pipelines.study import hands\n"
+    code += "lease, _ = hands.acquire(Path(sys.argv[1]))\nwith hands.holding(lease):\n"
+    code += "    print('held', flush=True)\n    time.sleep(60)"
     holder = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(InputError, match="Another process is training"), store.run_lock(tmp_path, wait_s=0):
-            pass
+        assert hands.acquire(tmp_path) is None
     finally:
         holder.kill()
         holder.wait()
-    with store.run_lock(tmp_path, wait_s=5):
-        pass
+    lease, still = hands.acquire(tmp_path)
+    assert (lease.number, still) == (2, True)
 
 
 def test_done_is_believed_only_with_the_curve_that_the_config_asks_for(tmp_path):
@@ -230,11 +230,11 @@ def test_a_study_killed_before_its_first_run_is_whole_goes_on(tmp_path, monkeypa
     job = Job(run_config())
     with monkeypatch.context() as patch:
         patch.setattr(store.Run, "update", killed)
-        with pytest.raises(KeyboardInterrupt), store.Study(tmp_path, create=True).lock():
+        with pytest.raises(KeyboardInterrupt), store.Study(tmp_path, create=True).at_work():
             store.Study(tmp_path, create=True).ask({"asked": 1}, [job])
     assert any((tmp_path / "runs").iterdir())
     study = store.Study(tmp_path, create=True)
-    with study.lock():
+    with study.at_work():
         (run,) = study.ask({"asked": 1}, [job])
     assert (run.path / "config.yaml").is_file()
 
@@ -259,7 +259,7 @@ def refuse(study, *configs, trained=False):
     """Ask for runs, maybe train them, and be refused."""
 
     def work():
-        with study.lock():
+        with study.at_work():
             for run in study.ask({"ask": len(configs)}, map(Job, configs)):
                 if trained:
                     (run.path / "curve.csv").write_text("seed,split,step\n0,eval,0")
@@ -282,11 +282,17 @@ def test_a_refused_request_leaves_nothing_behind(tmp_path):
     assert not (tmp_path / "deep").exists()
     refuse(study, run_config())
     assert list(tmp_path.iterdir()) == []
-    with study.lock():
+    with study.at_work():
         study.ask({"ask": 1}, map(Job, [run_config()]))
-    before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+
+    def files():
+        return {
+            path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*") if REVISIONS not in path.parts
+        }
+
+    before = files()
     refuse(study, run_config(), run_config(view="semantic"))
-    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before
+    assert files() == before
 
 
 def test_what_was_trained_outlives_a_refusal(tmp_path):
