@@ -197,11 +197,10 @@ def test_the_same_groups_as_counted_one_by_one(tmp_path):
         assert each.states["done"] == sum(one.state == "done" and one.named["agent"] == name for one in seen)
 
 
-def test_watching_ends_when_nothing_is_left(study, lcd):
+def test_watching_ends_when_nothing_is_left(study, lcd, monkeypatch):
     first, *_ = study.runs()
     broken(first, "queued")
-    timer = threading.Timer(1.0, lambda: broken(first, "done"))
-    timer.start()
+    monkeypatch.setattr(time, "sleep", lambda seconds: broken(first, "done"))
     code, said = lcd("status", study.path, "--watch", "every=1")
     assert code == 0
     assert said.index("1 waiting") < said.index("4 done")
