@@ -190,6 +190,15 @@ class Families(Protocol):
         ...
 
 
+class KnowsFailures(Protocol):
+    """Tasks that measure more of an episode than its return, and say when a point of their family fails.
+
+    `failure` is what is measured, a key of the infos of an episode's last step, and the mean above which a point fails.
+    """
+
+    failure: tuple[str, float]
+
+
 class KnowsFeatures(Protocol):
     """Tasks that say which numbers of theirs a family may vary; without it, a study says their defaults."""
 

@@ -18,6 +18,7 @@ from lcd.envs.traffic.intersections import FEATURES, family
 from lcd.envs.traffic.network import MISSING
 from lcd.envs.traffic.reference import fixed_time_delay, prepare
 from lcd.envs.traffic.signal_vector import HORIZON, VIEWS, IntersectionVectorEnv, checked_horizon
+from lcd.envs.traffic.simulation import FAILURE
 
 NAME = "traffic"
 TASK = f"{NAME}/intersections"
@@ -31,6 +32,7 @@ class TrafficBenchmark(NativeBenchmark):
     name = NAME
     tasks: Sequence[str] = (TASK,)
     views: Sequence[str] = VIEWS
+    failure = ("waiting", FAILURE)
 
     def family(self, task: str) -> Family:
         """The intersections of the seed that ships, each weighted by how often it was drawn."""

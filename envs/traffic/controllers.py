@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lcd.envs.traffic.green_phases import PHASES
-from lcd.envs.traffic.network import MOVEMENTS, is_main
+from lcd.envs.traffic.network import MOVEMENTS, exit_of, is_main
 from lcd.envs.traffic.sensing import Seen
 from lcd.envs.traffic.simulation import DECISION
 
@@ -32,17 +32,22 @@ def fixed_time(seen: Seen, plan: np.ndarray) -> np.ndarray:
     return np.where(due, following, seen.phase)
 
 
+def movement_pressures(seen: Seen) -> np.ndarray:
+    """(copies, approaches, movements): vehicles before a movement, less its share of those on the road behind."""
+    approaches = range(seen.leaving.shape[1])
+    # What leaves an intersection of its own meets no further one: each road behind counts once a movement.
+    out = [[exit_of(approach, movement) for movement in MOVEMENTS] for approach in approaches]
+    return seen.queues + seen.moving - seen.leaving[:, np.array(out)] / len(MOVEMENTS)
+
+
 def pressures(seen: Seen) -> np.ndarray:
     """(copies, phases): vehicles before the movements that a phase is for, less those behind (Varaiya 2013).
 
     Where left turns have a phase of their own they do not count for that of their road, which lets them go if nobody
     comes against them.
     """
-    here = seen.queues + seen.moving
-    copies, approaches, _ = here.shape
-    # What leaves an intersection of its own meets no further one: each road behind counts once a movement.
-    out = [[(approach - 1 - movement) % approaches for movement in range(len(MOVEMENTS))] for approach in range(4)]
-    weights = here - seen.leaving[:, np.array(out)] / len(MOVEMENTS)
+    weights = movement_pressures(seen)
+    copies, approaches, _ = weights.shape
     left = MOVEMENTS.index("left")
     found = np.zeros((copies, len(PHASES)))
     for phase in range(len(PHASES)):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from lcd.envs.errors import InputError
@@ -107,7 +109,7 @@ def write_network(points: Sequence[Point], folder: Path) -> Path:
         ElementTree.ElementTree(part).write(folder / f"{name}s.xml", encoding="utf-8")
     network = folder / "network.xml"
     files = [argument for name in parts for argument in (f"--{name}-files", str(folder / f"{name}s.xml"))]
-    _netconvert([*files, "--output-file", str(network), "--no-turnarounds", "--offset.disable-normalization"])
+    netconvert([*files, "--output-file", str(network), "--no-turnarounds", "--offset.disable-normalization"])
     return network
 
 
@@ -119,13 +121,27 @@ def _add(parent: ElementTree.Element, tag: str, **attributes: object) -> None:
     ElementTree.SubElement(parent, tag, {name: str(value) for name, value in attributes.items()})
 
 
-def _netconvert(arguments: Sequence[str]) -> None:
+def netconvert(arguments: Sequence[str], what: str = "these intersections", seconds: float | None = None) -> None:
+    """Run netconvert.
+
+    Args:
+        arguments: its own.
+        what: of which it makes a network, for an error's sentence.
+        seconds: how long it may take.
+    """
     try:
         import sumo
     except ImportError as error:
         raise InputError(MISSING) from error
-    program = Path(sumo.SUMO_HOME) / "bin" / "netconvert"
-    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    home = Path(sumo.SUMO_HOME)
+    how: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace", "stdin": subprocess.DEVNULL}
+    try:
+        done = subprocess.run(
+            [str(home / "bin" / "netconvert"), *arguments], env={**os.environ, "SUMO_HOME": str(home)}, timeout=seconds,
+            **how,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise InputError(f"netconvert took more than {seconds:g} seconds for {what}: take a smaller part.") from None
     if done.returncode:
         said = " ".join((done.stderr or done.stdout).split())[:500]
-        raise InputError(f"netconvert made no network of these intersections: {said}")
+        raise InputError(f"netconvert made no network of {what}: {said}")

@@ -28,10 +28,9 @@ from lcd.envs.traffic.green_phases import served
 from lcd.envs.traffic.intersections import family
 from lcd.envs.traffic.reference import Controller, episodes_for, measured, words_of
 from lcd.envs.traffic.signal_vector import checked_horizon
+from lcd.envs.traffic.simulation import FAILURE
 
 UNTUNED, TUNED, PRESSURE = "untuned", "tuned", "max_pressure"
-FAILURE = 20.0
-"""Mean seconds of waiting above which the paper calls an intersection failed."""
 TRIALS = 3
 """Episodes on which each plan is tried."""
 AT_ONCE = 13

@@ -24,6 +24,8 @@ HALTED = 0.1
 """Metres per second below which SUMO says that a vehicle waits."""
 TELEPORT = 300
 """Seconds after which a vehicle that is stuck is moved on by SUMO."""
+FAILURE = 20.0
+"""Mean seconds of waiting above which the paper calls an intersection failed."""
 MEASURES = ("delay", "waiting", "vehicles", "arrived", "not_entered", "teleports")
 """Of an episode: mean seconds of delay and of waiting a vehicle, and numbers of vehicles."""
 

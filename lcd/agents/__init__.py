@@ -47,6 +47,8 @@ for _name, _agent in {
     "max_pressure": "MaxPressure",
 }.items():
     agents.add(f"traffic/{_name}", f"lcd.agents.traffic:{_agent}")
+for _name, _agent in {"mplight": "MPLight", "mplight_star": "MPLightStar"}.items():
+    agents.add(f"traffic/{_name}", f"lcd.agents.mplight:{_agent}")
 
 
 SETTINGS = {
@@ -59,15 +61,17 @@ SETTINGS = {
     "sb3": "Sb3Config",
     "tabular": "TabularConfig",
     "traffic": "TrafficConfig",
+    "traffic/mplight": "MPLightConfig",
+    "traffic/mplight_star": "MPLightConfig",
 }
-"""Our agents, or families of them, to their hyper-parameters in `lcd.agents.settings`."""
+"""Our agents, or families of them, to their hyper-parameters in `lcd.agents.settings`; an agent's own come first."""
 
 
 def settings_of(name: str) -> Any:
     """The agent's `Config`; of one of ours, without importing what trains it."""
-    family = name.partition("/")[0]
-    if agents.is_built_in(name) and family in SETTINGS:
-        return getattr(settings, SETTINGS[family])
+    own = SETTINGS.get(name, SETTINGS.get(name.partition("/")[0]))
+    if agents.is_built_in(name) and own is not None:
+        return getattr(settings, own)
     agent = agents.resolve(name)
     return agent.Config if offers(agent, HasSchema) else None
 

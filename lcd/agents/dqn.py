@@ -6,7 +6,7 @@ through a whole bout, so that their networks, gradients and moments stay in a CP
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +30,7 @@ SHARED_OUT = 2**19
 
 Layers = list[Tensor]
 """Weights (members, inputs, outputs) and biases (members, 1, outputs) of each layer in turn."""
+Values = Callable[[Layers, Tensor], Tensor]
 
 
 class DQN(Learner):
@@ -44,18 +45,34 @@ class DQN(Learner):
             raise InputError(f"agent=dqn needs discrete actions, not {env.single_action_space}.")
         self.actions = int(env.single_action_space.n)
         self.inputs = int(np.prod(env.single_observation_space.shape))
-        sizes = (self.inputs, config.width, config.width, self.actions)
-        self.layers = initial(sizes, self.seeds)
+        self.layers = self.first_layers()
         self.target = [layer.clone() for layer in self.layers]
         members = len(self.seeds)
         self.memory = Replay(members, config.buffer, self.inputs, env.single_observation_space.dtype)
         self.losses = torch.zeros(members)
         together = max(1, SHARED_OUT // config.width**2)
-        edges = np.linspace(0, members, -(-members // together) + 1).astype(int)
-        self.shards = [Shard(self.layers, slice(*pair), config.learning_rate) for pair in pairwise(edges.tolist())]
+        edges = pairwise(np.linspace(0, members, -(-members // together) + 1).astype(int).tolist())
+        self.shards = [Shard(self.layers, slice(*pair), config.learning_rate, self.values) for pair in edges]
         copies = range(config.copies)
         (self._play,) = Streams.spawn([seed_sequence(s, "exploration", c) for s in self.seeds for c in copies])
         (self._replay,) = Streams.spawn([seed_sequence(s, "shuffle") for s in self.seeds])
+
+    def first_layers(self) -> Layers:
+        """The layers of all members before they learn."""
+        sizes = (self.inputs, self.config.width, self.config.width, self.actions)
+        return initial(pairwise(sizes), self.seeds)
+
+    def values(self, layers: Layers, inputs: Tensor) -> Tensor:
+        """What the network that these layers make says that each action is worth, (members, batch, actions)."""
+        return values(layers, inputs)
+
+    def at_random(self, numbers: np.ndarray, observations: np.ndarray) -> np.ndarray:
+        """Actions to explore by, from whole numbers below 2³², one of each copy."""
+        return (numbers * np.uint64(self.actions) >> np.uint64(32)).astype(np.int64)
+
+    def rewards(self, outcome: Step, reached: np.ndarray) -> np.ndarray:
+        """What is learned from, given a step and the observations that it led to."""
+        return outcome.rewards
 
     def learn(self, steps: int, every: int, evaluate: Evaluate) -> None:
         """Train, one step of every copy at a time."""
@@ -84,7 +101,7 @@ class DQN(Learner):
         """ε-greedy actions, from one word of each copy's stream: halves decide whether, and which."""
         words = self._play.bits()
         stray = (words >> np.uint64(32)) * 2.0**-32 < epsilon
-        random = ((words & np.uint64(0xFFFFFFFF)) * np.uint64(self.actions) >> np.uint64(32)).astype(np.int64)
+        random = self.at_random(words & np.uint64(0xFFFFFFFF), observations)
         if stray.all():
             return random
         return np.where(stray, random, self.commands(self.act(self.encode(observations), None)[0]))
@@ -99,7 +116,8 @@ class DQN(Learner):
         if outcome.final is None:
             # Of an episode that was cut off nobody knows what came next.
             going_on = ~outcome.dones
-        self.memory.add(observations, actions, outcome.rewards, reached, going_on, outcome.valid)
+        rewards = self.rewards(outcome, reached)
+        self.memory.add(observations, actions, rewards, reached, going_on, outcome.valid)
 
     def _bout(self) -> None:
         """Several updates of every member, a few members at a time."""
@@ -121,7 +139,7 @@ class DQN(Learner):
     @torch.no_grad()
     def act(self, features: Tensor, draws: Tensor | None) -> tuple[Tensor, None, None]:
         """The greedy actions, (members, copies)."""
-        return values(self.layers, features).argmax(-1), None, None
+        return self.values(self.layers, features).argmax(-1), None, None
 
     def commands(self, actions: Tensor) -> np.ndarray:
         """The actions of all copies."""
@@ -143,17 +161,18 @@ class Shard:
         layers: of all members.
         members: which of them.
         learning_rate: Adam's step size.
+        values: what the network that layers make says that actions are worth.
     """
 
-    def __init__(self, layers: Layers, members: slice, learning_rate: float):
-        self.members = members
+    def __init__(self, layers: Layers, members: slice, learning_rate: float, values: Values):
+        self.members, self.values = members, values
         self.layers = [layer[members].requires_grad_() for layer in layers]
         self.optimizer = torch.optim.Adam(self.layers, lr=learning_rate, fused=True)
 
     def update(self, batch: dict[str, Tensor], target: Layers, gamma: float, max_grad_norm: float) -> Tensor:
         """One step of each member's optimiser; the losses, (members,)."""
         self.optimizer.zero_grad()
-        losses = loss(self.layers, target, batch, gamma)
+        losses = loss(self.layers, target, batch, gamma, self.values)
         losses.sum().backward()
         clip([layer.grad for layer in self.layers if layer.grad is not None], max_grad_norm)
         self.optimizer.step()
@@ -201,11 +220,16 @@ class Replay:
         return found | {name: as_float(found[name]) for name in ("seen", "reached")}
 
 
-def initial(sizes: Sequence[int], seeds: Sequence[int]) -> Layers:
-    """Layers that start as PyTorch's own do, each seed's from its stream; the same wherever a seed comes twice."""
+def initial(sizes: Iterable[tuple[int, int]], seeds: Sequence[int]) -> Layers:
+    """Layers that start as PyTorch's own do, each seed's from its stream; the same wherever a seed comes twice.
+
+    Args:
+        sizes: inputs and outputs of each layer.
+        seeds: of the members.
+    """
     of_seed = {seed: np.random.default_rng(seed_sequence(seed, "initialisation")) for seed in dict.fromkeys(seeds)}
     layers = []
-    for given, made in pairwise(sizes):
+    for given, made in sizes:
         for shape in ((given, made), (1, made)):
             drawn = {seed: rng.uniform(-1, 1, shape) * given**-0.5 for seed, rng in of_seed.items()}
             layers.append(torch.from_numpy(np.stack([drawn[seed] for seed in seeds]).astype(np.float32)))
@@ -220,7 +244,7 @@ def values(layers: Layers, inputs: Tensor) -> Tensor:
     return inputs
 
 
-def loss(layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float) -> Tensor:
+def loss(layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float, values: Values = values) -> Tensor:
     """Huber's loss of the temporal-difference errors, averaged over each member's transitions, (members,)."""
     with torch.no_grad():
         following = values(target, batch["reached"]).amax(-1)

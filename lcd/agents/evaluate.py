@@ -30,6 +30,7 @@ class Evaluator:
         episodes: episodes of each copy.
         branch: of each seed's random streams, those of the evaluations.
         greedy: take the most probable actions.
+        measured: what the infos of an episode's last step also tell of it: a curve column of its mean.
     """
 
     def __init__(
@@ -39,8 +40,9 @@ class Evaluator:
         episodes: int,
         branch: tuple[str | int, ...] = ("evaluation",),
         greedy: bool = False,
+        measured: str | None = None,
     ):
-        self.branch, self.greedy = branch, greedy
+        self.branch, self.greedy, self.measured = branch, greedy, measured
         self.stepper, self.seeds, self.episodes = Stepper(env), list(seeds), episodes
         self.copies = env.num_envs // len(seeds)
 
@@ -58,6 +60,7 @@ class Evaluator:
         observations = self.stepper.reset(seed=[int(stream) for stream in streams])
         log = EpisodeLog(len(self.seeds), self.copies)
         left = np.full(len(self.seeds) * self.copies, self.episodes)
+        sums = np.zeros(len(self.seeds))
         elapsed, patience = 0, deadlines.Countdown(deadlines.current_deadlines().episode)
         while left.any():
             if signals.stop_requested():
@@ -77,6 +80,8 @@ class Evaluator:
             left -= ended
             if ended.any():
                 patience.renew()
+                if self.measured is not None:
+                    np.add.at(sums, log.owner[ended], np.asarray(outcome.infos[self.measured], float)[ended])
             elif patience.is_over():
                 raise InputError(
                     f"deadlines.episode={patience.seconds} has passed in the evaluation at step {step}, and none of "
@@ -85,7 +90,10 @@ class Evaluator:
                 )
             begin_episodes(agent, outcome)
             observations, elapsed = outcome.observations, elapsed + 1
-        return [statistics for statistics in log.pop() if statistics is not None]
+        rows = [statistics for statistics in log.pop() if statistics is not None]
+        if self.measured is None:
+            return rows
+        return [{**row, self.measured: float(total / row["episodes"])} for row, total in zip(rows, sums, strict=True)]
 
 
 class EveryTask:

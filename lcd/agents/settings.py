@@ -356,3 +356,17 @@ class TrafficConfig:
 
     def __post_init__(self) -> None:
         check("copies", self.copies, "at least 1", self.copies >= 1)
+
+
+@dataclass(frozen=True)
+class MPLightConfig(DQNConfig):
+    """Hyper-parameters of MPLight and MPLight*: those of DQN, where `width` is the units of FRAP's layers."""
+
+    copies: int = 4
+    start: int = 480
+    train_every: int = 240
+    target_every: int = 240
+    gamma: float = 0.95
+    epsilon: float = 0.05
+    exploration: float = 0.3
+    width: int = 20

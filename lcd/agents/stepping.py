@@ -1,6 +1,8 @@
 """One meaning of a step for every autoreset mode, and the bookkeeping of episodes."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -21,6 +23,7 @@ class Step:
         terminated, truncated: how an episode ended with this step, if it did.
         final: the observations that ended episodes (rows of other copies mean nothing), or None where unknown.
         valid: False where the environment ignored the action because it was resetting.
+        infos: what else the environment told.
     """
 
     observations: np.ndarray
@@ -30,6 +33,7 @@ class Step:
     truncated: np.ndarray
     final: np.ndarray | None
     valid: np.ndarray
+    infos: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def dones(self) -> np.ndarray:
@@ -75,7 +79,7 @@ class Stepper:
             observations, _ = self.env.reset(options={"reset_mask": done})
         self.ended = done.copy()
         original = infos.get("original_reward", rewards)
-        return Step(observations, rewards, original, terminated, truncated, final, valid)
+        return Step(observations, rewards, original, terminated, truncated, final, valid, infos)
 
 
 class EpisodeLog:

@@ -20,6 +20,16 @@ from lcd.envs.traffic.green_phases import PHASES
 from lcd.envs.traffic.sensing import WIDTH, Seen, read
 
 
+def require_intersections(env: VectorEnv) -> None:
+    """Refuse an environment that shows no intersections."""
+    shown, actions = env.single_observation_space.shape, env.single_action_space
+    if shown != (WIDTH,) or actions != spaces.Discrete(len(PHASES)):
+        raise InputError(
+            "The agents traffic/… control the intersections of benchmark=traffic, and this is another environment: "
+            "choose another agent."
+        )
+
+
 class Controller(Learner):
     """What the three share: they look at the intersections as `lcd.envs.traffic.sensing` shows them."""
 
@@ -27,12 +37,7 @@ class Controller(Learner):
 
     def __init__(self, config: TrafficConfig, env: VectorEnv, seeds: Sequence[int]):
         super().__init__(config, env, seeds)
-        shown, actions = env.single_observation_space.shape, env.single_action_space
-        if shown != (WIDTH,) or actions != spaces.Discrete(len(PHASES)):
-            raise InputError(
-                "The agents traffic/… control the intersections of benchmark=traffic, and this is another environment: "
-                "choose another agent."
-            )
+        require_intersections(env)
 
     def learn(self, steps: int, every: int, evaluate: Evaluate) -> None:
         """Nothing is learned: every evaluation plays the same rule."""

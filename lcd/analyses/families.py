@@ -19,7 +19,7 @@ from scipy.stats import rankdata
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence, cell_text, joined_names
 from lcd.analyses.areas import with_interval
-from lcd.analyses.family_accuracy import accuracy_of, prevalence_of
+from lcd.analyses.family_accuracy import Failing, accuracy_of, prevalence_of
 from lcd.envs.errors import InputError
 from lcd.families.measured import MEASURES, Measured, measured_families
 from lcd.families.prevalence import random_distributions
@@ -96,6 +96,9 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
     solved = solved_points(found, settings)
     table = method_table(found, random, solved, settings)
     says = [*_held(table, settings), *_orders(found, pairs, settings)]
+    failing = failing_points(found, solved)
+    if failing is not None and found.failed:
+        says.append(_failed_where(found, failing.points))
     if solved is not None:
         nobody = float(100 * found.distribution @ ~solved.any(0))
         by = found.methods[0] if len(found.methods) == 1 else f"any of {joined_names(found.methods)}"
@@ -131,8 +134,8 @@ def _of_family(found: Measured, place: int, settings: FamilySettings) -> Iterato
         )
     if settings.approximations and len(found.distribution) > 2:
         yield from accuracy_of(found, stem, what)
-        if solved is not None:
-            yield prevalence_of(found, solved, stem, what)
+        if failing is not None:
+            yield prevalence_of(found, failing, stem, what)
 
 
 def is_of_methods(key: str) -> bool:
@@ -146,11 +149,37 @@ def answers(key: str) -> bool:
 
 
 def solved_points(found: Measured, settings: FamilySettings) -> np.ndarray | None:
-    """(methods, points): who solves what; None where scores are returns and nobody says from where on they are good."""
-    if settings.solved is None and found.scale != "normalised":
+    """(methods, points): who solves what; None where nobody says from where on scores are good.
+
+    That goes without saying where scores are normalised and no benchmark says by what else a point fails.
+    """
+    if settings.solved is None and (found.scale != "normalised" or found.failed):
         return None
     least = _solved_from(settings)
     return found.means >= least if settings.higher_is_better else found.means <= least
+
+
+def failing_points(found: Measured, solved: np.ndarray | None) -> Failing | None:
+    """The points on which every method fails; None where nobody knows what failing is."""
+    if found.failure is not None and found.failed:
+        name, most = found.failure
+        every = np.asarray(np.stack(list(found.failed.values())).all(axis=0))
+        return Failing(every, f"A point fails where no method has '{name}' at {most:g} or less")
+    if solved is not None:
+        return Failing(np.asarray(~solved.any(0)), "A point fails that no method solves")
+    return None
+
+
+def _failed_where(found: Measured, every: np.ndarray) -> str:
+    """What share of the family each method fails on, and all of them."""
+    shares = {name: float(100 * found.distribution @ failed) for name, failed in found.failed.items()}
+    order = sorted(shares, key=lambda name: -shares[name])[:MOST_SAID]
+    told = joined_names([f"{name} on {shares[name]:.1f} %" for name in order])
+    column, most = found.failure or ("", 0.0)
+    return (
+        f"Failing ('{column}' above {most:g} on average): {told} of the family; all methods on "
+        f"{float(100 * found.distribution @ every):.1f} %."
+    )
 
 
 def _solved_from(settings: FamilySettings) -> float:
@@ -198,6 +227,8 @@ def method_table(
         row |= {f"rank {rank + 1} %": shares[place, rank] for rank in range(len(shares))}
         if solved is not None:
             row["solved %"] = float(100 * found.distribution @ solved[place])
+        if method in found.failed:
+            row["failed %"] = float(100 * found.distribution @ found.failed[method])
         row["seeds"] = float(len(overall))
         rows.append(row)
     table = pd.DataFrame(rows)

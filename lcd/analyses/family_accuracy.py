@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -58,35 +59,73 @@ def _averaged(by_method: pd.DataFrame) -> pd.DataFrame:
     return found.assign(error=np.sqrt(found["error"]))
 
 
-def prevalence_of(found: Measured, solved: np.ndarray, stem: str, what: str) -> Analysis:
-    """The same errors at half of the points where failures are rare, common or random (figures 20 to 22)."""
+@dataclass(frozen=True)
+class Failing:
+    """Points that fail.
+
+    Attributes:
+        points: (points,) whether each does.
+        why: the words before "; rare: …" that say what failing is.
+    """
+
+    points: np.ndarray
+    why: str
+
+
+def prevalence_of(found: Measured, failing: Failing, stem: str, what: str) -> Analysis:
+    """The same errors where failures are rare, common or random, and at half of the points (figures 20 to 22)."""
     ways = [how for how in _ways()[0] if how != QUADRATURE]
-    failed, budget = np.asarray(~solved.any(0)), max(len(found.distribution) // 2, 1)
-    # Clusters know of no distribution.
-    rng = np.random.default_rng(0)
-    cut = [clustered(found.table, budget, rng) for _ in range(REPEATS[KMEANS])] if KMEANS in ways else []
+    half = max(len(found.distribution) // 2, 1)
+    budgets = sorted({half, *(budget for budget in usual_budgets(len(found.distribution)) if budget <= MOST_POINTS)})
+    budgets = sorted({half, *budgets[:: max(1, len(budgets) // 4)]})
+    cuts = _cuts(found.table, budgets) if KMEANS in ways else {}
     rows = []
     for case in CASES:
-        p = prevalence(case, found.distribution, failed, np.random.default_rng(0))
+        p = prevalence(case, found.distribution, failing.points, np.random.default_rng(0))
         overall = dict(zip(found.methods, found.means @ p, strict=True))
+        shared = {"failures": case, "failing %": float(100 * p @ failing.points), **overall}
         for how in ways:
-            if how == KMEANS:
-                made = [Choice(places, np.bincount(clusters, p, minlength=budget)) for places, clusters in cut]
-            else:
-                drawn = choices(how, found.table, p, [budget], found.means, REPEATS[how], seed=0)
-                made = [choice for _, choice in drawn]
-            wrong = pd.DataFrame(errors_of(made, p, found.means))
-            rows.append(
-                {"failures": case, "failing %": float(100 * p @ failed), **overall, "how": how, "N": budget,
-                 "bias": wrong["bias"].mean(), "spread": wrong["spread"].mean(),
-                 "error": float(np.sqrt((wrong["error"] ** 2).mean()))}
-            )  # fmt: skip
+            for budget, made in _chosen(how, found, p, budgets, cuts).items():
+                wrong = pd.DataFrame(errors_of(made, p, found.means))
+                rows.append(
+                    {**shared, "how": how, "N": budget, "bias": wrong["bias"].mean(), "spread": wrong["spread"].mean(),
+                     "error": float(np.sqrt((wrong["error"] ** 2).mean()))}
+                )  # fmt: skip
+    whole = pd.DataFrame(rows)
+    table = whole[whole["N"] == half].reset_index(drop=True)
+    says = [] if failing.points.any() else ["No point fails here: rare and common failures change nothing."]
     note = (
-        "Overall performances under other distributions, and how wrong half of the points are there. A point fails "
-        "that no method solves; rare: it weighs a tenth of what it did, common: ten times. Of its figure 22 the "
+        f"Overall performances under other distributions, and how wrong half of the points are there. {failing.why}; "
+        "rare: it weighs a tenth of what it did, common: ten times. Of its figure 22 the "
         "paper's text says uniformly random, its caption a discrete normal: both are here, from one draw each."
     )
-    return Analysis(f"{stem}-prevalence", f"If failures were rare or common in {what}", pd.DataFrame(rows), (), note)
+    caption = f"Error over the number of points if failures were rare or common in {what}"
+    drawing = Drawing(f"{stem}-prevalence", caption, partial(figures.accuracy_by_case, whole))
+    title = f"If failures were rare or common in {what}"
+    return Analysis(f"{stem}-prevalence", title, table, says, note, [drawing], {f"{stem}-prevalence-by-budget": whole})
+
+
+Cuts = dict[int, list[tuple[np.ndarray, np.ndarray]]]
+"""Budget → repeated clusterings: the points that stand for clusters, and each point's cluster."""
+
+
+def _cuts(table: np.ndarray, budgets: Sequence[int]) -> Cuts:
+    """Clusters of points, which know of no distribution: one clustering serves all of them."""
+    rng = np.random.default_rng(0)
+    return {budget: [clustered(table, budget, rng) for _ in range(REPEATS[KMEANS])] for budget in budgets}
+
+
+def _chosen(how: str, found: Measured, p: np.ndarray, budgets: Sequence[int], cuts: Cuts) -> dict[int, list[Choice]]:
+    """Budget → repeated choices of points under a distribution."""
+    if how == KMEANS:
+        return {
+            budget: [Choice(places, np.bincount(clusters, p, minlength=budget)) for places, clusters in cut]
+            for budget, cut in cuts.items()
+        }
+    made: dict[int, list[Choice]] = {budget: [] for budget in budgets}
+    for budget, choice in choices(how, found.table, p, budgets, found.means, REPEATS[how], seed=0):
+        made[budget].append(choice)
+    return made
 
 
 def _ways() -> tuple[list[str], list[str]]:

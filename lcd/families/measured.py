@@ -15,6 +15,7 @@ from lcd.curves.table import TEXT, common_interval, split_curves
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import Family, parse_point, point_name
 from lcd.envs.protocols import Families, offers
+from lcd.families.failures import failing_by, failures, known_failure
 
 SETTING = ("view", "frontend", "reward_p", "shaping")
 """What is alike for all methods of a comparison, beside benchmark and task."""
@@ -42,6 +43,8 @@ class Measured:
         marks: points with a name of their own, by their place.
         scale: "normalised" or "return".
         notes: sentences on what was left out or taken for granted.
+        failure: what a point fails by, as (column of the curves, most); None where nobody says.
+        failed: method → (points,) whether it fails there, by the mean over seeds of the last evaluations.
     """
 
     benchmark: str
@@ -58,6 +61,8 @@ class Measured:
     marks: Mapping[str, int] = field(default_factory=dict)
     scale: str = "normalised"
     notes: tuple[str, ...] = ()
+    failure: tuple[str, float] | None = None
+    failed: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def methods(self) -> list[str]:
@@ -191,6 +196,8 @@ def _runs(curves: pd.DataFrame, measure: str) -> pd.DataFrame:
     table = kept[names].reset_index(drop=True)
     if WEIGHT in held_out:
         table[WEIGHT] = _constant(pd.to_numeric(held_out[WEIGHT], errors="coerce").to_numpy(float)[order], starts)
+    for name in failing_by(held_out):
+        table[name] = pd.to_numeric(held_out[name], errors="coerce").to_numpy(float)[order][last]
     for name, column in (("normalised", "normalised"), ("return", "return_mean")):
         values = held_out[column].to_numpy(float)[order]
         table[name] = values[last] if measure == "final" else _heights(steps, values, starts, last)
@@ -240,6 +247,7 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
         if not np.isfinite(list(point.values())).all():
             raise InputError(f"The context '{context}' has a feature without a finite value: give it a number.")
     weights, told = _weights(contexts, rows, family)
+    failure = known_failure(where["benchmark"])
     features = tuple(points[0])
     order = {point_name(point): place for place, point in enumerate(family.points)} if family is not None else {}
     reported = {
@@ -274,6 +282,8 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
         marks,
         scale,
         (*notes, *left, *told),
+        failure,
+        failures(rows, failure, contexts, scores),
     )
 
 

@@ -41,7 +41,8 @@ def bars(table: pd.DataFrame, narrow: bool = False) -> Figure:
         ends = np.nan_to_num(np.abs(table[[f"{name}_low", f"{name}_high"]].to_numpy(float).T - values))
         style = {"ecolor": INK, "error_kw": {"elinewidth": 1}, "capsize": 3}
         axes.bar(places + 0.4 * (shift - 0.5), values, 0.38, yerr=ends, color=colour, label=label, **style)
-    axes.set_xticks(places, [short_name(name, 14 if narrow else 24) for name in table["agent"]])
+    length = min(14 if narrow else 24, (48 if narrow else 96) // max(len(table), 1))
+    axes.set_xticks(places, [short_name(name, length) for name in table["agent"]])
     axes.set_ylabel("performance")
     axes.grid(visible=False, axis="x")
     axes.legend(ncols=2, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
@@ -190,6 +191,36 @@ def accuracy(table: pd.DataFrame, narrow: bool = False) -> Figure:
     axes.set_xlabel("points")
     axes.set_ylabel("error of the overall performance")
     figure.legend(loc="outside upper left", ncols=2 if narrow else 4, fontsize=8)
+    return figure
+
+
+@styled_figure
+def accuracy_by_case(table: pd.DataFrame, narrow: bool = False) -> Figure:
+    """The same errors, a panel a distribution over the points (figures 20 to 22)."""
+    cases = list(dict.fromkeys(table["failures"]))
+    columns = 2 if narrow else len(cases)
+    rows = -(-len(cases) // columns)
+    figure = new_figure(4.4 if narrow else 9.0, 0.8 + 1.9 * rows)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axes, case in zip(panels, cases, strict=False):
+        mine = table[table["failures"] == case]
+        for (how, points), (colour, dashes) in zip(mine.groupby("how", sort=False), SET_STYLES, strict=False):
+            axes.plot(
+                points["N"], points["error"], color=colour, linestyle=dashes, marker="o", markersize=3,
+                label=_WAYS.get(how, how),
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.minorticks_off()
+        ticks = sorted(set(table["N"]))
+        axes.set_xticks(ticks, [str(tick) for tick in ticks], fontsize=7)
+        axes.set_title(case, loc="left", fontsize=9)
+        axes.tick_params(axis="y", labelsize=7.5)
+    for axes in panels[len(cases) :]:
+        axes.set_axis_off()
+    figure.supxlabel("points", fontsize=9)
+    figure.supylabel("error of the overall performance", fontsize=9)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=2 if narrow else 4, fontsize=8)
     return figure
 
 

@@ -19,7 +19,7 @@ from lcd.agents.rollout import Rollouts
 from lcd.envs.benchmarks import get_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.population import make_points, make_population
-from lcd.envs.protocols import WithoutNoise, offers
+from lcd.envs.protocols import KnowsFailures, WithoutNoise, offers
 from lcd.frontends import entry
 from lcd.pipelines.study.configs import RunConfig, agent_name, agent_of, frontend_name, population
 from lcd.pipelines.study.evaluated import Evaluated, Stage, evaluated_by, points_at, stages_of
@@ -89,6 +89,7 @@ def build_evaluators(run_config: RunConfig, held_out: Mapping[str, Sequence[Vect
     seeds = seeds_of(run_config)
     evaluated, evaluation = evaluated_by(run_config), run_config["evaluation"]
     how: dict[str, Any] = {"episodes": evaluation["episodes"], "greedy": evaluation.get("greedy", False)}
+    how["measured"] = next(iter(measured_besides(run_config)), None)
     return {
         split: EveryTask(
             # Without noise the trained tasks alone are played, which come first.
@@ -96,6 +97,12 @@ def build_evaluators(run_config: RunConfig, held_out: Mapping[str, Sequence[Vect
         )
         for split, envs in held_out.items()
     }
+
+
+def measured_besides(run_config: RunConfig) -> tuple[str, ...]:
+    """The columns that a run's curve has beside those of any curve."""
+    benchmark = get_benchmark(run_config["benchmark"])
+    return (benchmark.failure[0],) if offers(benchmark, KnowsFailures) else ()
 
 
 def _without_noise(run_config: RunConfig, evaluated: Evaluated) -> Evaluated:

@@ -10,9 +10,10 @@ from typing import Any
 
 from lcd.agents.evaluate import EveryTask
 from lcd.agents.learner import Learner, spaces_for
+from lcd.curves.table import COLUMNS
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
-from lcd.pipelines.jobs.build import build_environments, build_evaluators, shared_columns
+from lcd.pipelines.jobs.build import build_environments, build_evaluators, measured_besides, shared_columns
 from lcd.pipelines.jobs.checkpoint import CURVE, kept_curve, save
 from lcd.pipelines.jobs.record import CurveFile, require_finite_returns
 from lcd.pipelines.kinds.train import promise
@@ -46,7 +47,7 @@ def learn_run(
             f"frontend={run_config['frontend']['name']} cannot be used with agent={run_config['agent']['name']}, which "
             "has no place for one: give frontend=identity."
         )
-    curve = CurveFile(folder / "curve.csv")
+    curve = CurveFile(folder / "curve.csv", (*COLUMNS, *measured_besides(run_config)))
     whole = _finished(curve, run_config) if learner.one_by_one else {}
     kept = [row for rows in whole.values() for row in rows]
     curve.cut(-1)

@@ -20,6 +20,7 @@ from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts
 from lcd.config.schemas import TrainConfig
 from lcd.curves.names import evaluated_name
+from lcd.curves.table import COLUMNS
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
 from lcd.pipelines.jobs.build import (
@@ -27,6 +28,7 @@ from lcd.pipelines.jobs.build import (
     build_environments,
     build_evaluators,
     build_rollouts,
+    measured_besides,
     shared_columns,
 )
 from lcd.pipelines.jobs.checkpoint import drop_without_curve, kept_curve, reached_step
@@ -230,7 +232,7 @@ def _fit(
     if rollouts.ranks.rank > 0:
         _follow(run_config, agent, rollouts, checkpoint, reached, accelerator, place)
         return
-    curve = CurveFile(folder / "curve.csv")
+    curve = CurveFile(folder / "curve.csv", (*COLUMNS, *measured_besides(run_config)))
     earlier = curve.cut(-1) if reached is None else curve.cut(reached, kept_curve(checkpoint))
     update_status(folder, state=RUNNING, step=reached or 0, steps=rollouts.steps, error=None)
     tracked = open_tracker(tracker, folder, run_config, read_status(folder))

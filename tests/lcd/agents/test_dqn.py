@@ -64,7 +64,7 @@ def trained(seeds, steps, **settings):
 
 def test_the_loss_is_hubers_of_the_temporal_difference():
     rng = np.random.default_rng(3)
-    layers, target = initial((4, 6, 6, 3), [1, 2]), initial((4, 6, 6, 3), [3, 4])
+    layers, target = (initial([(4, 6), (6, 6), (6, 3)], seeds) for seeds in ([1, 2], [3, 4]))
     batch = {name: torch.from_numpy(rng.normal(size=(2, 5, 4)).astype(np.float32)) for name in ("seen", "reached")}
     batch["actions"] = torch.from_numpy(rng.integers(3, size=(2, 5)))
     batch["rewards"] = torch.tensor([[0.2, -3.0, 0.1, 0.4, 2.0]] * 2)

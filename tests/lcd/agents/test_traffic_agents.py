@@ -42,6 +42,22 @@ def curves(held_out):
     return found
 
 
+def test_evaluations_tell_the_mean_waiting_of_their_episodes(held_out):
+    agent, infos = learner("fixed_time", [1, 2], 2), []
+    env, step = held_out.stepper.env, held_out.stepper.env.step
+    env.step = lambda actions: [outcome := step(actions), infos.append(outcome[-1])][0]
+    held_out.measured = "waiting"
+    try:
+        found = held_out(agent, 0)
+    finally:
+        env.step, held_out.measured = step, None
+    ended = [info["waiting"] for info in infos if "waiting" in info]
+    assert len(ended) == 1
+    assert [row["waiting"] for row in found] == pytest.approx(ended[0].reshape(2, 2).mean(1))
+    assert min(row["waiting"] for row in found) > 0
+    agent.env.close()
+
+
 def test_rules_are_the_same_from_the_first_step_to_the_last(curves):
     for name in ("fixed_time", "max_pressure"):
         assert np.array_equal(*curves[name])

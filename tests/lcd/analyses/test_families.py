@@ -246,7 +246,7 @@ def test_too_many_choices_cost_no_family_its_tables(monkeypatch):
 def test_every_figure_is_drawn_for_both_widths(frame):
     found = told(frame, FamilySettings())
     names = {drawing.name for analysis in found.values() for drawing in analysis.figures}
-    assert names == {f"families-{name}" for name in ("bars", "profile", "histogram", "map", "accuracy")}
+    assert names == {f"families-{name}" for name in ("bars", "profile", "histogram", "map", "accuracy", "prevalence")}
     for analysis in found.values():
         for drawing in analysis.figures:
             assert all(draw_svg(drawing.draw(narrow)).startswith(b"<?xml") for narrow in (False, True))
@@ -334,3 +334,23 @@ def test_methods_are_called_as_in_the_paper():
     diagnosis = diagnose_curves(family_curves("cart", NAMES, agents))
     named = by_paper(next(iter(measured_families(diagnosis.points, diagnosis.curves))))
     assert {name: round(float(values.mean()), 3) for name, values in named.scores.items()} == {"ppo": 0.2, "sac": 0.3}
+
+
+def test_where_a_benchmark_says_by_what_points_fail_that_decides(frame):
+    # Twelve points with means of waiting, in seconds: a fails on the first six, b on the first three.
+    waiting = {"a": np.where(np.arange(12) < 6, 20.5, 20.0), "b": np.where(np.arange(12) < 3, 300.0, 1.0)}
+    place = {name: number for number, name in enumerate(NAMES)}
+    rows = frame.assign(benchmark="traffic")
+    rows["waiting"] = [waiting[agent][place.get(context, 11)] for agent, context in rows[["agent", "context"]].values]
+    first = rows["seed"] == rows["seed"].min()
+    rows["waiting"] += np.where(first, 0.4, -0.2)  # above 20 on one seed, not on average
+    found = told(rows, FamilySettings())
+    table = found["families"].table.set_index("agent")
+    assert table.loc[["a", "b"], "failed %"].tolist() == pytest.approx([50, 25])
+    assert "solved %" not in table
+    assert any("a on 50.0 % and b on 25.0 % of the family; all methods on 25.0 %" in said
+               for said in found["families"].says)  # fmt: skip
+    cases = found["families-prevalence"].table.drop_duplicates("failures").set_index("failures")
+    assert cases["failing %"][list(CASES[:3])].tolist() == pytest.approx([25, 100 * 0.3 / 9.3, 100 * 30 / 39])
+    assert "'waiting' at 20 or less" in found["families-prevalence"].note
+    assert "failed %" not in told(rows.assign(benchmark="imported"))["families"].table

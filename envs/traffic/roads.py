@@ -1,0 +1,140 @@
+"""Makes points of the family of intersections from road files of your own.
+
+    python -m lcd.envs.traffic.roads town.osm.xml [more files or folders] --inflow 100 300 --out points.csv
+    lcd diagnose benchmark=traffic study.points=points.csv study.agents=[traffic/max_pressure]
+
+Files are extracts of OpenStreetMap (.osm, .osm.xml) and networks of SUMO (.net.xml). Every intersection of two roads
+that has traffic lights is described by its features: means over its four approaches. `--junctions` chooses some by
+their names. How much traffic there is no map says: `--inflow` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lcd.envs.errors import InputError, nearest
+from lcd.envs.families.features import checked_point
+from lcd.envs.traffic.intersections import FEATURES
+from lcd.envs.traffic.network import APPROACHES, MPH
+from lcd.envs.traffic.road_files import SUFFIXES, Lane, Roads, read_roads
+
+DIGITS = 2
+"""Of features: intersections that are alike to so many are one point."""
+Row = dict[str, Any]
+
+
+class Unsupported(ValueError):
+    """Why an intersection is none of two roads that cross."""
+
+
+def road_files(paths: Sequence[str | Path]) -> list[Path]:
+    """The files that are named, and those in the folders that are named."""
+    found = []
+    for path in map(Path, paths):
+        inside = sorted(each for each in path.iterdir() if each.name.endswith(SUFFIXES)) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(f"'{path}' has no road file: their names end in {', '.join(SUFFIXES)}.")
+        found += inside
+    return found
+
+
+def features(roads: Roads, junction: str) -> dict[str, float]:
+    """The features of an intersection, but for its inflow, which are means over its approaches.
+
+    Raises:
+        Unsupported: unless four roads lead to it, each of which goes on through it.
+    """
+    approaches = [roads.lanes[road] for road, end in roads.leads_to.items() if end == junction and roads.lanes[road]]
+    if len(approaches) != len(APPROACHES):
+        raise Unsupported(f"{len(approaches)} roads lead to it, not {len(APPROACHES)}")
+    counts = np.array([_lanes(approach) for approach in approaches])
+    if not counts[:, 1].all():
+        raise Unsupported("a road does not go on through it")
+    left, through, right = counts.mean(axis=0)
+    length = np.mean([next(iter(approach.values())).length for approach in approaches])
+    speed = np.mean([lane.speed for approach in approaches for lane in approach.values()]) / MPH
+    low, high = next((each.low, each.high) for each in FEATURES if each.name == "length")
+    found = {"lanes": 2 * through, "speed": speed, "length": np.clip(length, low, high)}
+    found |= {"left_lanes": left, "right_lanes": right}
+    return {name: round(float(value), DIGITS) for name, value in found.items()}
+
+
+def _lanes(approach: dict[str, Lane]) -> tuple[int, int, int]:
+    """Lanes for left turns alone, for through traffic, and for right turns alone."""
+    kinds = [lane.directions - {"t"} for lane in approach.values()]
+    return kinds.count({"l"}), sum("s" in each for each in kinds), kinds.count({"r"})
+
+
+def points_of(
+    files: Sequence[Path], inflows: Sequence[float], junctions: Sequence[str] = ()
+) -> tuple[list[Row], list[str]]:
+    """The points that road files give, one a row, and sentences on the intersections that give none.
+
+    Args:
+        files: road files.
+        inflows: vehicles per hour and lane of an approach of the main road; with each of them an intersection is a
+            point.
+        junctions: names of the intersections to take; none: all.
+    """
+    rows: dict[tuple[float, ...], Row] = {}
+    left_out, seen = [], []
+    for file in files:
+        roads = read_roads(file)
+        seen += roads.signalised
+        for junction in roads.signalised:
+            if junctions and junction not in junctions:
+                continue
+            try:
+                for point in _with_inflows(features(roads, junction), inflows):
+                    row = rows.setdefault(tuple(point.values()), {**point, "count": 0, "junctions": []})
+                    row["count"] += 1
+                    row["junctions"].append(f"{file.name}:{junction}")
+            except (Unsupported, InputError) as why:
+                left_out.append(f"{file.name}:{junction} is left out: {str(why).rstrip('.')}.")
+    for name in junctions:
+        if name not in seen:
+            raise InputError(f"junctions={name} is no intersection with traffic lights there: {nearest(name, seen)}")
+    if not rows:
+        told = " ".join(left_out[:3])
+        raise InputError(f"No intersection of two roads that cross under traffic lights was found: {told}")
+    return [{**row, "junctions": " ".join(row["junctions"])} for row in rows.values()], left_out
+
+
+def _with_inflows(found: dict[str, float], inflows: Sequence[float]) -> Iterator[dict[str, float]]:
+    for inflow in inflows:
+        yield checked_point(FEATURES, {**found, "inflow": inflow})
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Read, and write the points."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("roads", nargs="+", help="road files, or folders of them")
+    parser.add_argument("--inflow", type=float, nargs="+", default=[300.0], help="vehicles per hour and lane")
+    parser.add_argument("--junctions", nargs="+", default=(), help="names of intersections; all by default")
+    parser.add_argument("--out", type=Path, default=Path("points.csv"), help="the file to write")
+    asked = parser.parse_args(words)
+    try:
+        rows, left_out = points_of(road_files(asked.roads), asked.inflow, asked.junctions)
+        with asked.out.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    except InputError as error:
+        print(f"lcd: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"lcd: '{asked.out}' cannot be written ({error.strerror}): give another --out.", file=sys.stderr)
+        return 2
+    print("\n".join([*left_out, f"{len(rows)} points are in {asked.out}: study.points={asked.out}"]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
