@@ -12,6 +12,10 @@ class Diverged(ArithmeticError):
     """A run's numbers are not finite any more; the message says which, of which seed, and at which step."""
 
 
+class Cancelled(RuntimeError):
+    """Somebody wants a run to stop; the message says how it goes on."""
+
+
 class Unfinished(RuntimeError):
     """Nothing is finished of what a command was to tell about, which is nobody's mistake: it ends with status 1."""
 

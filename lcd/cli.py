@@ -71,6 +71,31 @@ COMMANDS = {
         "<study folder>",
         "make a W&B sweep whose agents (wandb agent) train a study's runs",
     ),
+    "status": Command(
+        "lcd.pipelines.steering.status:run",
+        "<study folder> [state=failed task=toy/*] [--watch] [--json]",
+        "say how far a study is; exits with 0 where all is done, 1 where something failed, 75 where it goes on",
+    ),
+    "logs": Command(
+        "lcd.pipelines.steering.logs:run",
+        "<study folder> [run ids | state=failed] [--follow]",
+        "show what runs have printed, and why they failed",
+    ),
+    "cancel": Command(
+        "lcd.pipelines.steering.cancel:run",
+        "<study folder> [run ids | task=toy/*] [wait=60]",
+        "stop runs, wherever they are trained, and keep what they have",
+    ),
+    "retry": Command(
+        "lcd.pipelines.steering.retry:run",
+        "<study folder> [run ids | state=diverged] [anew=true]",
+        "let runs that failed, diverged or were cancelled be tried again",
+    ),
+    "remove": Command(
+        "lcd.pipelines.steering.remove:run",
+        "<study folder> state=failed [agent=ppg] [--yes]",
+        "remove runs from a study, after a look at which",
+    ),
     "power": Command(
         "lcd.pipelines.publish.power:run",
         "<study folder, .csv or .parquet> [power=0.8] [definition=calibrated]",
@@ -96,6 +121,16 @@ COMMANDS = {
     ),
     "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
 }
+
+
+SWITCHES = {
+    "--dry-run": "dry_run=true",
+    "--follow": "follow=true",
+    "--json": "format=json",
+    "--watch": "watch=true",
+    "--yes": "yes=true",
+}
+"""Words that stand for a key and its value."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -153,7 +188,7 @@ def _main(arguments: list[str]) -> int:
     # Where no home can be written it would tell where it keeps its fonts.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     signals.handle_stop_signals()
-    return _run(name, ["dry_run=true" if override == "--dry-run" else override for override in overrides])
+    return _run(name, [SWITCHES.get(override, override) for override in overrides])
 
 
 def _run(name: str, overrides: list[str]) -> int:

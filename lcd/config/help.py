@@ -59,7 +59,7 @@ def key_table(command: str, overrides: Sequence[str] = ()) -> list[tuple[str, st
     schema = {key: None if entry.default is MISSING else entry.default for key, entry in documented.items()}
     for key, value in {**schema, **flatten(chosen)}.items():
         entry = documented.get(key)
-        chosen_by_group = key in GROUPS or (key.endswith(".name") and key != "study.name")
+        chosen_by_group = key in groups(command) or (key.endswith(".name") and key != "study.name")
         if not chosen_by_group:
             empty = value is None and entry is not None and "dict" in str(entry.type)
             rows.append((key, "{}" if empty else show(value), _meaning(key, entry, chosen)))

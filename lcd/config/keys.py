@@ -9,6 +9,7 @@ from lcd.config.budgets import choices
 from lcd.config.registries import KINDS, registry
 from lcd.config.schema_parts import SETTINGS, LauncherConfig, TrackerConfig
 from lcd.config.schemas import SCHEMAS
+from lcd.config.steering_schemas import CONDITION
 
 GROUPS = (
     "benchmark",
@@ -31,7 +32,13 @@ TEXT_KEYS = ("out", "path", "against", "policy", "mdp", "bridge", "horizons", RA
 
 def groups(command: str) -> list[str]:
     """The config groups that a command takes."""
-    return [name for name in GROUPS if name in {entry.name for entry in fields(SCHEMAS[command])}]
+    of_groups = {entry.name for entry in fields(SCHEMAS[command]) if CONDITION not in entry.metadata}
+    return [name for name in GROUPS if name in of_groups]
+
+
+def conditions(command: str) -> list[str]:
+    """The keys of a command that choose among a study's runs."""
+    return [entry.name for entry in fields(SCHEMAS[command]) if CONDITION in entry.metadata]
 
 
 def registered(group: str) -> list[str]:

@@ -16,6 +16,7 @@ from lcd.config.keys import (
     NAMED_ELSEWHERE,
     RANGES,
     TEXT_KEYS,
+    conditions,
     groups,
     is_open,
     registered,
@@ -32,11 +33,19 @@ POSITIONAL = {
     "verify": ("path",),
     "sync": ("path",),
     "wandb-sweep": ("path",),
+    "status": ("path",),
+    "logs": ("path", "run"),
+    "cancel": ("path", "run"),
+    "retry": ("path", "run"),
+    "remove": ("path", "run"),
     "list": ("what",),
     "view": ("task",),
     "measure": ("benchmark",),
     "horizon": ("mdp",),
 }
+MANY = "run"
+"""The key of as many words as there are."""
+NUMBERS = ("reward_p", "seed")
 FILE_KEYS = ("study",)
 PATH_OR_LIST = "curriculum"
 OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
@@ -87,13 +96,18 @@ def _read(text: str, value: str, kind: type) -> Any:
 
 def with_keys(command: str, overrides: Sequence[str]) -> Iterator[str]:
     """The overrides, words without a key with the key that their place gives them."""
-    free = list(POSITIONAL.get(command, ()))
+    free, many = list(POSITIONAL.get(command, ())), []
     for text in overrides:
+        if free == [MANY] and not _has_key(text):
+            many.append(text)
+            continue
         if free and not _has_key(text):
             if free[0] == "task" and OWN_CODE.fullmatch(text):
                 yield f"benchmark={text}"
             text = f"{free.pop(0)}={text}"
         yield text
+    if many:
+        yield f"{MANY}=[{','.join(map(_quoted, many))}]"
 
 
 def _has_key(text: str) -> bool:
@@ -118,7 +132,7 @@ def words_of(command: str, overrides: Iterable[str]) -> Words:
         group = key.removesuffix(".name")
         if key in groups(command) or (group in groups(command) and group in NAMED_ELSEWHERE):
             words = with_choice(words, group, override.value())
-        elif key in GROUPS:
+        elif key in GROUPS and key not in conditions(command):
             raise InputError(f"{text}: 'lcd {command}' takes no {key}; {_nearest_key(command, key)}")
         else:
             _known(command, key)
@@ -148,7 +162,10 @@ def _spelled_out(command: str, text: str) -> str:
         or (head == PATH_OR_LIST and value[:1] not in "[{")
     )
     # A task's name may go on with what is varied, whose signs mean something to Hydra.
-    if plain and (path or (head == "task" and ":" in value)):
+    name = (head == "task" and ":" in value) or (
+        head in conditions(command) and head not in NUMBERS and value[:1] != "["
+    )
+    if plain and (path or name):
         value = _quoted(value)
     return f"{head}={value}"
 

@@ -13,6 +13,7 @@ from lcd.config.schema_parts import (
     TrackerConfig,
     doc,
 )
+from lcd.config.steering_schemas import CancelConfig, LogsConfig, RemoveConfig, RetryConfig, StatusConfig
 from lcd.config.wandb_schemas import DEVICES, SyncConfig, WandbSweepConfig
 from lcd.scores.contrasts import DEFINITIONS, PERCEPTION
 from lcd.statistics.confidence import ALPHA
@@ -384,6 +385,11 @@ SCHEMAS: dict[str, type] = {
     "verify": VerifyConfig,
     "sync": SyncConfig,
     "wandb-sweep": WandbSweepConfig,
+    "status": StatusConfig,
+    "logs": LogsConfig,
+    "cancel": CancelConfig,
+    "retry": RetryConfig,
+    "remove": RemoveConfig,
     "view": ViewConfig,
     "measure": MeasureConfig,
     "horizon": HorizonConfig,

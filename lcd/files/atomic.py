@@ -123,6 +123,21 @@ def locked(path: str | Path, sentence: str, wait_s: float = 0.0) -> Iterator[Non
         os.close(handle)
 
 
+def is_locked(path: str | Path) -> bool | None:
+    """Does a process hold the lock of a file? None where this user may not know."""
+    try:
+        # A stranger's may be a pipe, which nobody need write to.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except PermissionError:
+        return None
+    except OSError:
+        pass
+    return False
+
+
 def sync(path: str | Path) -> None:
     """See onto the disk what a file holds, or what was made, renamed or removed in a folder.
 

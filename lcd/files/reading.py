@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import stat
 from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -22,6 +24,8 @@ DEEPEST = 60
 MOST_ENTRIES = 1_000_000
 """A few lines of YAML can stand for more entries than any memory holds."""
 LARGEST = 2**63 - 1
+ENTRY = re.compile(r"^[A-Za-z_]\w*:", re.MULTILINE)
+"""Where an entry of a file's mapping begins."""
 
 
 class Unreadable(ValueError):
@@ -51,7 +55,29 @@ def read_bytes(path: str | Path, most: int | None = None) -> bytes:
 
 def read_yaml(path: str | Path) -> Any:
     """The content of a YAML file, if it is plain data: texts, finite numbers, lists, mappings with texts as keys."""
-    return _parsed(path, yaml.safe_load, "YAML")
+    return _parsed(path, _load_yaml, "YAML")
+
+
+def _load_yaml(text: str) -> Any:
+    """As `yaml.safe_load`, which takes 9 ms for a run's config: of ten thousand runs most entries are the same."""
+    starts = [found.start() for found in ENTRY.finditer(text)]
+    if starts and starts[0] == 0:
+        entries = [_entry(text[start:end]) for start, end in zip(starts, [*starts[1:], None], strict=True)]
+        if None not in entries:
+            return json.loads(f"{{{','.join(map(str, entries))}}}")
+    return yaml.safe_load(text)
+
+
+@lru_cache(maxsize=4096)
+def _entry(text: str) -> str | None:
+    """An entry of a mapping as it stands in JSON; None where its text means nothing, or no plain data, by itself."""
+    try:
+        found = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    if not isinstance(found, dict) or len(found) != 1 or not_plain(found) is not None:
+        return None
+    return json.dumps(found)[1:-1]
 
 
 def read_json(path: str | Path) -> Any:

@@ -9,7 +9,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
-from lcd.envs.errors import Diverged, InputError
+from lcd.envs.errors import Cancelled, Diverged, InputError
 from lcd.files.atomic import disk_full_error
 
 LONGEST_ERROR = 500
@@ -56,4 +56,8 @@ def describe(error: BaseException) -> str:
         return f"{text}. What was written before is whole: make room, and the same command continues."
     if isinstance(error, IsADirectoryError):
         return f"{error.filename} is a folder where a file should be: move it away"
-    return text if isinstance(error, InputError | Diverged) else f"{type(error).__name__}: {text}"[:LONGEST_ERROR]
+    return (
+        text
+        if isinstance(error, InputError | Diverged | Cancelled)
+        else f"{type(error).__name__}: {text}"[:LONGEST_ERROR]
+    )

@@ -19,7 +19,7 @@ EXITS = {
     FAILED: "something failed that is nobody's mistake: a run, a full disk, too little memory, a simulator",
     MISTAKE: "a mistake in the command or in a file that it reads; nothing was changed",
     OURS: "a fault of lcd; the log that is named tells all about it",
-    CONTINUE_ME: "stopped by SIGTERM, SIGHUP or SIGUSR1; the same command continues",
+    CONTINUE_ME: "stopped by SIGTERM, SIGHUP or SIGUSR1; the same command continues. lcd status: runs are left to do",
     STOPPED: "stopped by Ctrl-C; the same command continues",
     PIPE: "whoever read the output went away (lcd list | head)",
 }

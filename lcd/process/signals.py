@@ -50,6 +50,12 @@ def deferring_stops() -> Iterator[None]:
         raise Stopped
 
 
+def stop_this_process() -> None:
+    """What SIGTERM from outside would do, where `handle_stop_signals` takes it in; of use from any thread."""
+    if signal.getsignal(signal.SIGTERM) is _stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 def stop_requested() -> bool:
     """Has a signal come since `deferring_stops` began?"""
     return _patient and _asked

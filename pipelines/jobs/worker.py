@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from lcd.envs.errors import Diverged, InputError
 from lcd.files.atomic import make_folder, remove_unfinished, write_atomic
 from lcd.pipelines.launch.order import waits_for
 from lcd.pipelines.study import sources, store
+from lcd.pipelines.study.cancelling import stopping_when_cancelled
 from lcd.pipelines.study.configs import Device, JobConfig, TrackerEntry
 from lcd.pipelines.study.devices import check_device
 from lcd.pipelines.study.hands import Lost, Sight, acquire, holding, is_held
@@ -59,6 +61,11 @@ def do_under_lease(
     run, terms = store.Run(config, Path(folder)), terms or Terms()
     if (run.done and not terms.anew) or _waits(run):
         return
+    with stopping_when_cancelled(run.path):
+        _acquire_and_do(work, run, tracker, device, terms)
+
+
+def _acquire_and_do(work: str, run: store.Run, tracker: TrackerEntry, device: Device, terms: Terms) -> None:
     _make(run)
     acquired = acquire(run.path, terms.silent, needed=lambda: terms.anew or not run.done)
     if acquired is None:
@@ -115,7 +122,8 @@ def _do(
 def _work(work: str, own: store.Run, tracker: TrackerEntry, device: Device, terms: Terms) -> None:
     threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
     steps = own.config["steps"]
-    own.update(state=store.RUNNING, error=None, steps=steps, threads=threads, launcher=terms.launcher)
+    begun = {"state": store.RUNNING, "error": None, "steps": steps, "threads": threads, "where": _where(device)}
+    own.update(**begun, launcher=terms.launcher)
     # A launcher may work on another machine than the command was given on, and long after.
     check_device(device)
     sources.refuse_changed(own.config)
@@ -139,3 +147,9 @@ def _tell(own: store.Run, error: BaseException) -> None:
             # On a full disk neither may fit; what went wrong is told all the same.
             own.update(state=store.FAILED, error=describe(error))
             write_atomic(own.path / ERROR_FILE, traceback.format_exc())
+
+
+def _where(device: Device) -> str:
+    """This machine and process, and which of the machine's GPUs it may use where it is not all of them."""
+    gpus = os.environ.get("CUDA_VISIBLE_DEVICES") if device.accelerator in ("auto", "cuda") else None
+    return f"{socket.gethostname()}, process {os.getpid()}" + (f", GPU {gpus}" if gpus else "")

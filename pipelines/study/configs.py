@@ -171,6 +171,7 @@ class Status(TypedDict):
         wall_s: seconds that it has taken, resumed parts included.
         threads: of each of its processes.
         device: where its networks were.
+        where: the machine and the process that are at it, or were last.
         launcher: the hashes of the launcher's own code.
         wandb_id, mirrored_step: its W&B run, and up to where that has its rows.
         mirrored_member: whose rows these are, where members are trained one after the other.
@@ -188,6 +189,7 @@ class Status(TypedDict):
     wall_s: float
     threads: int
     device: str | None
+    where: str | None
     launcher: dict[str, dict[str, str]]
     wandb_id: str | None
     mirrored_step: int
@@ -207,6 +209,7 @@ STATUS: Status = {
     "wall_s": 0.0,
     "threads": 1,
     "device": None,
+    "where": None,
     "launcher": {},
     "wandb_id": None,
     "mirrored_step": -1,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from lcd.pipelines.kinds.kind import kind_of
-from lcd.pipelines.study.configs import JobConfig, is_training, population
+from lcd.pipelines.study.configs import JobConfig, Status, is_training, population
 from lcd.pipelines.study.store import Run
 
 HOUR = 3600.0
@@ -17,7 +17,12 @@ def units(config: JobConfig) -> int:
 
 
 def cost_so_far(runs: Iterable[Run]) -> dict[str, Any]:
-    """What runs have taken so far, unfinished ones included.
+    """As `cost_of`, of runs as they lie on the disk."""
+    return cost_of((run.config, run.status) for run in runs)
+
+
+def cost_of(seen: Iterable[tuple[JobConfig, Status]]) -> dict[str, Any]:
+    """What runs have taken so far, unfinished ones included, by their configs and statuses.
 
     Returns:
         runs, seeds (seeds of all runs together), steps (environment steps of all seeds), wall_hours (of all workers
@@ -25,13 +30,12 @@ def cost_so_far(runs: Iterable[Run]) -> dict[str, Any]:
         parts included; what a worker takes to start is not in them.
     """
     total = {"runs": 0, "seeds": 0, "steps": 0, "wall_hours": 0.0, "core_hours": 0.0, "gpu_hours": 0.0}
-    for run in runs:
-        status = run.status
+    for config, status in seen:
         hours = status["wall_s"] / HOUR
         total["runs"] += 1
-        if is_training(run.config):
-            total["seeds"] += population(run.config)
-            total["steps"] += int(status["step"]) * population(run.config)
+        if is_training(config):
+            total["seeds"] += population(config)
+            total["steps"] += int(status["step"]) * population(config)
         total["wall_hours"] += hours
         total["core_hours"] += hours * status["threads"]
         total["gpu_hours"] += hours * (status["device"] == "cuda")

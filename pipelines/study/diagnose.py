@@ -23,6 +23,7 @@ from lcd.pipelines.publish.track import tracker_entry, usable
 from lcd.pipelines.publish.view_pictures import take_pictures
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, point_choices, runs, stopping, store
 from lcd.pipelines.study.configs import RunConfig, canonical, task_name
+from lcd.pipelines.study.extending import extended
 from lcd.pipelines.study.point_choices import Chosen
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
 
@@ -32,7 +33,7 @@ def run(cfg: DiagnoseConfig) -> int:
     console = Console()
     chosen = adaptive.recommend(cfg)
     points = runs.choices_of(cfg, chosen, default_out(cfg))
-    jobs = runs.expand(cfg, chosen, points)
+    jobs = extended(default_out(cfg), runs.expand(cfg, chosen, points))
     check_trainable(cfg, jobs)
     if cfg.stopping.name == "auto":
         stopping.check(cfg)
@@ -49,7 +50,7 @@ def run(cfg: DiagnoseConfig) -> int:
             tasks = list(dict.fromkeys(config["task"] for config in trainings(jobs)))
 
             def train(part: DiagnoseConfig) -> bool:
-                return _trained(runs.expand(part, chosen, points), cfg, study, console)
+                return _trained(extended(study.path, runs.expand(part, chosen, points)), cfg, study, console)
 
             trained = stopping.rounds(cfg, study, tasks, train, console)
         else:

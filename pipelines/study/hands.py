@@ -115,6 +115,15 @@ class Watch:
         return (SILENT if self.clock() - self._since >= lease_seconds() else HELD), entry
 
 
+def is_at_work(run: Path) -> bool | None:
+    """Does a hand have a run, for a reader? None where that cannot be told from here."""
+    try:
+        state, entry = Watch(run).look()
+    except PermissionError:
+        return None
+    return None if state == HELD and is_here(entry) is None else state == HELD
+
+
 def is_held(run: Path) -> bool:
     """Whether a hand has a run, as far as one look tells."""
     return Watch(run).look()[0] == HELD

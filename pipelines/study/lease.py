@@ -27,7 +27,7 @@ from lcd.files.ledger import Disk, Ledger, numbers
 LEASES, AT_WORK = "leases", "at-work"
 TAKEN, ENDED, DONE = "taken", "ended", "done"
 STATUS_FILE, CHECKPOINTS = "status.json", "checkpoints/"
-OF_THE_RUN = (LEASES, AT_WORK, "log.txt", ".lock")
+OF_THE_RUN = (LEASES, AT_WORK, "log.txt", ".lock", "cancelled")
 """What lies in a run's folder and belongs to no hand."""
 
 

@@ -13,12 +13,29 @@ from lcd.envs.errors import InputError
 from lcd.files.reading import open_regular
 from lcd.pipelines.kinds.kind import CURVE_FILE
 from lcd.pipelines.study import sources
-from lcd.pipelines.study.configs import difference
+from lcd.pipelines.study.configs import canonical, difference
 from lcd.pipelines.study.members import ITSELF
 
 if TYPE_CHECKING:
     from lcd.pipelines.study.configs import RunConfig
     from lcd.pipelines.study.store import Run
+
+
+def refuse_overlaps(study: Path, new: Iterable[Run], every: Iterable[Run]) -> None:
+    """As `refuse_overlap`, of new runs beside all: each is compared with those alone that are of its condition."""
+    alike: dict[str, list[Run]] = {}
+    for run in every:
+        alike.setdefault(_likeness(run), []).append(run)
+    for run in new:
+        refuse_overlap(study, run, alike[_likeness(run)])
+
+
+def _likeness(run: Run) -> str:
+    """What runs have in common that might overlap: all of a condition but the name of its benchmark."""
+    condition = run.kind.condition
+    if condition is None:
+        return run.path.name
+    return canonical([run.config["kind"], {**condition(run.config), "benchmark": None}])
 
 
 def refuse_overlap(study: Path, run: Run, others: Iterable[Run]) -> None:

@@ -30,6 +30,7 @@ from lcd.files.atomic import make_folder, remove_unfinished, sha256_of, write_at
 from lcd.files.reading import Unreadable, read_json, read_yaml
 from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import CURVE_FILE, Job, is_job_config, kind_of
+from lcd.pipelines.study.cancelling import is_cancelled
 from lcd.pipelines.study.configs import (
     STATUS,
     JobConfig,
@@ -42,7 +43,7 @@ from lcd.pipelines.study.configs import (
 )
 from lcd.pipelines.study.hands import DISK, acquire, is_held, require, where
 from lcd.pipelines.study.lease import STATUS_FILE
-from lcd.pipelines.study.overlaps import refuse_overlap
+from lcd.pipelines.study.overlaps import refuse_overlaps
 from lcd.pipelines.study.remembered import REVISIONS, Remembered
 
 QUEUED, RUNNING, DONE, FAILED, DIVERGED = STATES = ("queued", "running", "done", "failed", "diverged")
@@ -136,8 +137,9 @@ class Run(Job):
         return self.done and not self.lost
 
     def needs_training(self, retry: bool) -> bool:
-        """Whether it is to be trained; what diverged would do so again, unless somebody wants it to be tried."""
-        return not self.whole if retry else not self.done and self.status["state"] != DIVERGED
+        """Whether it is to be trained; one that diverged or was cancelled is not, unless somebody wants it to be."""
+        given_up = self.status["state"] == DIVERGED or is_cancelled(self.path)
+        return not self.whole if retry else not (self.done or given_up)
 
     def broken_promise(self, upto: float = math.inf) -> str:
         """What is wrong with what a run that has come to a step has left, in words that follow "its"."""
@@ -156,12 +158,12 @@ class Run(Job):
     def update(self, **changes: Any) -> None:
         update_status(self.path, **changes)
 
-    def mark(self, **changes: Any) -> bool:
-        """Change its status if nobody trains it; whether that was so."""
+    def mark(self, anew: bool = False, **changes: Any) -> bool:
+        """Change its status if nobody trains it, and drop what was trained if it is to begin `anew`; whether so."""
         if is_held(self.path) or (acquired := acquire(self.path)) is None:
             return False
         lease, still = acquired
-        if not lease.prepare(still=still):
+        if not lease.prepare(anew=anew, still=still):
             return False
         update_status(lease.folder, **changes)
         return lease.end()
@@ -366,9 +368,7 @@ class Study:
     def _refuse_overlaps(self, wanted: list[Run]) -> None:
         known = {run.path: run for run in self.runs()} | {run.path: run for run in wanted}
         held = {run.path for run in self.runs()} - set(self._made)
-        for run in wanted:
-            if run.path not in held:
-                refuse_overlap(self.path, run, known.values())
+        refuse_overlaps(self.path, (run for run in wanted if run.path not in held), known.values())
 
     def _refuse(self, creating: bool) -> None:
         if (self.path / "study.yaml").is_file():

@@ -20,6 +20,7 @@ from lcd.pipelines.launch.order import waits_for
 from lcd.pipelines.publish.track import tracker_entry, usable
 from lcd.pipelines.study import devices, store
 from lcd.pipelines.study.attempts import LOG_FILE, Asked, Attempts, device_of
+from lcd.pipelines.study.cancelling import SENTENCE, is_cancelled, let_go_on
 from lcd.pipelines.study.configs import RunConfig, agent_of, is_training, longest_first
 from lcd.pipelines.study.evaluated import stages_of
 from lcd.pipelines.study.evaluation import check_spaces
@@ -71,6 +72,8 @@ def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], conso
     tracker, of_tracker = usable(tracker_entry(cfg.tracker))
     if missing and of_tracker is not None:
         console.print(of_tracker, highlight=False, soft_wrap=True, markup=False)
+    for each in missing if cfg.retry else ():
+        let_go_on(each.path)
     failed = _without_hope(wanted, missing)
     order = sorted((each for each in missing if each not in failed), key=_first_awaited(missing))
     if sentence := _memory_sentence(cfg, order):
@@ -80,13 +83,20 @@ def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], conso
         stopped = attempts.make(progress.update)
     failed |= attempts.failed
     diverged = {run: run.status["error"] or "" for run in wanted if run.status["state"] == store.DIVERGED}
-    failed = {run: error for run, error in failed.items() if run not in diverged}
+    cancelled = [run for run in wanted if is_cancelled(run.path) and not run.done]
+    failed = {run: error for run, error in failed.items() if run not in diverged and run not in cancelled}
     for run, error in failed.items():
         # A worker that was killed could not say so itself; neither can this on a full disk.
         with contextlib.suppress(OSError):
             if (run.status["state"], run.status["error"]) != (store.FAILED, error):
                 run.mark(state=store.FAILED, error=error)
-    for sentence in (_failure(failed, len(wanted)), _divergence(diverged, len(wanted)), _points_lost(wanted)):
+    sentences = (
+        _failure(failed, len(wanted)),
+        _divergence(diverged, len(wanted)),
+        _points_lost(wanted),
+        _cancellation(cancelled, len(wanted)),
+    )
+    for sentence in sentences:
         if sentence:
             console.print(sentence, highlight=False, soft_wrap=True, markup=False)
     if stopped:
@@ -97,7 +107,7 @@ def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], conso
 
 def _without_hope(wanted: list[store.Run], missing: list[store.Run]) -> dict[store.Run, str]:
     """The missing runs that wait for one that is neither done nor tried again, and why they fail."""
-    lost = {run.path.name: (run.label, run.status["error"] or "") for run in wanted if not run.done}
+    lost = {run.path.name: (run.label, _why_not_done(run)) for run in wanted if not run.done}
     for each in missing:
         lost.pop(each.path.name, None)
     failed: dict[store.Run, str] = {}
@@ -107,6 +117,10 @@ def _without_hope(wanted: list[store.Run], missing: list[store.Run]) -> dict[sto
             failed[run] = waits_for(name, *lost[name])
             lost[run.path.name] = (run.label, failed[run])
     return failed
+
+
+def _why_not_done(run: store.Run) -> str:
+    return SENTENCE if is_cancelled(run.path) else run.status["error"] or ""
 
 
 def _first_awaited(missing: list[store.Run]) -> Callable[[store.Run], tuple[bool, int]]:
@@ -179,3 +193,12 @@ def _divergence(errors: dict[store.Run, str], count: int) -> str:
     lines += [f"  {run.label}: {error} (run {run.path.name})" for run, error in errors.items()]
     lines.append("The same command would end the same way and does not try them again; retry=true trains them anew.")
     return "\n".join(lines) if errors else ""
+
+
+def _cancellation(cancelled: list[store.Run], count: int) -> str:
+    """How many of so many runs were cancelled, and what to do; nothing if none was."""
+    if not cancelled:
+        return ""
+    study = cancelled[0].path.parents[1]
+    told = f"{len(cancelled)} of {count} runs were cancelled and are left as they are"
+    return f"{told}; 'lcd retry {study}' lets them go on."

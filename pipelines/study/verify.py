@@ -19,7 +19,7 @@ from lcd.files.atomic import sha256_of
 from lcd.files.reading import read_bytes
 from lcd.pipelines.study import sources, store
 from lcd.pipelines.study.configs import inputs_of, is_training
-from lcd.pipelines.study.hands import HELD, Watch, is_here
+from lcd.pipelines.study.hands import is_at_work
 from lcd.pipelines.study.members import checkpoint_of, members_of, trained_by
 from lcd.scores.left_out import told_points
 
@@ -77,8 +77,8 @@ def _status(run: store.Run, believed: bool) -> Found:
         yield FAULT, "status.json is missing: the same command trains the run anew"
     elif status == store.STATUS:
         yield FAULT, "status.json is cut off or no status: the same command trains the run anew"
-    elif status["state"] == store.RUNNING and (held := _trained_by_somebody(run)) is not True:
-        if held is None:
+    elif status["state"] == store.RUNNING and (at_work := is_at_work(run.path)) is not True:
+        if at_work is None:
             yield NOTE, "it is being trained on another machine, says its status: whether it is cannot be told here"
             return
         yield FAULT, "its status says that it is being trained, but no process does: the same command continues it"
@@ -90,15 +90,6 @@ def _status(run: store.Run, believed: bool) -> Found:
         yield NOTE, f"it failed ({status['error']})"
     elif status["state"] == store.DIVERGED:
         yield NOTE, f"it diverged ({status['error']})"
-
-
-def _trained_by_somebody(run: store.Run) -> bool | None:
-    """Does a hand have the run? None where that cannot be told from here."""
-    try:
-        state, entry = Watch(run.path).look()
-    except PermissionError:
-        return None
-    return None if state == HELD and is_here(entry) is None else state == HELD
 
 
 def _sealed(run: store.Run) -> Found:

@@ -63,6 +63,7 @@ READ_STUDY = (
     ["train", "task=toy/easy-sight-easy-reward", "out=study", "budget=smoke"],
     ["pretrain", "frontend=flow", "policy=study", "tasks=[toy/easy-sight-easy-reward]"],
     ["diagnose", "study=adaptive", "study.source=study", "study.agents=[ppo]", "study.frontends=[identity]"],
+    ["status", "study"], ["status", "study", "--json"], ["logs", "study", "state=[failed,damaged]"],
     ["report", "study", "out=elsewhere", "tables=[latex,markdown]"], ["report", "study", "definition=calibrated"],
 )  # fmt: skip
 READ_CURVES = (

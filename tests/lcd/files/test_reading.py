@@ -4,11 +4,12 @@ import os
 
 import pandas as pd
 import pytest
+import yaml
 
 from lcd.analyses.transfer import transfers
 from lcd.curves.table import check_curves, read_curves
 from lcd.envs.errors import InputError
-from lcd.files.reading import Unreadable, read_json, read_table, read_yaml
+from lcd.files.reading import Unreadable, not_plain, read_json, read_table, read_yaml
 from lcd.pipelines.study import store
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
@@ -52,6 +53,45 @@ def test_odd_json_is_refused(content, tmp_path):
     assert store.read_status(tmp_path) == store.STATUS
     with pytest.raises(InputError, match="no diagnosis"):
         Diagnosis.from_json(content)
+
+
+ENTRIES = (
+    "a: 1\nb:\n- 1\n- x: 2.5e-05\nc: {}\n",
+    "a: 'x: y'\nb: |\n  c: 1\n\n  d\ne: >-\n  f\n  g\n",
+    "a: &x [1]\nb: *x\n",
+    "a: 1\na: 2\n",
+    "a: 1\n<<: {b: 2}\n",
+    "a: 1\rb: 2\n",
+    "a: 1\n# b: 2\nc: 3\n",
+    "a: 1\n---\n",
+    "yes: 1\nb: on\n",
+    "a: [1,\nb: 2]\n",
+    "a: 'x\nb: y'\n",
+    "a:\nb: ~\n",
+    "a_b: 12345678901234567890\n",
+    "? a\n: b\n",
+    "{a: 1}\n",
+    "a: 1e3\nb: 1_000\nc: 0x1f\nd: 2020-01-01\n",
+    "",
+)
+
+
+@pytest.mark.parametrize("text", ENTRIES)
+def test_entries_are_read_as_the_whole_is(text, tmp_path):
+    (tmp_path / "a.yaml").write_text(text)
+    try:
+        expected = yaml.safe_load(text)
+        refused = not_plain(expected) is not None
+    except yaml.YAMLError:
+        refused = True
+    if refused:
+        with pytest.raises(Unreadable):
+            read_yaml(tmp_path / "a.yaml")
+    else:
+        first, second = read_yaml(tmp_path / "a.yaml"), read_yaml(tmp_path / "a.yaml")
+        assert first == second == expected
+        # What is remembered of a text must not be what somebody may change.
+        assert first is not second or not isinstance(first, dict)
 
 
 def test_a_status_of_no_number_counts_as_none(tmp_path):

@@ -1,0 +1,46 @@
+"""`lcd cancel`: stop runs wherever they are trained, by a mark in their folders that whoever works on them looks at."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from lcd.config.steering_schemas import CancelConfig
+from lcd.pipelines.steering.chosen import chosen, study_of
+from lcd.pipelines.steering.glance import LEFT_TO_DO, RUNNING, Glance, Seen
+from lcd.pipelines.study.cancelling import LOOK_EVERY_S, cancel
+from lcd.pipelines.study.hands import is_at_work
+from lcd.process import exits, signals
+
+
+def run(cfg: CancelConfig) -> int:
+    """Cancel what is at work or waits; returns the exit code: 75 where some that were waited for have not stopped."""
+    study, console = study_of(cfg), Console()
+    found = [each for each in chosen(Glance(study).look(), cfg) if each.state in LEFT_TO_DO]
+    for each in found:
+        cancel(each.folder)
+    at_work = [each for each in found if each.state == RUNNING]
+    told = (
+        f"{len(found)} runs of {study.path} are cancelled" if found else f"Nothing of {study.path} is at work or waits"
+    )
+    console.print(f"{told}.", highlight=False, soft_wrap=True, markup=False)
+    if found:
+        console.print("'lcd retry' lets them go on from where they came to.", highlight=False)
+    if at_work and cfg.wait:
+        at_work = _still_at_work(at_work, cfg.wait)
+    if at_work:
+        told = (
+            f"{len(at_work)} of them are at work still: they keep a checkpoint and stop within seconds, or when their"
+        )
+        console.print(f"{told} evaluation's step ends.", highlight=False, soft_wrap=True)
+    return signals.CONTINUE_ME if at_work and cfg.wait else exits.OK
+
+
+def _still_at_work(runs: Sequence[Seen], seconds: float) -> list[Seen]:
+    """Those of some runs that somebody works on after so many seconds."""
+    end, left = time.monotonic() + seconds, list(runs)
+    while (left := [each for each in left if is_at_work(each.folder)]) and time.monotonic() < end:
+        time.sleep(min(LOOK_EVERY_S, 0.5))
+    return left

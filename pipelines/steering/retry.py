@@ -1,0 +1,41 @@
+"""`lcd retry`: runs that failed, diverged or were cancelled wait again for the next command that asks for them."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from lcd.config.steering_schemas import RetryConfig
+from lcd.envs.errors import InputError
+from lcd.pipelines.steering.chosen import chosen, study_of
+from lcd.pipelines.steering.glance import CANCELLED, DIVERGED, FAILED, Glance, Seen
+from lcd.pipelines.study import store
+from lcd.pipelines.study.cancelling import let_go_on
+from lcd.process import exits
+
+AGAIN = (FAILED, DIVERGED, CANCELLED)
+
+
+def run(cfg: RetryConfig) -> int:
+    """Let the chosen ones go on, or begin anew; returns the exit code."""
+    study, console = study_of(cfg), Console()
+    found = [each for each in chosen(Glance(study).look(), cfg) if each.state in AGAIN]
+    for each in found:
+        _let_go_on(each, cfg.anew)
+    if not found:
+        console.print(f"Nothing of {study.path} failed, diverged or was cancelled.", highlight=False, soft_wrap=True)
+        return exits.OK
+    told = f"{len(found)} runs of {study.path} wait again: the command that asked for them tries them again."
+    console.print(told, highlight=False, soft_wrap=True, markup=False)
+    return exits.OK
+
+
+def _let_go_on(seen: Seen, anew: bool) -> None:
+    """Make a run wait again; one that diverged would end the same way if it did not begin anew."""
+    if seen.config is None:
+        raise InputError(f"{seen.folder} has no config.yaml that can be read: 'lcd verify' says why.")
+    run = store.Run(seen.config, seen.folder)
+    anew = anew or run.status["state"] == store.DIVERGED
+    fresh = {"steps": run.config["steps"]} if anew else {}
+    if not run.mark(anew=anew, state=store.QUEUED, error=None, **fresh):
+        raise InputError(f"The run {seen.name} ({seen.label}) is being trained: wait for it, or 'lcd cancel' it.")
+    let_go_on(seen.folder)
