@@ -21,8 +21,6 @@ from lcd.envs.errors import InputError
 SHARED_OUT = 2**19
 """Weights between hidden layers of the members that go through a bout together: what was measured to be fastest."""
 Values = Callable[[Layers, Tensor], Tensor]
-Shape = tuple[int, ...]
-"""Of a member's layer."""
 
 
 class DQN(OffPolicy):

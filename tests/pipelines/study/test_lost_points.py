@@ -16,7 +16,7 @@ from lcd.agents.ppo import PPO
 from lcd.envs.errors import Diverged
 from lcd.pipelines.jobs import learn
 from lcd.pipelines.jobs.train import train_run
-from lcd.pipelines.jobs.worker import do_under_lock
+from lcd.pipelines.jobs.worker import do_under_lease
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import Device, run_id
 from lcd.pipelines.study.quarantine import sort_out
@@ -153,7 +153,7 @@ def test_a_run_without_any_point_left_has_diverged(tmp_path, monkeypatch):
     poison(monkeypatch, members=(0, 2, 5))
     work = "lcd.pipelines.jobs.train:train_run"
     with pytest.raises(Diverged, match="a weight of seed 3 is not finite at step 300"):
-        do_under_lock(work, config_of("ppo"), str(tmp_path), {"name": "none"}, Device("cpu"))
+        do_under_lease(work, config_of("ppo"), str(tmp_path), {"name": "none"}, Device("cpu"))
     assert store.read_status(tmp_path)["state"] == "diverged"
 
 
