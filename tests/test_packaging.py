@@ -158,7 +158,7 @@ def test_the_lock_lacks_nothing_that_anything_in_it_needs():
 def test_whatever_is_imported_is_declared():
     declared = {name.replace("-", "_") for name in needs()}
     modules = {"hydra_core": "hydra", "pyyaml": "yaml", "procgen_mirror": "procgen", "pillow": "PIL"}
-    modules |= {"open_clip_torch": "open_clip", "scikit_learn": "sklearn", "eclipse_sumo": "sumo"}
+    modules |= {"open_clip_torch": "open_clip", "scikit_learn": "sklearn", "eclipse_sumo": "sumo", "protobuf": "google"}
     declared = {modules.get(name, name) for name in declared}
     assert {name for name in imported() if name not in declared | {"lcd"}} == set()
 

@@ -134,7 +134,7 @@ class ProcgenKnobs:
         if self.split == "eval" and self.held_out and (count == 0 or start + count == LAST_LEVEL):
             raise InputError(
                 f"num_levels is {count}, so that every level is trained on and split='eval' has none left: give the "
-                "number of levels to train on, or held_out=false."
+                "number of levels to train on, or let both have the same ones by the knob held_out (false)."
             )
 
     def _check_masks(self) -> None:

@@ -13,6 +13,8 @@ ENCODERS = ("mlp", "cnn", "impala")
 INITIALISATIONS = ("orthogonal", "glorot", "normed", "torch")
 EXECUTIONS = ("auto", "vmap", "loop")
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")
+LATER = {"later": True}
+"""Of a setting that came later: a run's config leaves it out where it is as before, so that runs keep their ids."""
 VARIANTS = ("dual", "shared", "detached")
 """Of PPG's networks."""
 
@@ -72,7 +74,7 @@ class PPOConfig:
     normalise_advantages: str = "minibatch"
     encoder: str = "auto"
     width: int = 64
-    networks: str = "shared"
+    networks: str = field(default="shared", metadata=LATER)
     initialisation: str = "orthogonal"
     precision: str = "32-true"
     execution: str = "auto"
@@ -312,7 +314,7 @@ class DQNConfig:
     exploration: float = 0.16
     max_grad_norm: float = 10.0
     width: int = 256
-    precision: str = "32-true"
+    precision: str = field(default="32-true", metadata=LATER)
 
     def __post_init__(self) -> None:
         for key in ("copies", "start", "train_every", "updates", "batch", "target_every", "width"):

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -282,9 +282,14 @@ def _agent(given: Mapping[str, Any]) -> AgentEntry:
 
     params = dict(given)
     name, label = str(params.pop("name")), params.pop("label", None)
-    # Defaults are written down too: a run must not become another one when a default changes.
     labelled = {} if label is None else {"label": str(label)}
-    return cast("AgentEntry", {"name": name} | asdict(agents.validate(name, params)) | labelled)
+    config = agents.validate(name, params)
+    # Defaults are written down too: a run must not become another one when a default changes.
+    settings = asdict(config)
+    for later in (each for each in fields(config) if each.metadata.get("later")):
+        if settings[later.name] == later.default:
+            del settings[later.name]
+    return cast("AgentEntry", {"name": name} | settings | labelled)
 
 
 def _steps_asked(steps: Any, agent: AgentEntry) -> Any:

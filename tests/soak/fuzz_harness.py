@@ -95,7 +95,7 @@ def stubs() -> Iterator[None]:
     from lcd.horizon import command
     from lcd.pipelines.jobs import measure, train
     from lcd.pipelines.publish import sheets, view
-    from lcd.pipelines.study import determinism, dynamics, probe, training
+    from lcd.pipelines.study import attempts, determinism, dynamics, probe
 
     def start(*_: Any, **__: Any) -> Any:
         raise Started
@@ -108,7 +108,7 @@ def stubs() -> Iterator[None]:
 
     short = {"steps": 3, "levels": 2, "frames": 3, "episodes": 4, "copies": 4, "videos": 2}
     with contextlib.ExitStack() as stack:
-        for module in (training, determinism, dynamics, probe, train):
+        for module in (attempts, determinism, dynamics, probe, train):
             stack.enter_context(mock.patch.object(module, "launch", start))
         stack.enter_context(mock.patch.object(measure, "measure_frontend", start))
         stack.enter_context(mock.patch.object(command, "analyse", start))

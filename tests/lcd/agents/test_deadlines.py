@@ -99,7 +99,7 @@ def test_deadlines_are_no_part_of_what_a_run_is():
 class Rollouts(SimpleNamespace):
     """As much of training as a recorder sees: every iteration is ten steps."""
 
-    steps_each, stage_ended, stage, task, ranks, seeds, agent = 10, False, "", None, ALONE, (0,), None
+    steps_each, stage_ended, stage, task, ranks, seeds, agent, steps = 10, False, "", None, ALONE, (0,), None, 40
 
     @property
     def step(self):
@@ -108,7 +108,9 @@ class Rollouts(SimpleNamespace):
 
 def recording(folder, env, iteration=0, state=None):
     """A recorder that evaluates every ten steps, up to 40, and the states of the checkpoints that it keeps."""
-    rollouts = Rollouts(iteration=iteration, total=4, episodes=SimpleNamespace(pop=lambda ranks: [None]))
+    rollouts = Rollouts(
+        iteration=iteration, total=4, episodes=SimpleNamespace(pop=lambda ranks: [None], look=lambda ranks: [])
+    )
     kept = []
     trainer = SimpleNamespace(
         save_checkpoint=lambda path, weights_only: kept.append(dict(recorder.state_dict())), optimizers=[]
@@ -117,7 +119,7 @@ def recording(folder, env, iteration=0, state=None):
     evaluators = {"eval": Evaluator(env, [0], 2)}
     shared = {split: [{"trained_on": "x", "seed": 0}] for split in ("eval", "train")}
     recorder = Recorder(
-        rollouts, evaluators, 10, shared, curve, folder / "last.ckpt", lambda **_: None, lambda rows: None
+        rollouts, evaluators, 10, shared, curve, folder / "last.ckpt", lambda **_: None, lambda rows, told: None
     )
     if state is not None:
         recorder.load_state_dict(state)

@@ -243,8 +243,8 @@ def test_how_a_command_ends_and_what_it_leaves(tmp_path, number, to, processes, 
 def test_slow_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "CHECKPOINT_EVERY_S", 0.0)
     rollouts = SimpleNamespace(
-        ranks=ALONE, iteration=0, total=10**9, step=0, steps_each=1, seeds=[0], stage_ended=False, stage="", task=None,
-        agent=None,
+        ranks=ALONE, iteration=0, total=10**9, steps=10**9, step=0, steps_each=1, seeds=[0], stage_ended=False,
+        stage="", task=None, agent=None,
     )  # fmt: skip
     writing = []
 
@@ -257,7 +257,7 @@ def test_slow_checkpoints_take_a_small_share_of_the_time(tmp_path, monkeypatch):
             writing.append(time.perf_counter() - begun)
 
     curve = CurveFile(tmp_path / "curve.csv")
-    recorder = Recorder(rollouts, {}, 10**9, {}, curve, tmp_path / "last.ckpt", dict, lambda rows: None)
+    recorder = Recorder(rollouts, {}, 10**9, {}, curve, tmp_path / "last.ckpt", dict, lambda rows, told: None)
     recorder.on_fit_start(None, None)
     end = time.perf_counter() + 3
     while time.perf_counter() < end:

@@ -287,8 +287,8 @@ def test_retrying_lets_failed_runs_go_on_and_diverged_ones_begin_anew(study, lcd
     assert (failed.status["state"], failed.status["step"], failed.status["error"]) == ("queued", 100, None)
     assert lcd("retry", study.path)[0] == 0
     assert (diverged.status["state"], diverged.status["step"]) == ("queued", 0)
-    assert not (diverged.path / "curve.csv").exists()
-    assert (failed.path / "curve.csv").exists()
+    assert not (diverged.left / "curve.csv").exists()
+    assert (failed.left / "curve.csv").exists()
     assert done.done
     broken(done, "failed", error="it broke")
     with held(done.path):

@@ -152,7 +152,7 @@ def test_a_finished_study_is_only_diagnosed_again(uninterrupted, capsys):
     assert "All 12 runs" in told
     for name in ("report.html", "challenge.csv", "diagnosis.json"):
         assert str(uninterrupted / "diagnosis" / name) in told
-    assert "wandb sync" in told
+    assert "lcd sync" in told
     assert len(scores(uninterrupted)) == 2
 
 

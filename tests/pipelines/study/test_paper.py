@@ -38,7 +38,7 @@ def clip_weights(tmp_path, monkeypatch):
 
 def test_the_papers_study_runs_through_on_procgen(tmp_path, clip_weights, monkeypatch):
     # In this process, because the tiny model's name is known only here.
-    monkeypatch.setattr("lcd.pipelines.study.training.launch", _in_this_process)
+    monkeypatch.setattr("lcd.pipelines.study.attempts.launch", _in_this_process)
     out = tmp_path / "study"
     words = ["benchmark=procgen", "study=paper", "budget=smoke", "study.tasks=[procgen/leaper]"]
     words += [*SMALL, f"study.agent_params={{ppo:{AGENT},ppg:{AGENT[:-1]},auxiliary_rollouts:2}}}}"]
