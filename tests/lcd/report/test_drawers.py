@@ -16,9 +16,11 @@ LINE = Line("all", ("black", "-"), np.arange(2.0), np.arange(2.0), None)
 PANELS = (Panel("one", (LINE,)), Panel("another", (LINE,)))
 CURVES = {f"curves-{number}": TaskCurves(f"my/task{number}", PANELS, ranged=True) for number in range(16)}
 # Says when a process draws beside this one, and is then interrupted as a terminal does it.
+# A shell's background job hands down an ignored SIGINT; a terminal's does not.
 INTERRUPTED = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from test_drawers import CURVES, draw_with_two_cores
 with draw_with_two_cores(Path(sys.argv[1])):
     while not Path(sys.argv[1], "curves-15.png").exists():
