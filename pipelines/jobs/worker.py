@@ -111,7 +111,10 @@ def _do(
         return
     except BaseException as error:
         if lease.lost:
-            return
+            # What went wrong is nobody's, too; who was told to stop does so.
+            if isinstance(error, Exception):
+                return
+            raise
         _tell(own, error)
         with contextlib.suppress(OSError):
             lease.end()
