@@ -81,6 +81,15 @@ class TrainedByRanks(Protocol):
     ranks: Ranks
 
 
+class KnowsTheEnd(Protocol):
+    """The class of an agent whose updates depend on how many steps there are in all, by a learning rate that falls say.
+
+    A run of more steps then does not go on from one of fewer. Without it an agent is believed not to know.
+    """
+
+    knows_the_end: bool
+
+
 class SpaceNeeds(Protocol):
     """What a learner needs of an environment's spaces: one discrete action, states that are numbers."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,9 @@ class PretrainRecorder(Timekeeper):
             self.save(trainer, self.folder / "checkpoints" / "last.ckpt")
             mirror(self.tracker, self.pending, self.folder, self.tables)
             self.pending = []
-        if self.report_due() or last:
+        if self.report_due or last:
             rate = (step - self._first) / max(time.perf_counter() - self._started, 1e-9)
-            update_status(self.folder, step=step, steps_per_s=rate, wall_s=self.wall_s)
+            self.tell(partial(update_status, self.folder), step=step, steps_per_s=rate, wall_s=self.wall_s)
         if stop and not last:
             raise signals.Stopped
 

@@ -37,7 +37,10 @@ from lcd.pipelines.study.hands import require
 from lcd.pipelines.study.lease import run_folder
 from lcd.process import signals
 
-STATUS_EVERY_S = 0.5
+STATUS_EVERY_S, STATUS_WITHIN_S = 0.5, 60.0
+"""Least and longest time between two statuses."""
+STATUS_SHARE = 0.01
+"""Largest share of a run's time that goes into writing statuses: a thousand workers' are too many for a file server."""
 CHECKPOINT_EVERY_S = 5.0
 """Least time between two checkpoints."""
 CHECKPOINT_SHARE = 0.05
@@ -140,7 +143,7 @@ class Timekeeper(Callback):
 
     trained_s = 0.0
     """Seconds that earlier starts of the run have taken."""
-    _started = _saved = _reported = _save_took = 0.0
+    _started = _saved = _reported = _save_took = _report_took = 0.0
 
     @property
     def wall_s(self) -> float:
@@ -169,12 +172,18 @@ class Timekeeper(Callback):
         self._saved = time.perf_counter()
         self._save_took = self._saved - begun
 
+    @property
     def report_due(self) -> bool:
-        """Is it time to tell the status? Asking starts the next pause."""
-        due = time.perf_counter() - self._reported >= STATUS_EVERY_S
-        if due:
-            self._reported = time.perf_counter()
-        return due
+        """Is it time to tell the status? The pause is long enough for the share of the time that may go into that."""
+        pause = min(max(STATUS_EVERY_S, self._report_took * (1 / STATUS_SHARE - 1)), STATUS_WITHIN_S)
+        return time.perf_counter() - self._reported >= pause
+
+    def tell(self, report: Callable[..., Any], **progress: Any) -> None:
+        """Tell the status, and note how long that takes."""
+        begun = time.perf_counter()
+        report(**progress)
+        self._reported = time.perf_counter()
+        self._report_took = self._reported - begun
 
     def state_dict(self) -> dict[str, float]:
         """What a checkpoint keeps."""
@@ -266,10 +275,10 @@ class Recorder(Timekeeper):
             self.save(trainer, self.checkpoint)
             self.mirror(self.pending, told)
             self.pending = []
-        if self.ranks.rank == 0 and (self.report_due() or last):
+        if self.ranks.rank == 0 and (self.report_due or last):
             steps = (rollouts.step - self._first_step) * len(rollouts.seeds)
             rate = steps / max(time.perf_counter() - self._started, 1e-9)
-            self.report(step=rollouts.step, steps_per_s=rate, wall_s=self.wall_s)
+            self.tell(self.report, step=rollouts.step, steps_per_s=rate, wall_s=self.wall_s)
         if stop and not last:
             raise signals.Stopped
 

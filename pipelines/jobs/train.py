@@ -38,6 +38,7 @@ from lcd.pipelines.jobs.learn import learn_run
 from lcd.pipelines.jobs.ranks import PATIENCE, MeetingPlace, join_ranks, node_rank
 from lcd.pipelines.jobs.record import CurveFile, Recorder
 from lcd.pipelines.jobs.scalar_file import ScalarFile, ScalarLog
+from lcd.pipelines.jobs.taking_over import take_over
 from lcd.pipelines.kinds.kind import TRAIN_FILE, Job
 from lcd.pipelines.kinds.train import label
 from lcd.pipelines.launch.launchers import launch
@@ -173,6 +174,7 @@ def train_run(run_config: RunConfig, run_dir: str | Path, tracker: TrackerEntry,
         return
     run = Run(run_config, Path(run_dir))
     if device.num_nodes == 1 or node_rank() == 0:
+        take_over(run, kind, device.processes)
         drop_without_curve(run.path / "checkpoints" / "last.ckpt", run, device.processes)
     arguments = (run_config, run_dir, tracker, device)
     with join_ranks(f"{__name__}:train_rank", arguments, device, str(run_dir)) as (ranks, place):

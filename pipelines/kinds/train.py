@@ -66,7 +66,7 @@ def _task(config: RunConfig, point: str, evaluated: Evaluated) -> tuple[str, str
 
 def promised_steps(config: RunConfig) -> list[int]:
     """The steps at which a training is evaluated; the last of them is the least at which it may end."""
-    each, ends, end = _iteration(config["agent"]), [], 0
+    each, ends, end = iteration(config["agent"]), [], 0
     stages = config.get("curriculum", [config])
     for stage in stages:
         end += math.ceil(int(stage["steps"]) / each) * each
@@ -76,13 +76,14 @@ def promised_steps(config: RunConfig) -> list[int]:
     return [*inner, last if len(stages) > 1 else int(config["steps"])]
 
 
-def _iteration(agent: AgentEntry) -> int:
+def iteration(agent: AgentEntry) -> int:
+    """Steps of one seed in a rollout, of agents that have some."""
     return int(agent.get("copies", 1)) * int(agent.get("rollout", 1))
 
 
 def unit_steps(config: RunConfig) -> int:
     """Steps of one seed between two updates."""
-    return _iteration(config["agent"]) if "rollout" in config["agent"] else UNIT
+    return iteration(config["agent"]) if "rollout" in config["agent"] else UNIT
 
 
 def evaluations(config: RunConfig) -> int:

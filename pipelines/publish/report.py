@@ -15,7 +15,7 @@ from lcd.files.atomic import write_atomic
 from lcd.pipelines.publish import track_diagnosis, wandb_client
 from lcd.pipelines.publish.view_pictures import read_pictures
 from lcd.pipelines.publish.wandb_client import is_wandb
-from lcd.pipelines.study import cost, dynamics, stopping, store
+from lcd.pipelines.study import cost, dynamics, longer, stopping, store
 from lcd.pipelines.study.adaptive import recommended
 from lcd.pipelines.study.configs import TrackerEntry
 from lcd.pipelines.study.quarantine import Finished, read_finished
@@ -219,10 +219,11 @@ def diagnosed(
         for path in (() if study is None else study.strangers())
         if path.is_dir() and not path.name.startswith(".")
     ]
+    notes += [finished.note] if finished.note else []
     diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *notes))
     if finished.left_out:
         diagnosis = mark(diagnosis, finished.left_out)
-    return diagnosis if study is None else replace(diagnosis, cost=cost.cost_so_far(study.runs()))
+    return diagnosis if study is None else replace(diagnosis, cost=cost.cost_so_far(longer.longest(study.runs())))
 
 
 def _remembered(study: store.Study) -> dict[str, Any]:

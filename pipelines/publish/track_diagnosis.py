@@ -19,6 +19,7 @@ from lcd.pipelines.publish.wandb_client import (
 )
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import TrackerEntry
+from lcd.pipelines.study.longer import longest
 
 FILES = ("report.html", "diagnosis.json", "challenge.csv")
 """Of a diagnosis, what goes along as an artifact beside its tables."""
@@ -78,7 +79,7 @@ def _artifact(study: store.Study) -> Any:
     """What was asked for, the report, scores and tables; and which runs they are made of."""
     import wandb
 
-    runs = [run.path.name for run in study.runs()]
+    runs = [run.path.name for run in longest(study.runs())]
     metadata = {"study": study.name, "number": len(runs), "runs": " ".join(runs[:MOST_RUNS])}
     artifact = wandb.Artifact(f"diagnosis-{slug(study.name)}", "diagnosis", metadata=metadata)
     for path in (study.path / "study.yaml", *(study.diagnosis_dir / name for name in FILES)):

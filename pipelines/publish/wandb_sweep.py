@@ -19,6 +19,7 @@ from lcd.pipelines.publish.track import tracker_entry
 from lcd.pipelines.publish.wandb_client import logged_in, unreachable, wandb_settings
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import Device
+from lcd.pipelines.study.longer import longest
 from lcd.process import signals
 
 FILE = "wandb-sweep.yaml"
@@ -31,7 +32,7 @@ def run(cfg: WandbSweepConfig) -> int:
     study, console = store.Study(Path(cfg.path).expanduser()), Console()
     if cfg.run is not None:
         return _train(cfg, study, console)
-    left = [each for each in study.runs() if each.needs_training(retry=False)]
+    left = [each for each in longest(study.runs()) if each.needs_training(retry=False)]
     if not left:
         console.print(f"All runs of {study.path} are done: there is nothing to sweep.", highlight=False, soft_wrap=True)
         return 0

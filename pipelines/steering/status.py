@@ -17,6 +17,7 @@ from lcd.pipelines.steering.chosen import asked, chosen, study_of
 from lcd.pipelines.steering.glance import CANCELLED, DAMAGED, DIVERGED, FAILED, LEFT_TO_DO, Glance, Seen
 from lcd.pipelines.steering.screen import screen
 from lcd.pipelines.steering.summary import Summary
+from lcd.pipelines.study.longer import longest
 from lcd.process import exits, signals
 
 LOOKING_SHARE = 0.2
@@ -32,7 +33,8 @@ def run(cfg: StatusConfig) -> int:
     with Live(console=console, auto_refresh=False) if live else contextlib.nullcontext() as drawing:
         while True:
             begun = time.monotonic()
-            seen = chosen(glance.look(), cfg)
+            there = glance.look()
+            seen = chosen(longest(there) if cfg.run is None else there, cfg)
             if drawing is not None:
                 drawing.update(_text(study.path, seen, console), refresh=True)
             elif cfg.format == "text":

@@ -179,6 +179,7 @@ class Status(TypedDict):
         diverged: the points that it goes on without, by what they are trained as, and why.
         inputs: the hashes of the files that it took of other jobs (`<run id>/<file>`).
         seal: the hashes of what it left, once it is done.
+        continues: of how many steps the run is that it begins with what that left; 0 where there is none.
         updated: when this was written, in seconds since 1970.
     """
 
@@ -198,6 +199,7 @@ class Status(TypedDict):
     diverged: dict[str, str]
     inputs: dict[str, str]
     seal: dict[str, str]
+    continues: int
     updated: float
 
 
@@ -218,6 +220,7 @@ STATUS: Status = {
     "diverged": {},
     "inputs": {},
     "seal": {},
+    "continues": 0,
     "updated": 0.0,
 }
 """The status of a new run."""

@@ -1,4 +1,4 @@
-"""What a study refuses to train beside what it holds: the same condition and seed twice."""
+"""What a study refuses to train beside what it holds: the same condition and seed twice, but for more steps."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lcd.files.reading import open_regular
 from lcd.pipelines.kinds.kind import CURVE_FILE
 from lcd.pipelines.study import sources
 from lcd.pipelines.study.configs import canonical, difference
+from lcd.pipelines.study.longer import is_longer
 from lcd.pipelines.study.members import ITSELF
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def refuse_overlap(study: Path, run: Run, others: Iterable[Run]) -> None:
             )
         if shared and _differ_in_benchmark_alone(condition(other.config), condition(run.config)):
             _refuse_namesake(study, run, other, shared)
+        if is_longer(asked, other.config):
+            continue
         if other.path != run.path and shared and condition(other.config) == condition(run.config):
             if told := sources.difference(other.config, run.config):
                 raise InputError(

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from lcd.curves.names import evaluated_name
 from lcd.envs.errors import InputError, Unfinished
-from lcd.pipelines.study import store
+from lcd.pipelines.study import longer, store
 from lcd.pipelines.study.configs import condition, task_name
 from lcd.pipelines.study.family_written import default_as_point
 from lcd.pipelines.study.members import points_of
@@ -38,6 +38,7 @@ class Finished:
         waiting: how many runs are still to be trained.
         runs: how many there are.
         unsealed: how many finished ones have no hashes to be compared with.
+        growing: how many of them are asked for with more steps, too, which are not all done.
     """
 
     curves: pd.DataFrame
@@ -45,6 +46,14 @@ class Finished:
     waiting: int = 0
     runs: int = 0
     unsealed: int = 0
+    growing: int = 0
+
+    @property
+    def note(self) -> str:
+        """What is to be known of runs that go on; "" where none does."""
+        told = f"{self.growing} runs are" if self.growing > 1 else "1 run is"
+        shorter = "until all of those are done, what is told is of the shorter ones."
+        return f"{told} asked for with more steps, too: {shorter}" if self.growing else ""
 
     def print_left_out(self, console: Console, each: bool = True) -> None:
         """Print how many runs are left out, and, of `each`, why."""
@@ -56,6 +65,8 @@ class Finished:
         if self.unsealed:
             told = f"{self.unsealed} of {self.runs} runs are not sealed (trained by an earlier LCD): taken as they are."
             console.print(told, highlight=False, soft_wrap=True)
+        if self.note and each:
+            console.print(f"Note: {self.note}", highlight=False, soft_wrap=True)
         for left_out in self.left_out if each else ():
             console.print(f"Note: {left_out.sentence}", highlight=False, soft_wrap=True, markup=False)
 
@@ -104,7 +115,8 @@ def sort_out(runs: Iterable[store.Training], name: str) -> Finished:
 
     tables, wrong, short, waiting, count, unsealed = [], {}, [], 0, 0, 0
     benchmarks: dict[str, str] = {}
-    for run in runs:
+    told_of, growing = _of_one_length(list(runs))
+    for run in told_of:
         count += 1
         found = _judged(run)
         if found is None:
@@ -123,7 +135,17 @@ def sort_out(runs: Iterable[store.Training], name: str) -> Finished:
         first = f" The first: {left_out[0].sentence}" if left_out else ""
         counts = f" ({_counts(left_out, waiting)})" if count else ""
         raise Unfinished(f"No run of {name} is finished{counts}: there is nothing to tell yet.{first}")
-    return Finished(concatenated(tables), left_out, waiting, count, unsealed)
+    return Finished(concatenated(tables), left_out, waiting, count, unsealed, growing)
+
+
+def _of_one_length(runs: list[store.Training]) -> tuple[list[store.Training], int]:
+    """Of runs that there are for several numbers of steps the ones that are told of; how many are not the longest."""
+    lengths = longer.lengths(runs)
+    done = [run for each in lengths for run in each if run.status["state"] == store.DONE]
+    several, told = {run.path for each in lengths for run in each}, longer.finished_of(lengths, done)
+    growing = sum(run is not each[-1] for run, each in zip(told, lengths, strict=True))
+    kept = {run.path for run in told}
+    return [run for run in runs if run.path not in several or run.path in kept], growing
 
 
 def _judged(run: store.Run) -> pd.DataFrame | tuple[str, str] | None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from lcd.config.schemas import DiagnoseConfig, StoppingConfig
 from lcd.config.values import seed_list
 from lcd.envs.errors import InputError
-from lcd.pipelines.study import store
+from lcd.pipelines.study import longer, store
 from lcd.pipelines.study.configs import task_name
 from lcd.scores.diagnosis import diagnose_curves
 from lcd.statistics.sequential import looks, nominal_levels
@@ -108,7 +108,7 @@ def levels(study: store.Study) -> dict[str, float]:
 
 def _tasks_left_out(study: store.Study, tasks: list[str], seeds: list[int]) -> list[str]:
     """The tasks of which a run failed or diverged, or cannot be believed."""
-    mine = [run for run in study.trainings() if set(run.config["seeds"]) <= set(seeds)]
+    mine = [run for run in longer.longest(study.trainings()) if set(run.config["seeds"]) <= set(seeds)]
     bad = {
         run.config["task"] for run in mine if not run.done or store.fault_of(run) or task_name(run.config) in run.lost
     }
@@ -119,7 +119,9 @@ def _curves(study: store.Study, tasks: list[str], seeds: list[int]) -> pd.DataFr
     from lcd.curves.table import read_curves
 
     wanted = [
-        run for run in study.trainings() if run.config["task"] in tasks and set(run.config["seeds"]) <= set(seeds)
+        run
+        for run in longer.longest(study.trainings())
+        if run.config["task"] in tasks and set(run.config["seeds"]) <= set(seeds)
     ]
     return pd.concat([read_curves(run.path / "curve.csv") for run in wanted if run.done], ignore_index=True)
 

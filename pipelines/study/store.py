@@ -30,6 +30,7 @@ from lcd.files.atomic import make_folder, remove_unfinished, sha256_of, write_at
 from lcd.files.reading import Unreadable, read_json, read_yaml
 from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import CURVE_FILE, Job, is_job_config, kind_of
+from lcd.pipelines.study import longer
 from lcd.pipelines.study.cancelling import is_cancelled
 from lcd.pipelines.study.configs import (
     STATUS,
@@ -351,10 +352,12 @@ class Study:
             self._remember(dict)
         known = {run.path: run for run in self.runs()}
         new = [run for run in wanted if run.path not in known]
+        shorter = longer.by_all_but_steps(known.values()) if new else {}
         for run in new:
             self._made.append(run.path)
             make_folder(run.path)
-            run.update(steps=int(run.config["steps"]))
+            begun = _begun(run, shorter.get(longer.but_for_steps(run.config), ()))
+            run.update(steps=int(run.config["steps"]), **begun)
         for run in wanted:
             # The same run may be asked for with its weights at another place.
             if run.path not in known or known[run.path].config != run.config:
@@ -385,6 +388,20 @@ class Study:
             make_folder(self.path / "runs")
         except OSError as error:
             raise InputError(f"out={self.path} cannot be made ({error.strerror}): give a writable folder.") from None
+
+
+def _begun(run: Run, alike: Iterable[Run]) -> dict[str, Any]:
+    """What the status of a new run says of the same one for fewer steps: what that has done need not be done again."""
+    done = [other for other in alike if longer.is_longer(run.config, other.config) and other.whole]
+    if not done:
+        return {}
+    last = max(done, key=lambda other: int(other.config["steps"]))
+    begun: dict[str, Any] = {"continues": last.config["steps"]}
+    if not longer.why_anew(cast(RunConfig, run.config), last.config["steps"]):
+        status = last.status
+        begun |= {"step": status["step"], "wall_s": status["wall_s"]}
+        begun |= {"threads": status["threads"], "device": status["device"]}
+    return begun
 
 
 def _with(requests: list[Any], asked: dict[str, Any]) -> list[Any]:

@@ -18,7 +18,7 @@ from lcd.pipelines.kinds.pretrain import before_pretraining
 from lcd.pipelines.launch.launchers import calls_at_once, launchers
 from lcd.pipelines.launch.order import waits_for
 from lcd.pipelines.publish.track import tracker_entry, usable
-from lcd.pipelines.study import devices, store
+from lcd.pipelines.study import devices, longer, store
 from lcd.pipelines.study.attempts import LOG_FILE, Asked, Attempts, device_of
 from lcd.pipelines.study.cancelling import SENTENCE, is_cancelled, let_go_on
 from lcd.pipelines.study.configs import RunConfig, agent_of, is_training, longest_first
@@ -163,7 +163,9 @@ def opening(study: store.Study, wanted: list[store.Run]) -> str:
     count = f"{len(wanted)} run{'s' * (len(wanted) > 1)}"
     begun = f"Continuing the study {study.path}: {done} of {count} done"
     training = begun if done else f"Training {count} into {study.path}"
-    return f"{training}. Ctrl-C stops; the same command continues."
+    left = [(each.config, each.status["continues"]) for each in wanted if is_training(each.config) and not each.done]
+    more = longer.sentence(left)
+    return " ".join(filter(None, [f"{training}.", more, "Ctrl-C stops; the same command continues."]))
 
 
 def _failure(errors: dict[store.Run, str], count: int) -> str:

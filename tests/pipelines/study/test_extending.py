@@ -1,5 +1,6 @@
 """More of a study that is there: what it has stays as it is."""
 
+import json
 from pathlib import Path
 
 import fake_training
@@ -51,9 +52,33 @@ def test_more_seeds_tasks_and_steps(tmp_path, capsys):
     assert diagnose(study.path, tasks=(TASK, "toy/hard-sight-hard-reward"), seeds=5) == 0
     assert content(study) == after
     capsys.readouterr()
-    assert diagnose(study.path, steps=800) == 2
-    assert "steps=400 there, 800 asked for" in capsys.readouterr().err
-    assert content(study) == after
+    assert diagnose(study.path, tasks=(TASK, "toy/hard-sight-hard-reward"), seeds=5, steps=800) == 0
+    # Of 16 x 16 steps an iteration, 400 end at 512.
+    assert "6 runs begin at step 0, because those of 400 steps end with an evaluation" in capsys.readouterr().out
+    assert {path: content(study)[path] for path in after} == after
+    assert len(study.runs()) == 12
+    # Told is of the longer ones alone.
+    told = json.loads((study.diagnosis_dir / "diagnosis.json").read_text())
+    assert {task["steps"] for task in told["tasks"]} == {800}
+    assert told["cost"]["runs"] == 6
+    assert cli.main(["status", str(study.path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["runs"] == 6
+    assert diagnose(study.path, seeds=2, steps=600) == 2
+    assert "steps=800 there, 600 asked for" in capsys.readouterr().err
+
+
+def test_until_all_are_longer_the_shorter_ones_are_told_of(tmp_path, monkeypatch, capsys):
+    assert diagnose(tmp_path / "study") == 0
+    told = tmp_path / "study" / "diagnosis" / "diagnosis.json"
+    before = json.loads(told.read_text())["tasks"]
+    monkeypatch.setenv(fake_training.FAIL_ON, "semantic")
+    assert diagnose(tmp_path / "study", steps=800) == 1
+    assert "2 runs are asked for with more steps, too" in capsys.readouterr().out
+    assert json.loads(told.read_text())["tasks"] == before
+    assert cli.main(["status", str(tmp_path / "study")]) == 1
+    monkeypatch.delenv(fake_training.FAIL_ON)
+    assert diagnose(tmp_path / "study", steps=800) == 0
+    assert {task["steps"] for task in json.loads(told.read_text())["tasks"]} == {800}
 
 
 def test_seeds_are_parted_by_what_is_there(tmp_path):
@@ -76,5 +101,7 @@ def test_seeds_are_parted_by_what_is_there(tmp_path):
     assert seeds(job(4, 3)) == [[4, 3]]
     # In part only, or of another protocol: the study refuses these itself.
     assert seeds(job(1, 2)) == [[1, 2]]
-    assert seeds(job(0, 1, 2, steps=200)) == [[0, 1, 2]]
+    assert seeds(job(0, 1, 2, steps=50)) == [[0, 1, 2]]
+    # Of more steps, those that may go on from what is there.
+    assert seeds(job(0, 1, 2, 3, steps=200)) == [[0, 1], [2, 3]]
     assert seeds(job(0, 1, 2), job(0, 1)) == [[0, 1], [2]]
