@@ -90,7 +90,9 @@ class Disk:
         return True
 
     def copy(self, source: Path, target: Path, link: bool) -> None:
-        """Copy a file, or with `link` give it a second name; nothing where it is gone."""
+        """Copy a file, or with `link` give it a second name; nothing where it is gone, or is a link to somewhere."""
+        if source.is_symlink():
+            return
         with contextlib.suppress(FileNotFoundError):
             if link:
                 os.link(source, target, follow_symlinks=False)

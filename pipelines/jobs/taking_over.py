@@ -37,7 +37,7 @@ def take_over(run: store.Run, kind: type, world: int) -> None:
         return
     try:
         _copy(shorter, run.path, world)
-    except (Unreadable, OSError, LookupError) as why:
+    except (Unreadable, OSError, LookupError, TypeError) as why:
         warnings.warn(f"Run {shorter.path.name} of {steps:,} steps cannot be gone on from ({why}).", stacklevel=2)
 
 

@@ -13,8 +13,8 @@ from lcd.envs.errors import InputError
 from lcd.files.reading import Unreadable, open_regular
 from lcd.pipelines.steering.chosen import asked, chosen, study_of
 from lcd.pipelines.steering.glance import Glance, Seen
-from lcd.pipelines.steering.summary import LOG_FILE
 from lcd.pipelines.study.hands import is_at_work
+from lcd.pipelines.study.lease import LOG_FILE
 from lcd.process import exits
 from lcd.process.exits import printable
 

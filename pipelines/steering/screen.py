@@ -10,8 +10,9 @@ from rich.cells import cell_len, set_cell_size
 
 from lcd.config.steering_schemas import STATES
 from lcd.pipelines.steering.glance import CANCELLED, DAMAGED, DIVERGED, DONE, FAILED, RUNNING, WAITING, Seen
-from lcd.pipelines.steering.summary import LOG_FILE, Summary
+from lcd.pipelines.steering.summary import Summary
 from lcd.pipelines.study.cost import HOUR, hours_text
+from lcd.pipelines.study.lease import LOG_FILE
 from lcd.pipelines.study.progress import clock
 from lcd.process.exits import printable
 

@@ -12,9 +12,8 @@ from lcd.config.steering_schemas import STATES
 from lcd.pipelines.steering.glance import DONE, LEFT_TO_DO, RUNNING, Seen
 from lcd.pipelines.study.configs import is_training
 from lcd.pipelines.study.cost import HOUR, cost_of
+from lcd.pipelines.study.lease import LOG_FILE
 
-LOG_FILE = "log.txt"
-"""What a run printed, in its folder."""
 GROUPINGS = (
     *(("task", "agent"), ("task", "view"), ("task",), ("view", "reward_p"), ("agent", "view"), ("agent",)),
     *(("view",), ("frontend",), ("benchmark",)),

@@ -13,11 +13,11 @@ from lcd.pipelines.launch.launchers import launch, launchers
 from lcd.pipelines.launch.order import Call, Needs, waits_for
 from lcd.pipelines.study import sources, store
 from lcd.pipelines.study.configs import Device, TrackerEntry
-from lcd.pipelines.study.hands import HELD, SILENT, Sight, Watch
+from lcd.pipelines.study.hands import HELD, SILENT, Sight, Watch, refuse_links
+from lcd.pipelines.study.lease import LOG_FILE
 
 Asked = DiagnoseConfig | PretrainConfig | TrainConfig
 """The configs of the commands that have jobs done."""
-LOG_FILE = "log.txt"
 LOOK_EVERY_S, LOOK_S = 0.25, 0.005
 """Seconds between two looks at what others are at; and for each run, so that thousands are not too much for a disk."""
 
@@ -41,6 +41,9 @@ class Attempts:
         self._before = {run: run.status["updated"] for run in runs}
         self._again = {run for run in runs if run.status["state"] == store.DIVERGED or run.done}
         self._watches = {run: Watch(run.path) for run in runs}
+        # Of ten thousand runs nobody may look for each one among all.
+        by_name = {run.path.name: run for run in runs}
+        self._after = {run: [by_name[name] for name in run.after if name in by_name] for run in runs}
         self._silent: dict[store.Run, Sight] = {}
         name = cfg.launcher.name
         self._launcher = {name: sources.hashes_of(name)} if launchers.names_code(name) else {}
@@ -82,6 +85,7 @@ class Attempts:
 
     def _call(self, run: store.Run, called: set[str]) -> Call:
         """What a launcher gets of a run; what it waits for and is not called now, is done."""
+        refuse_links(run.path)
         terms = Terms(run in self._again, self._launcher, self._silent.pop(run, None))
         return Call(
             (run.kind.work, run.config, str(run.path), self.tracker, device_of(self.cfg), terms),
@@ -97,8 +101,7 @@ class Attempts:
         state, _ = self._watches[run].look()
         if state == SILENT:
             self._silent[run] = self._watches[run].seen
-        others = [other for other in self.runs if other.path.name in run.after]
-        return state != HELD and not any(self._watches[other].look()[0] == HELD for other in others)
+        return state != HELD and not any(self._watches[other].look()[0] == HELD for other in self._after[run])
 
     def _is_over(self, run: store.Run) -> bool:
         """Whether a run is done or failed, by whomever."""
@@ -108,7 +111,7 @@ class Attempts:
         if status["state"] in (store.FAILED, store.DIVERGED) and status["updated"] != self._before[run]:
             # Another hand tried it while this command waited.
             self.failed[run] = status["error"] or ""
-        elif lost := next((other for other in self.failed if other.path.name in run.after), None):
+        elif lost := next((other for other in self._after[run] if other in self.failed), None):
             self.failed[run] = waits_for(lost.path.name, lost.label, self.failed[lost])
         return run in self.failed or run.done
 

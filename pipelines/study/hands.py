@@ -16,8 +16,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lcd.envs.errors import InputError
 from lcd.files.ledger import Disk, Ledger
-from lcd.pipelines.study.lease import LEASES, Entry, Lease, folder_of, last_entry, run_folder, settle, take
+from lcd.pipelines.study.lease import (
+    AT_WORK,
+    LEASES,
+    LOG_FILE,
+    Entry,
+    Lease,
+    folder_of,
+    last_entry,
+    run_folder,
+    settle,
+    take,
+)
 from lcd.process.signals import Stopped
 
 LEASE_VARIABLE = "LCD_LEASE_S"
@@ -129,6 +141,17 @@ def is_held(run: Path) -> bool:
     return Watch(run).look()[0] == HELD
 
 
+def refuse_links(run: Path) -> None:
+    """Refuse a run where who works on it would write through a stranger's link, into what is not the study's."""
+    suspects = [run / LOG_FILE, run / LEASES, run / AT_WORK]
+    if not (run / AT_WORK).is_symlink():
+        of_hands = [run / AT_WORK / name for name in DISK.names(run / AT_WORK)]
+        suspects += of_hands + [folder / run.name for folder in of_hands]
+    for path in suspects:
+        if path.is_symlink():
+            raise InputError(f"{path} is a link, and nothing outside of a study is written to: remove it.")
+
+
 def acquire(
     run: Path, silent: Sight | None = None, needed: Callable[[], bool] = lambda: True
 ) -> tuple[Lease, bool] | None:
@@ -144,6 +167,7 @@ def acquire(
         The lease, and whether the hand before is known to write no more; None where another hand has it, or where
         nothing is to be done.
     """
+    refuse_links(run)
     watch, first = Watch(run), None
     while True:
         state, entry = watch.look()

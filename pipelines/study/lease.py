@@ -23,11 +23,12 @@ from typing import Any
 
 from lcd.files.atomic import UNFINISHED
 from lcd.files.ledger import Disk, Ledger, numbers
+from lcd.files.reading import parse_json
 
 LEASES, AT_WORK = "leases", "at-work"
 TAKEN, ENDED, DONE = "taken", "ended", "done"
-STATUS_FILE, CHECKPOINTS = "status.json", "checkpoints/"
-OF_THE_RUN = (LEASES, AT_WORK, "log.txt", ".lock", "cancelled")
+STATUS_FILE, CHECKPOINTS, LOG_FILE = "status.json", "checkpoints/", "log.txt"
+OF_THE_RUN = (LEASES, AT_WORK, LOG_FILE, ".lock", "cancelled")
 """What lies in a run's folder and belongs to no hand."""
 
 
@@ -65,7 +66,7 @@ def last_entry(disk: Disk, run: Path) -> Entry:
 def _entry(number: int, content: bytes | None) -> Entry:
     """An entry; of what a stranger may have put there, one that somebody took and who that was nobody knows."""
     try:
-        found = json.loads(content or b"")
+        found = parse_json((content or b"").decode())
         what, lease, since, by = (found.get(key) for key in ("what", "lease", "since", "by"))
         if what in (TAKEN, ENDED, DONE) and 0 < lease <= number and 0 <= since < number:
             return Entry(number, what, int(lease), int(since), by if isinstance(by, dict) else None)

@@ -374,6 +374,8 @@ class Study:
         refuse_overlaps(self.path, (run for run in wanted if run.path not in held), known.values())
 
     def _refuse(self, creating: bool) -> None:
+        if (path := self.path / REVISIONS).is_symlink():
+            raise InputError(f"{path} is a link, and nothing outside of a study is written to: remove it.")
         if (self.path / "study.yaml").is_file():
             return
         if self.path.exists() and not self.path.is_dir():

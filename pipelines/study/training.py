@@ -19,11 +19,12 @@ from lcd.pipelines.launch.launchers import calls_at_once, launchers
 from lcd.pipelines.launch.order import waits_for
 from lcd.pipelines.publish.track import tracker_entry, usable
 from lcd.pipelines.study import devices, longer, store
-from lcd.pipelines.study.attempts import LOG_FILE, Asked, Attempts, device_of
+from lcd.pipelines.study.attempts import Asked, Attempts, device_of
 from lcd.pipelines.study.cancelling import SENTENCE, is_cancelled, let_go_on
 from lcd.pipelines.study.configs import RunConfig, agent_of, is_training, longest_first
 from lcd.pipelines.study.evaluated import stages_of
 from lcd.pipelines.study.evaluation import check_spaces
+from lcd.pipelines.study.lease import LOG_FILE
 from lcd.pipelines.study.members import points_of
 from lcd.pipelines.study.progress import Progress
 from lcd.process.signals import Stopped

@@ -1,0 +1,90 @@
+"""Studies that a stranger made to do harm: nothing outside of them is touched, and a sentence says what is wrong."""
+
+import json
+import shutil
+
+import pytest
+
+from lcd.envs.errors import InputError
+from lcd.pipelines.kinds.kind import Job
+from lcd.pipelines.study import hands, store
+from lcd.pipelines.study.hands import DISK, acquire
+from lcd.pipelines.study.lease import AT_WORK, LEASES, last_entry
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run that nobody has begun."""
+    config = {
+        "kind": "train", "benchmark": "toy", "task": "toy/easy-sight-easy-reward", "knobs": {}, "view": "pixels",
+        "frontend": {"name": "identity"}, "reward_p": 1.0, "shaping": "none", "agent": {"name": "ppo", "copies": 1},
+        "seeds": [0], "steps": 100, "evaluation": {"every": 25, "copies": 1, "episodes": 1},
+    }  # fmt: skip
+    (made,) = store.Study(tmp_path / "study", create=True).ask({}, [Job(config)])
+    return made
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """What is not the study's: its folders are called as those of hands are."""
+    folder = tmp_path / "outside"
+    (folder / "1" / "precious").mkdir(parents=True)
+    (folder / "1" / "precious" / "curve.csv").write_text("mine")
+    (folder / "last.ckpt").write_text("mine")
+    return folder
+
+
+def content(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", [LEASES, AT_WORK, f"{AT_WORK}/3", "log.txt"])
+def test_nobody_works_through_a_link(run, outside, name):
+    before = content(outside)
+    shutil.rmtree(run.path / AT_WORK, ignore_errors=True)
+    (run.path / name).parent.mkdir(exist_ok=True)
+    (run.path / name).symlink_to(outside)
+    with pytest.raises(InputError, match=f"{name} is a link"):
+        acquire(run.path)
+    assert content(outside) == before
+
+
+def test_what_a_hand_begins_with_holds_no_links(run, outside):
+    before = content(outside)
+    (run.path / "checkpoints").symlink_to(outside)
+    (run.path / "curve.csv").symlink_to(outside / "last.ckpt")
+    lease, still = acquire(run.path)
+    assert lease.prepare(still=still)
+    assert sorted(path.name for path in lease.folder.iterdir()) == ["config.yaml", "status.json"]
+    assert content(outside) == before
+
+
+def test_a_study_does_not_remember_through_a_link(run, outside):
+    study = run.path.parents[1]
+    shutil.rmtree(study / ".revisions")
+    (study / ".revisions").symlink_to(outside)
+    with pytest.raises(InputError, match="nothing outside of a study is written to"):
+        store.Study(study)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"[" * 200_000,
+        b"\xff",
+        json.dumps({"what": "taken", "lease": 3, "since": 0, "by": {"pid": 4, "machine": [{}]}}).encode(),
+        b'{"what": "done", "lease": ' + b"9" * 5000 + b"}",
+        b'{"what": "done", "lease": NaN, "since": true}',
+    ],
+)
+def test_of_a_nonsense_entry_nobody_knows_who_wrote_it(run, monkeypatch, said):
+    (run.path / LEASES).mkdir()
+    (run.path / LEASES / "000003").write_bytes(said)
+    entry = last_entry(DISK, run.path)
+    assert (entry.number, entry.what) == (3, "taken")
+    assert hands.is_here(entry) is None
+    # It is taken over when it was silent for as long as anybody's.
+    monkeypatch.setenv(hands.LEASE_VARIABLE, "0.2")
+    lease, _ = acquire(run.path)
+    assert lease.number == 4
+    assert lease.prepare()
