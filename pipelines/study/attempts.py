@@ -13,7 +13,7 @@ from lcd.pipelines.launch.launchers import launch, launchers
 from lcd.pipelines.launch.order import Call, Needs, waits_for
 from lcd.pipelines.study import sources, store
 from lcd.pipelines.study.configs import Device, TrackerEntry
-from lcd.pipelines.study.hands import HELD, SILENT, Sight, Watch, refuse_links
+from lcd.pipelines.study.hands import HELD, SILENT, Sight, Watch, refuse_odd
 from lcd.pipelines.study.lease import LOG_FILE
 
 Asked = DiagnoseConfig | PretrainConfig | TrainConfig
@@ -85,7 +85,7 @@ class Attempts:
 
     def _call(self, run: store.Run, called: set[str]) -> Call:
         """What a launcher gets of a run; what it waits for and is not called now, is done."""
-        refuse_links(run.path)
+        refuse_odd(run.path)
         terms = Terms(run in self._again, self._launcher, self._silent.pop(run, None))
         return Call(
             (run.kind.work, run.config, str(run.path), self.tracker, device_of(self.cfg), terms),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -141,15 +142,17 @@ def is_held(run: Path) -> bool:
     return Watch(run).look()[0] == HELD
 
 
-def refuse_links(run: Path) -> None:
-    """Refuse a run where who works on it would write through a stranger's link, into what is not the study's."""
-    suspects = [run / LOG_FILE, run / LEASES, run / AT_WORK]
+def refuse_odd(run: Path) -> None:
+    """Refuse a run where who works on it would write through a stranger's link, or to what is no file or folder."""
+    folders = [run / LEASES, run / AT_WORK]
     if not (run / AT_WORK).is_symlink():
         of_hands = [run / AT_WORK / name for name in DISK.names(run / AT_WORK)]
-        suspects += of_hands + [folder / run.name for folder in of_hands]
-    for path in suspects:
-        if path.is_symlink():
-            raise InputError(f"{path} is a link, and nothing outside of a study is written to: remove it.")
+        folders += of_hands + [folder / run.name for folder in of_hands]
+    for path, is_right in ((run / LOG_FILE, stat.S_ISREG), *((folder, stat.S_ISDIR) for folder in folders)):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            if not is_right(path.lstat().st_mode):
+                what = "file" if is_right is stat.S_ISREG else "folder"
+                raise InputError(f"{path} is no {what}, or a link: nothing is written there; remove it.")
 
 
 def acquire(
@@ -167,7 +170,7 @@ def acquire(
         The lease, and whether the hand before is known to write no more; None where another hand has it, or where
         nothing is to be done.
     """
-    refuse_links(run)
+    refuse_odd(run)
     watch, first = Watch(run), None
     while True:
         state, entry = watch.look()

@@ -1,6 +1,7 @@
 """Studies that a stranger made to do harm: nothing outside of them is touched, and a sentence says what is wrong."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -44,9 +45,22 @@ def test_nobody_works_through_a_link(run, outside, name):
     shutil.rmtree(run.path / AT_WORK, ignore_errors=True)
     (run.path / name).parent.mkdir(exist_ok=True)
     (run.path / name).symlink_to(outside)
-    with pytest.raises(InputError, match=f"{name} is a link"):
+    with pytest.raises(InputError, match=f"{name} is no .*, or a link"):
         acquire(run.path)
     assert content(outside) == before
+
+
+@pytest.mark.parametrize("name", [LEASES, AT_WORK])
+def test_nobody_works_where_a_folder_should_be_and_is_none(run, name):
+    (run.path / name).write_text("nonsense")
+    with pytest.raises(InputError, match=f"{name} is no folder"):
+        acquire(run.path)
+
+
+def test_a_log_that_would_never_open_is_refused(run):
+    os.mkfifo(run.path / "log.txt")
+    with pytest.raises(InputError, match="is no file"):
+        acquire(run.path)
 
 
 def test_what_a_hand_begins_with_holds_no_links(run, outside):
