@@ -52,3 +52,17 @@ def toy_run(agent, **changes):
         "seeds": [3, 8],
         **changes,
     }
+
+
+def waiting_run(folder):
+    """A run of a new study that nobody has begun."""
+    from lcd.pipelines.kinds.kind import Job
+    from lcd.pipelines.study import store
+
+    config = toy_run({"name": "ppo", "copies": 1}, steps=100, evaluation={"every": 25, "copies": 1, "episodes": 1}) | {
+        "view": "pixels",
+        "reward_p": 1.0,
+        "seeds": [0],
+    }
+    (made,) = store.Study(folder, create=True).ask({}, [Job(config)])
+    return made

@@ -8,10 +8,10 @@ import fake_training
 import pandas as pd
 import pytest
 from fork_server import interpret
+from small_runs import waiting_run
 
 from lcd.pipelines.jobs.record import CurveFile
 from lcd.pipelines.jobs.worker import do_under_lease
-from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import hands, store
 from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.hands import FREE, GONE, HELD, SILENT, Watch
@@ -31,13 +31,7 @@ NOBODY = {"host": "here", "pid": 2**22 + 1, "started": "1", "machine": hands._ma
 
 @pytest.fixture
 def run(tmp_path):
-    """A run of a study."""
-    config = {
-        "kind": "train", "benchmark": "toy", "task": "toy/easy-sight-easy-reward", "knobs": {}, "view": "pixels",
-        "frontend": {"name": "identity"}, "reward_p": 1.0, "shaping": "none", "agent": {"name": "ppo", "copies": 1},
-        "seeds": [0], "steps": 100, "evaluation": {"every": 25, "copies": 1, "episodes": 1},
-    }  # fmt: skip
-    return store.Study(tmp_path / "study", create=True).ask({}, [Job(config)])[0]
+    return waiting_run(tmp_path / "study")
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import os
 import shutil
 
 import pytest
+from small_runs import waiting_run
 
 from lcd.envs.errors import InputError
-from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import hands, store
 from lcd.pipelines.study.hands import DISK, acquire
 from lcd.pipelines.study.lease import AT_WORK, LEASES, last_entry
@@ -15,14 +15,7 @@ from lcd.pipelines.study.lease import AT_WORK, LEASES, last_entry
 
 @pytest.fixture
 def run(tmp_path):
-    """A run that nobody has begun."""
-    config = {
-        "kind": "train", "benchmark": "toy", "task": "toy/easy-sight-easy-reward", "knobs": {}, "view": "pixels",
-        "frontend": {"name": "identity"}, "reward_p": 1.0, "shaping": "none", "agent": {"name": "ppo", "copies": 1},
-        "seeds": [0], "steps": 100, "evaluation": {"every": 25, "copies": 1, "episodes": 1},
-    }  # fmt: skip
-    (made,) = store.Study(tmp_path / "study", create=True).ask({}, [Job(config)])
-    return made
+    return waiting_run(tmp_path / "study")
 
 
 @pytest.fixture
