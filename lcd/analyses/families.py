@@ -224,12 +224,12 @@ def method_table(
         row["reported rank"] = np.nan
         row |= with_interval(("overall",), {"": pd.Series(overall)}, lambda means: means)
         row |= {"rank": np.nan, "best, seeds %": best[place]}
-        row |= {f"rank {rank + 1} %": shares[place, rank] for rank in range(len(shares))}
         if solved is not None:
             row["solved %"] = float(100 * found.distribution @ solved[place])
         if method in found.failed:
             row["failed %"] = float(100 * found.distribution @ found.failed[method])
         row["seeds"] = float(len(overall))
+        row |= {f"rank {rank + 1} %": shares[place, rank] for rank in range(len(shares))}
         rows.append(row)
     table = pd.DataFrame(rows)
     table["reported rank"] = ranks_of(table["reported"], settings)
@@ -318,7 +318,7 @@ def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
     over = [cell_text(row, "overall", bounds=False) for _, row in first.iterrows()]
     reach = [f"{name}{' reaches' * (place == 0)} {told[place]}" for place, name in enumerate(first["agent"])]
     says = [f"On the default MDP {joined_names(reach)}; over the family {joined_names(over)}."]
-    says += [f"{more} more methods are in the table."] if more > 0 else []
+    says += [f"The table has {more} more."] if more > 0 else []
     if not np.isfinite(known[["reported_low", "overall_low"]].to_numpy(float)).all():
         return [*says, "One seed cannot tell how sure this is."]
     down, up = known["overall_high"] < known["reported_low"], known["overall_low"] > known["reported_high"]

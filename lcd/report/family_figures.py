@@ -15,6 +15,8 @@ from lcd.families.profiles import profile
 from lcd.report.figures import INK, MUTED, SET_STYLES, new_figure, short_name, styled_figure
 
 _BINS = 25
+_TAIL = 0.025
+"""This share of all scores, the worst, lies beyond what a profile shows: a single failure would take the width."""
 _MOST_LEVELS = 12
 """A feature with more values is drawn as it is, not as the lines of a map."""
 _WAYS = {
@@ -43,7 +45,7 @@ def bars(table: pd.DataFrame, narrow: bool = False) -> Figure:
         ends = np.nan_to_num(np.abs(table[[f"{name}_low", f"{name}_high"]].to_numpy(float).T - values))
         style = {"ecolor": INK, "error_kw": {"elinewidth": 1}, "capsize": 3}
         axes.bar(places + 0.4 * (shift - 0.5), values, 0.38, yerr=ends, color=colour, label=label, **style)
-    length = min(14 if narrow else 24, (48 if narrow else 96) // max(len(table), 1))
+    length = min(14 if narrow else 24, (44 if narrow else 84) // max(len(table), 1))
     axes.set_xticks(places, [short_name(name, length) for name in table["agent"]])
     axes.set_ylabel("performance")
     axes.grid(visible=False, axis="x")
@@ -57,7 +59,8 @@ def profiles(found: Measured, higher_is_better: bool, narrow: bool = False) -> F
     figure = new_figure(4.4 if narrow else 8.4, 3.2)
     axes = figure.subplots()
     every = np.concatenate([scores.ravel() for scores in found.scores.values()])
-    levels = np.linspace(every.min(), every.max(), 301)
+    worst = np.quantile(every, _TAIL if higher_is_better else 1 - _TAIL)
+    levels = np.linspace(worst, every.max() if higher_is_better else every.min(), 301)
     for method, (colour, dashes) in _styles(found.methods):
         share = profile(found.scores[method], found.distribution, levels, higher_is_better)
         axes.plot(levels, share, color=colour, linestyle=dashes, linewidth=1.8, label=short_name(method, 24))
