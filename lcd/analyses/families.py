@@ -221,9 +221,8 @@ def method_table(
         row |= dict.fromkeys(("reported", "reported_low", "reported_high"), np.nan)
         if reported is not None and len(reported):
             row |= with_interval(("reported",), {"": pd.Series(reported)}, lambda means: means)
-        row["reported rank"] = np.nan
         row |= with_interval(("overall",), {"": pd.Series(overall)}, lambda means: means)
-        row |= {"rank": np.nan, "best, seeds %": best[place]}
+        row |= {"reported rank": np.nan, "rank": np.nan, "best, seeds %": best[place]}
         if solved is not None:
             row["solved %"] = float(100 * found.distribution @ solved[place])
         if method in found.failed:

@@ -122,10 +122,10 @@ def analysis_table(analysis: Analysis, width: int = 120) -> Table:
 
 def _that_fit(cells: dict[str, list[str]], width: int) -> list[str]:
     """The first columns that a terminal of that width has room for without breaking numbers; at least two."""
-    fitting, taken = [], 0
+    fitting, taken = [], 2  # a column costs its padding and what is drawn between columns
     for name, column in cells.items():
         longest = max(map(len, [*column, *name.split()]), default=0)
-        taken += 1 + min(longest, MOST_LETTERS)
+        taken += 2 + min(longest, MOST_LETTERS)
         if taken > width and len(fitting) >= 2:
             break
         fitting.append(name)
