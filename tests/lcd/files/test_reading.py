@@ -29,6 +29,10 @@ ODD_YAML = {
     b"[" * 5000: "nested too deeply",
     b"a: " + b"9" * 5000: "not YAML",
     LAUGHS.encode(): "too many entries",
+    b"a: 1\nb: 2\na: 3": r"the key 'a' twice: see line 3",
+    b"a: 1\n'a': 3": r"the key 'a' twice: see line 2",
+    b"a: {b: 1, c: [{d: 1, d: 2}]}": r"the key 'd' twice: see line 1",
+    b"a:\n  b: 1\n  c: 2\n  b: 3": r"the key 'b' twice: see line 4",
 }
 
 
@@ -59,8 +63,11 @@ ENTRIES = (
     "a: 1\nb:\n- 1\n- x: 2.5e-05\nc: {}\n",
     "a: 'x: y'\nb: |\n  c: 1\n\n  d\ne: >-\n  f\n  g\n",
     "a: &x [1]\nb: *x\n",
-    "a: 1\na: 2\n",
     "a: 1\n<<: {b: 2}\n",
+    "a: {<<: {b: 2}, b: 1}\n",
+    "a: {<<: {b: 2}, <<: {c: 3}}\n",
+    "a: {b: &x {<<: {c: 1}, c: 2}, <<: *x}\n",
+    "a: {b: 1}\nc: {b: 1}\n",
     "a: 1\rb: 2\n",
     "a: 1\n# b: 2\nc: 3\n",
     "a: 1\n---\n",
