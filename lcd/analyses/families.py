@@ -329,7 +329,7 @@ def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
                         f"{joined_names(known.loc[which, 'agent'].tolist())}.")  # fmt: skip
     if not (worse | better).all():
         unsure = joined_names(known.loc[~(worse | better), "agent"].tolist())
-        says.append(f"The two intervals overlap for {unsure}: more seeds would tell.")
+        says.append(f"For {unsure} the intervals of both overlap: more seeds would tell.")
     return says
 
 
@@ -343,6 +343,10 @@ def _orders(found: Measured, pairs: pd.DataFrame, settings: FamilySettings) -> l
             f"over the family {a} leads {b} (under {row['ahead, distributions %']:.1f} % of random distributions, "
             f"on {row['ahead, points %']:.1f} % of the points by weight)"
         )
+        if row["overall_low"] <= 0 <= row["overall_high"]:
+            over += ", which the seeds leave open"
+        if abs(row["overall"]) <= TIE:
+            over = "over the family they do the same"
         if np.isnan(gap):
             told.append((1, f"{over[0].upper()}{over[1:]}."))
         elif abs(gap) <= same:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 DEEPEST = 60
 """How many lists and mappings may lie in one another; ours have five."""
+DEEPEST_SAID = 6
+"""Keys within keys that are told to a reader."""
 MOST_ENTRIES = 1_000_000
 """A few lines of YAML can stand for more entries than any memory holds."""
 LARGEST = 2**63 - 1
@@ -181,6 +183,7 @@ def _checked(text: str, parse: Callable[[str], Any], kind: str) -> Any:
 def not_plain(value: Any) -> str | None:
     """What keeps a value from being plain data, which JSON and YAML both hold; None where nothing does."""
     entries = 0
+    place: list[str] = []
 
     def reason(value: Any, depth: int) -> str | None:
         nonlocal entries
@@ -197,12 +200,21 @@ def not_plain(value: Any) -> str | None:
             for key in value:
                 if not isinstance(key, str):
                     return f"the key {key!r}, which is no text"
-            return next(filter(None, (reason(each, depth + 1) for pair in value.items() for each in pair)), None)
+            for key, each in value.items():
+                if (found := reason(key, depth + 1) or reason(each, depth + 1)) is not None:
+                    place.insert(0, key)
+                    return found
+            return None
         if isinstance(value, list):
             return next(filter(None, (reason(each, depth + 1) for each in value)), None)
         return None if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
 
-    return reason(value, 0)
+    found = reason(value, 0)
+    return (
+        f"{found} ({'.'.join(place)})"
+        if found and 0 < len(place) <= DEEPEST_SAID and writable("".join(place))
+        else found
+    )
 
 
 def writable(text: str) -> bool:
