@@ -321,7 +321,8 @@ def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
     says += [f"{more} more methods are in the table."] if more > 0 else []
     if not np.isfinite(known[["reported_low", "overall_low"]].to_numpy(float)).all():
         return [*says, "One seed cannot tell how sure this is."]
-    down, up = known["overall_high"] < known["reported_low"], known["overall_low"] > known["reported_high"]
+    down = known["overall_high"] < known["reported_low"] - TIE
+    up = known["overall_low"] > known["reported_high"] + TIE
     worse, better = (down, up) if settings.higher_is_better else (up, down)
     for which, words in ((worse, "Worse"), (better, "Better")):
         if which.any():

@@ -142,7 +142,12 @@ def _runs(curves: pd.DataFrame, measure: str) -> pd.DataFrame:
     kept = held_out.iloc[order[last]]
     table = kept[names].reset_index(drop=True)
     if WEIGHT in held_out:
-        table[WEIGHT] = _constant(pd.to_numeric(held_out[WEIGHT], errors="coerce").to_numpy(float)[order], starts)
+        numbers = pd.to_numeric(held_out[WEIGHT], errors="coerce").to_numpy(float)
+        if np.isnan(numbers).all() and held_out[WEIGHT].notna().any():
+            raise InputError(
+                f"The column '{WEIGHT}' holds no numbers: give each point one, 0 or more, or leave the column out."
+            )
+        table[WEIGHT] = _constant(numbers[order], starts)
     for name in failing_by(held_out):
         table[name] = pd.to_numeric(held_out[name], errors="coerce").to_numpy(float)[order][last]
     for name, column in (("normalised", "normalised"), ("return", "return_mean")):
@@ -302,7 +307,8 @@ def _weights(contexts: list[str], rows: pd.DataFrame, family: Family | None) -> 
         wrong = missing | ~(np.isfinite(low) & (low >= 0) & (low == high))
         if wrong.any():
             place = int(np.argmax(wrong))
-            held = "no number, or several," if missing[place] else f"{low[place]:g} to {high[place]:g}"
+            several = "" if low[place] == high[place] else f" to {high[place]:g}"
+            held = "no number, or several," if missing[place] else f"{low[place]:g}{several}"
             raise InputError(
                 f"The column '{WEIGHT}' holds {held} for the point '{contexts[place]}': give each point one weight, "
                 "0 or more."

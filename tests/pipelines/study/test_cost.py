@@ -122,6 +122,21 @@ def timed(config, slow, folder, monkeypatch, allowed):
     return start_s, probe.Pace(**pace)
 
 
+def test_kinds_of_runs_that_there_is_no_time_for_are_taken_to_be_as_slow_as_the_slowest(tmp_path, monkeypatch):
+    first, second = probe.spread(
+        trainings(runs.expand(compose("diagnose", ["study.agents=[ppo,recurrent_ppo]", "tracker=none"])))
+    )[:2]
+    slow = Slow()
+    monkeypatch.setattr(probe, "resolve", lambda target: slow)
+    probe.time_runs([first, second], 2, str(tmp_path), {}, {}, 0.05, time.time())
+    _, found = json.loads((tmp_path / "paces.json").read_text())
+    assert [number for number, _ in found] == [0]
+    told = paces(0.0, (first, probe.Pace(**found[0][1])))
+    assert told.lacking([Job(first), Job(second)]) == [second]
+    assert told.of(second).unit_s == told.of(first).unit_s
+    assert not told.of(second).exact
+
+
 def test_what_is_slow_only_the_first_time_is_the_workers_start(tmp_path, monkeypatch):
     config = configs("study.steps=10240")[0]
     slow = Slow()
