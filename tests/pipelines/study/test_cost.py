@@ -11,7 +11,7 @@ import pytest
 
 from lcd import cli
 from lcd.config.compose import compose
-from lcd.pipelines.kinds.kind import Job, trainings
+from lcd.pipelines.kinds.kind import Job, kind_of, trainings
 from lcd.pipelines.kinds.train import evaluations, unit_steps
 from lcd.pipelines.study import cost, dry_run, probe, runs, store
 from lcd.pipelines.study.configs import run_id
@@ -161,6 +161,17 @@ def test_what_plays_slowly_is_timed_once(tmp_path, monkeypatch):
     assert not pace.exact
     played = config["evaluation"]["copies"] * config["evaluation"]["episodes"] * 2
     assert pace.evaluation_s == pytest.approx(20.0 / 64 * played, rel=0.3)
+
+
+def test_long_episodes_are_tried_as_short_ones():
+    words = ["benchmark=traffic", "study=traffic/full", "study.points=2", "tracker=none"]
+    whole = trainings(runs.expand(compose("diagnose", words)))[0]
+    (small, scale), (same, scale_of_short) = (
+        kind_of(config).scaled_down(config) for config in (whole, {**whole, "knobs": {"horizon": 600}})
+    )
+    assert small == same
+    assert scale.evaluation == 6 * scale_of_short.evaluation  # of an hour
+    assert scale.unit == scale_of_short.unit
 
 
 class Late(Slow):
