@@ -183,9 +183,8 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
     notes: list[str] = []
     if scale == "return":
         notes.append("Nobody knows the range of all points (r_min, r_max): scores are returns as they are.")
-    default_name = ""
-    if family is not None and "" in {family.context_of(point) for point in family.points} and len(own):
-        default_name = point_name(family.default)
+    default_name = default_among_points(where["benchmark"], where["task"]) if len(own) else ""
+    if default_name:
         rows = pd.concat([own.assign(context=default_name), rows[rows["context"] != default_name]])
     rows = rows.assign(agent=rows["agent"].astype(object))
     scores, seeds, contexts, left = _complete(rows, scale)
@@ -277,6 +276,14 @@ def known_family(benchmark: str, task: str) -> Family | None:
         return found.family(task)
     except (InputError, ImportError):
         return None
+
+
+def default_among_points(benchmark: str, task: str) -> str:
+    """What the default point is called where it is one of the family's, as its benchmark has it; else nothing."""
+    family = known_family(benchmark, task)
+    if family is None or all(family.context_of(point) for point in family.points):
+        return ""
+    return point_name(family.default)
 
 
 def point_weights(benchmark: str, task: str, rows: pd.DataFrame, contexts: list[str]) -> np.ndarray:

@@ -13,7 +13,7 @@ from lcd.analyses.family_scores import challenges_over_families
 from lcd.config.settings import settings_for
 from lcd.curves.names import FAMILY, evaluated_name
 from lcd.envs.errors import InputError
-from lcd.envs.families.family import grid_family, point_name
+from lcd.envs.families.family import Family, grid_family, point_name
 from lcd.families import standings
 from lcd.families.measured import measured_families
 from lcd.families.prevalence import CASES
@@ -310,6 +310,23 @@ def test_phi_of_points_is_that_of_the_same_curves_as_a_task():
         assert row["family_high"] - row["family"] == pytest.approx(
             alone[f"{name}_raw_high"] - alone[f"{name}_raw"], rel=0.25
         )
+
+
+def test_phi_over_the_family_counts_a_default_that_is_one_of_its_points(monkeypatch):
+    tasks = list(TASKS.items())[1:3]
+    points, default = (study({tasks[0][0]: areas}, seeds=4, noise=0.02) for _, areas in tasks)
+    task = tasks[0][0]
+    family = Family(GRID.points[:4], GRID.points[3])
+    monkeypatch.setattr("lcd.families.measured.known_family", lambda benchmark, name: family)
+    parts = [points.assign(context=name, trained_on=evaluated_name(task, name)) for name in NAMES[:3]]
+    found = challenges_over_families(Evidence(diagnose_curves(pd.concat([default, *parts])))).table
+    of_points, of_default = (diagnose_curves(each).table.iloc[0] for each in (points, default))
+    for sign, name in (("φ", "phi_raw"), ("ψ", "psi_raw")):
+        row = found[found["score"] == sign].iloc[0]
+        assert row["points"] == "4"
+        assert row["default"] == pytest.approx(of_default[name])
+        assert row["family"] == pytest.approx((3 * of_points[name] + of_default[name]) / 4)
+        assert abs(of_points[name] - of_default[name]) > 0.01
 
 
 CART = {"sb3/ppo": 0.61, "sb3/trpo": 0.56, "sb3/dqn": 0.3, "sb3/ars": 0.2}
