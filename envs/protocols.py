@@ -168,6 +168,14 @@ class WithoutNoise(Protocol):
         ...
 
 
+class ShortEpisodes(Protocol):
+    """Tasks whose episodes are so long that a trial is made with shorter ones."""
+
+    def short_episodes(self, task: str, knobs: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+        """The knobs of a task with short episodes, and how many times as long its own are."""
+        ...
+
+
 class Graphs(Protocol):
     """The graph behind a task, which `lcd view` draws."""
 

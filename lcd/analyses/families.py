@@ -320,7 +320,8 @@ def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
     says += [f"The table has {more} more."] if more > 0 else []
     if not np.isfinite(known[["reported_low", "overall_low"]].to_numpy(float)).all():
         return [*says, "One seed cannot tell how sure this is."]
-    down, up = known["overall_high"] < known["reported_low"], known["overall_low"] > known["reported_high"]
+    down = known["overall_high"] < known["reported_low"] - TIE
+    up = known["overall_low"] > known["reported_high"] + TIE
     worse, better = (down, up) if settings.higher_is_better else (up, down)
     for which, words in ((worse, "Worse"), (better, "Better")):
         if which.any():
@@ -328,7 +329,7 @@ def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
                         f"{joined_names(known.loc[which, 'agent'].tolist())}.")  # fmt: skip
     if not (worse | better).all():
         unsure = joined_names(known.loc[~(worse | better), "agent"].tolist())
-        says.append(f"The two intervals overlap for {unsure}: more seeds would tell.")
+        says.append(f"For {unsure} the intervals of both overlap: more seeds would tell.")
     return says
 
 
@@ -342,6 +343,10 @@ def _orders(found: Measured, pairs: pd.DataFrame, settings: FamilySettings) -> l
             f"over the family {a} leads {b} (under {row['ahead, distributions %']:.1f} % of random distributions, "
             f"on {row['ahead, points %']:.1f} % of the points by weight)"
         )
+        if row["overall_low"] <= 0 <= row["overall_high"]:
+            over += ", which the seeds leave open"
+        if abs(row["overall"]) <= TIE:
+            over = "over the family they do the same"
         if np.isnan(gap):
             told.append((1, f"{over[0].upper()}{over[1:]}."))
         elif abs(gap) <= same:

@@ -1,6 +1,7 @@
 """Grids: every combination of some knobs' values, as an axis of a study."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import product
 from typing import Any
 
@@ -66,6 +67,27 @@ def check_points(benchmark: Benchmark, tasks: Iterable[str], points: list[Point]
                 benchmark.check_knobs(name, others)
             elif name == task:
                 reward_range(benchmark, name, 0, others)
+
+
+@contextmanager
+def named_knobs(benchmark: Benchmark, tasks: Iterable[str], knobs: Mapping[str, Any], key: str) -> Iterator[None]:
+    """Where what is refused is one of some knobs, say by which key of the config it was given.
+
+    Args:
+        benchmark: the tasks'.
+        tasks: all of which have the knobs.
+        knobs: the knobs.
+        key: what the config calls them: `study.knobs`.
+    """
+    try:
+        yield
+    except InputError as why:
+        for name, value in knobs.items():
+            try:
+                check_points(benchmark, tasks, [{}], {name: value})
+            except InputError:
+                raise InputError(f"{key}.{name}={show(value)}: {why}") from None
+        raise
 
 
 def by_task(study: StudyConfig, tasks: list[str]) -> list[tuple[list[str], dict[str, Any]]]:
