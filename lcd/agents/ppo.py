@@ -88,6 +88,11 @@ class PPO(LightningModule):
         """Observations of all copies → features (seeds, copies, …)."""
         return self.see(observations)[0]
 
+    @property
+    def acts_for_fewer(self) -> bool:
+        """Does it act for some copies as it does for all? What is compiled would be compiled anew for each number."""
+        return not self.config.compile
+
     @torch.no_grad()
     def act(self, features: Tensor, draws: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Actions by inverting the policy's distribution at `draws` (None: modes), log-probabilities, values."""

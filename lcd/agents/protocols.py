@@ -40,6 +40,12 @@ class Remembers(Protocol):
         ...
 
 
+class ActsForFewer(Protocol):
+    """An agent that acts for as many copies of each seed as it is shown, and remembers by (seeds, copies, …)."""
+
+    acts_for_fewer: bool
+
+
 class GivesCommands(Protocol):
     """Actions that are not the environment's as they are; without it, they are numbers of discrete actions."""
 
