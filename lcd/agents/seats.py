@@ -1,4 +1,4 @@
-"""Who of the held-out copies still plays: an agent is asked about these alone, in batches that round as all copies do."""
+"""Who of the held-out copies still plays: an agent is asked about these alone, in batches that round as all do."""
 
 from __future__ import annotations
 
