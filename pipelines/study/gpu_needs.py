@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from lcd.agents.footprint import Footprint
+from lcd.agents.frozen import FrozenFrontend
 from lcd.agents.protocols import CountsItsWork
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import offers
@@ -62,8 +64,7 @@ def gpu_needs(run_config: RunConfig) -> GpuNeeds | None:
                 return None
             seen = torch.from_numpy(env.reset()[0][:1])
             frontend, config = agent.frontend, agent.config
-            with FlopCounterMode(display=False) as count:
-                features = frontend(seen)
+            features, encoding = _encoded(frontend, seen)
             each = frontend.kept(seen, features)[0].nbytes
             footprint: Footprint = agent.footprint
     except InputError:
@@ -71,7 +72,7 @@ def gpu_needs(run_config: RunConfig) -> GpuNeeds | None:
     looked, learned = agent.passes
     encoded = 1 if frontend.keep != "observations" else looked + learned
     half = config.precision != "32-true"
-    step = looked * footprint.forward + learned * footprint.training + encoded * count.get_total_flops()
+    step = looked * footprint.forward + learned * footprint.training + encoded * encoding
     members = population(run_config)
     rollout, minibatch = config.copies * config.rollout, agent.largest_minibatch
     on_card = 0 if frontend.in_file else rollout * each
@@ -84,6 +85,19 @@ def gpu_needs(run_config: RunConfig) -> GpuNeeds | None:
         footprint.activations * minibatch * members // (2 if half else 1),
         at_once if at_once < minibatch else 0,
     )
+
+
+def _encoded(frontend: FrozenFrontend, seen: Tensor) -> tuple[Tensor, int]:
+    """Features, and the operations that they took."""
+    fast = torch.backends.mha.get_fastpath_enabled()
+    # PyTorch's fused attention is one operation, of which nobody knows the parts.
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with FlopCounterMode(display=False) as count:
+            features = frontend(seen)
+        return features, count.get_total_flops()
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
 
 
 def gpu_sentence(run_configs: Iterable[RunConfig]) -> str | None:

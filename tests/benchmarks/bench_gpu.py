@@ -10,16 +10,15 @@ from lcd.pipelines.study.gpu_needs import CARD_GB, SUSTAINED, gpu_needs
 from lcd.pipelines.study.runs import run_config_from
 
 GAME = "task=procgen/starpilot"
-EASY = "task=procgen-easy/starpilot"
+EASY = "benchmark=procgen-easy"
 FLOW = ["frontend=flow", "frontend.weights=untrained"]
 CLIP = ["frontend=clip", "frontend.weights=untrained"]
 PRESETS = {
     "PPO, hard": [GAME, "agent=ppo"],
     "PPG, hard": [GAME, "agent=ppg"],
-    "PPO, easy": [EASY, "agent=ppo"],
-    "PPG, easy": [EASY, "agent=ppg"],
+    "PPO, easy": [GAME, EASY, "agent=ppo"],
+    "PPG, easy": [GAME, EASY, "agent=ppg"],
     "PPO, hard, one seed a run": [GAME, "agent=ppo", "seeds=1"],
-    "PPO, hard, in bf16": [GAME, "agent=ppo", "agent.precision=bf16-mixed"],
     "PPO, hard, flow": [GAME, "agent=ppo", *FLOW],
     "PPO, hard, flow, `frontend.disk_gb=29`": [GAME, "agent=ppo", *FLOW, "frontend.disk_gb=29"],
     "PPO, hard, CLIP": [GAME, "agent=ppo", *CLIP],

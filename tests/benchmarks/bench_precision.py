@@ -31,7 +31,7 @@ from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.runs import run_config_from
 
-TASKS = ("toy/easy-sight-hard-reward", "toy/hard-sight-easy-reward")
+TASKS = ("toy/easy-sight-easy-reward", "toy/hard-sight-easy-reward")
 VARIANTS = {"fp32": "32-true", "bf16": "bf16-mixed", "bf16, heads too": "bf16-mixed"}
 LAYERS = {
     "first stack": r"stacks\.[0-3]\.",
@@ -126,14 +126,14 @@ def learned(task: str, variant: str, seeds: int, steps: int) -> np.ndarray:
     return np.array(of_seeds).T
 
 
-def compare_learning(tasks: list[str], seeds: int, steps: int) -> None:
-    """Print what each variant learns, and the paired differences from fp32 with 95 % intervals (Student's t)."""
+def compare_learning(tasks: list[str], variants: list[str], seeds: int, steps: int) -> None:
+    """Print what variants learn, and the paired differences from the first with 95 % intervals (Student's t)."""
     for task in tasks:
         found = {}
-        for name in VARIANTS:
+        for name in variants:
             began = time.process_time()
             found[name] = learned(task, name, seeds, steps)
-            gains = found[name] - found["fp32"]
+            gains = found[name] - found[variants[0]]
             half = stdtrit(seeds - 1, 0.975) * gains.std(1, ddof=1) / seeds**0.5
             told = [
                 f"{what} {height:.3f} ({gain:+.3f} ± {width:.3f})"
@@ -146,14 +146,15 @@ def compare_learning(tasks: list[str], seeds: int, steps: int) -> None:
 
 
 def main() -> None:
-    """`bench_precision.py [--tasks …] [--seeds N] [--steps N]`."""
+    """`bench_precision.py [--tasks …] [--variants …] [--seeds N] [--steps N]`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", nargs="*", default=list(TASKS))
+    parser.add_argument("--variants", nargs="*", default=list(VARIANTS))
     parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=10240)
+    parser.add_argument("--steps", type=int, default=6144)
     args = parser.parse_args()
     compare_numbers()
-    compare_learning(args.tasks, args.seeds, args.steps)
+    compare_learning(args.tasks, args.variants, args.seeds, args.steps)
 
 
 if __name__ == "__main__":

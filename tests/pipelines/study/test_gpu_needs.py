@@ -1,8 +1,11 @@
 """What runs would take of a GPU, against what training does when it is counted."""
 
 import pytest
+import torch
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from lcd.agents.frozen import FrozenFrontend
 from lcd.config.compose import compose
 from lcd.pipelines.jobs.build import build_agent, build_environments, build_rollouts
 from lcd.pipelines.study import gpu_needs as counting
@@ -69,3 +72,20 @@ def test_what_takes_a_gpu_next_to_nothing_is_not_told(monkeypatch):
 
 def test_an_agent_that_trains_itself_is_not_counted():
     assert gpu_needs(run_config_from(LEARNER)) is None
+
+
+def test_attention_is_counted_as_what_it_is_made_of():
+    """PyTorch fuses it into one operation of which nothing is counted."""
+    tokens, width = 5, 8
+
+    class Attending(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.MultiheadAttention(width, 2, batch_first=True)
+
+        def forward(self, seen):
+            return self.layer(seen, seen, seen, need_weights=False)[0]
+
+    _, operations = counting._encoded(FrozenFrontend(Attending()), torch.randn(1, tokens, width))
+    assert operations == 2 * tokens * width * (4 * width + 2 * tokens)
+    assert torch.backends.mha.get_fastpath_enabled()
