@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lcd.agents.frozen import FrozenFrontend
 from lcd.agents.phase_store import FULL
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder
@@ -81,14 +82,8 @@ class FeatureFile:
         self._rollout = torch.from_numpy(np.memmap(self._file, first.dtype, "r+", shape=shape))
 
 
-def keeper(frontend: Any, length: int, last: Any) -> Any:
-    """Where a rollout's inputs go, step by step: a list, or the file of the last rollout.
-
-    Args:
-        frontend: the agent's, a `FrozenFrontend`.
-        length: steps of a rollout.
-        last: what this gave for the last rollout.
-    """
+def keeper(frontend: FrozenFrontend, length: int, last: FeatureFile | None) -> FeatureFile | list[Tensor]:
+    """Where a rollout's inputs go, step by step: a list, or a file, which is that of the last rollout."""
     if not frontend.in_file:
         return []
-    return last.begin() if isinstance(last, FeatureFile) else FeatureFile(frontend.folder, length)
+    return FeatureFile(frontend.folder, length) if last is None else last.begin()

@@ -59,8 +59,8 @@ def footprint(network: nn.Module, steps: Callable[[int], tuple[Tensor, ...]]) ->
     """
     # What every batch costs once is in one step as it is in two.
     one, two = (_measured(network, steps(number)) for number in (1, 2))
-    weights = sum(parameter.numel() for parameter in network.parameters())
-    return Footprint(*(more - less for less, more in zip(one, two, strict=True)), weights)
+    forward, training, activations = (more - less for less, more in zip(one, two, strict=True))
+    return Footprint(forward, training, activations, sum(weight.numel() for weight in network.parameters()))
 
 
 def _measured(network: nn.Module, given: tuple[Tensor, ...]) -> tuple[int, int, int]:

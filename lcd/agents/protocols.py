@@ -57,6 +57,7 @@ class LearnsFromFiles(Protocol):
 class CountsItsWork(Protocol):
     """An agent that knows what it takes of a processor, and how often it goes through what it sees."""
 
+    config: Any
     frontend: FrozenFrontend
     footprint: Footprint
     passes: tuple[float, float]

@@ -75,7 +75,7 @@ class Rollouts(IterableDataset):
         self.iteration = 0
         self.observations: Any = None
         self._seen: Any = None
-        self._kept: Any = None
+        self._file: FeatureFile | None = None
 
     @property
     def stage(self) -> str:
@@ -129,8 +129,10 @@ class Rollouts(IterableDataset):
         draws = uniforms(self.seeds, "exploration", self.iteration, *self.ranks.branch, shape=each).to(device)
         host = {name: np.zeros((seeds, *shape)) for name in ("rewards", "bootstrap")}
         dones, valid = np.zeros((2, seeds, *shape), dtype=bool)
-        self._kept = keeper(self.agent.frontend, self.length, self._kept) if offers(self.agent, LearnsFromFiles) else []
-        stored: dict[str, Any] = {"inputs": self._kept, "actions": [], "log_probs": [], "values": []}
+        in_files = offers(self.agent, LearnsFromFiles)
+        inputs = keeper(self.agent.frontend, self.length, self._file) if in_files else []
+        self._file = inputs if isinstance(inputs, FeatureFile) else None
+        stored: dict[str, Any] = {"inputs": inputs, "actions": [], "log_probs": [], "values": []}
         memory = recall(self.agent)
 
         for t in range(self.length):

@@ -58,7 +58,8 @@ def features_sentences(run_configs: Iterable[RunConfig]) -> list[str]:
     for run_config in one_of_each(run_configs):
         # What cannot be made is told by the run that fails of it.
         with contextlib.suppress(InputError), on_trial(run_config) as (agent, _):
-            found.append(agent.frontend.sizes.sentence if offers(agent, LearnsFromFiles) else None)
+            in_files = offers(agent, LearnsFromFiles)
+            found.append(agent.frontend.sizes.sentence if in_files else None)
     return [*dict.fromkeys(sentence for sentence in found if sentence is not None)]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from gymnasium.vector import VectorEnv
-from lightning.pytorch import LightningModule
 
 from lcd.agents import agents
 from lcd.agents.learner import Learner, spaces_for
@@ -27,7 +27,7 @@ def one_of_each(run_configs: Iterable[RunConfig]) -> list[RunConfig]:
 
 
 @contextmanager
-def on_trial(run_config: RunConfig) -> Iterator[tuple[LightningModule, VectorEnv]]:
+def on_trial(run_config: RunConfig) -> Iterator[tuple[Any, VectorEnv]]:
     """The agent of a run, and one copy a seed of its environment.
 
     Raises:
