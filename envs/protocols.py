@@ -275,6 +275,14 @@ class OneHotStates(Protocol):
     one_hot_sizes: tuple[int, ...] | None
 
 
+class RestsCopies(Protocol):
+    """Copies that need not be stepped any more until all are reset: they go on showing what they show, unpaid."""
+
+    def rest(self, copies: np.ndarray) -> None:
+        """Leave out these copies, booleans of all; those that were left out before stay so."""
+        ...
+
+
 class Drawn(Protocol):
     """Copies that can be drawn where their view is no image."""
 

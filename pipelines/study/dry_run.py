@@ -21,6 +21,7 @@ from rich.table import Table
 from lcd.config.schemas import DiagnoseConfig, TrainConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.pipelines.kinds.kind import Job, kind_of, trainings
+from lcd.pipelines.kinds.pretrain import before_pretraining
 from lcd.pipelines.kinds.train import promise
 from lcd.pipelines.launch.launchers import calls_at_once
 from lcd.pipelines.study import store
@@ -76,6 +77,11 @@ def print_estimate(
         table.add_row("steps", f"{steps:,} of all seeds together")
         table.add_row("time", _time(training + around, paces.exact and not untimed, workers))
         table.add_row("of it", f"{hours_text(training / HOUR)} is training; {alone} with one worker")
+        # It imports what trains.
+        from lcd.pipelines.study.gpu_needs import gpu_sentence
+
+        if sentence := gpu_sentence(map(before_pretraining, trained)):
+            table.add_row("on a GPU", sentence)
         size = sum(paces.of(job.config).size(job.config) for job in missing)
         table.add_row("disk", f"{_bytes(size)}, without what a tracker keeps and the report's few MB")
     console.print(table)

@@ -117,17 +117,15 @@ def check_tests(tests: Iterable[Any]) -> None:
                 )
 
 
-def seeds_of_runs(seeds: Any, agent: str, most: int | None) -> list[list[int]]:
-    """A study's seeds by run: all in one, or of an agent that trains seed by seed at most so many in each.
+def seeds_of_runs(seeds: Any, most: int | None) -> list[list[int]]:
+    """A study's seeds by run: all in one, or at most so many in each.
 
     Args:
         seeds: As the study says them.
-        agent: The agent's name.
         most: Seeds of a run; None is all.
     """
     every = seed_list("study.seeds", seeds)
-    if most is None or not trains_one_by_one(agent):
-        return [every]
+    most = most or len(every)
     return [every[first : first + most] for first in range(0, len(every), most)]
 
 

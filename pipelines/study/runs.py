@@ -101,7 +101,7 @@ def expand(
             asked = _points(benchmark, task, knobs, wanted, family, picked, written=study.family)
             rounds: Sequence[Points | None] = asked or [None]
             by_run = [some for each in rounds for some in points_of_runs(each, name, study.points_per_run)]
-            for some, seeds in product(by_run, seeds_of_runs(part.seeds, name, study.seeds_per_run)):
+            for some, seeds in product(by_run, seeds_of_runs(part.seeds, study.seeds_per_run)):
                 made = _run_config(cfg.benchmark.name, seeds=seeds, points=some, **condition)
                 found.setdefault(run_id(made), Job(made))
     return list(found.values())
