@@ -4,7 +4,8 @@ SIGHUP comes when the terminal goes away; a process that was started to outlive 
 
 A command or a worker that was stopped ends with `CONTINUE_ME`; the same command goes on from what it kept. A process
 that is at something which is worth finishing says so by `deferring_stops`: it is then asked, not interrupted, and looks
-at `stop_requested()` when it comes to a point where it can stop. A second signal interrupts it all the same.
+at `stop_requested()` when it comes to a point where it can stop. A second signal interrupts it all the same, unless it
+comes with the first: a cluster tells every process of a job, and the one that started them passes it on.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,8 +22,12 @@ CONTINUE_ME = os.EX_TEMPFAIL if hasattr(os, "EX_TEMPFAIL") else 75
 """The exit status of what was stopped and may be continued (EX_TEMPFAIL of sysexits.h, 75)."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGUSR1") if hasattr(signal, name))
 
+ECHO_S = 2.0
+"""Signals within so many seconds are one."""
+
 _patient = False
 _asked = False
+_asked_at = 0.0
 
 
 class Stopped(BaseException):
@@ -62,7 +68,8 @@ def stop_requested() -> bool:
 
 
 def _stop(*_: Any) -> None:
-    global _asked
-    if not _patient or _asked:
+    global _asked, _asked_at
+    if not _patient or (_asked and time.monotonic() - _asked_at > ECHO_S):
         raise Stopped
-    _asked = True
+    if not _asked:
+        _asked, _asked_at = True, time.monotonic()

@@ -1,0 +1,181 @@
+"""A real Slurm: arrays, signals, limits, a node that dies, commands that are gone, and two launchers at one study."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+import slow_counting
+from fork_server import interpret
+from slow_counting import have_made, starts_of, steps_of
+from slurm_cluster import Cluster, missing
+
+from lcd import cli
+from lcd.envs.errors import Elsewhere, InputError
+from lcd.pipelines.launch import slurm, slurm_jobs
+from lcd.pipelines.launch.order import Call, Needs
+from lcd.pipelines.study import store
+from lcd.process.signals import CONTINUE_ME
+
+HERE = str(Path(__file__).parents[1])
+COMMAND = """
+import json, sys
+from lcd.process.signals import CONTINUE_ME, Stopped
+from slow_counting import have_made
+try:
+    sys.exit(not have_made(sys.argv[1], json.loads(sys.argv[2]), *sys.argv[3:]))
+except Stopped:
+    sys.exit(CONTINUE_ME)
+"""
+SLURM = ("launcher=slurm", "launcher.poll=0.5", "launcher.time=60", "launcher.grace=15")
+
+
+def test_packs_are_of_calls_that_wait_for_the_same_and_take_as_much():
+    after = {"a": (), "b": ("a",), "c": (), "d": ("b", "c"), "e": (), "f": ("a",)}
+    calls = [Call((), name=name, after=names) for name, names in after.items()]
+    calls.append(Call((), name="wide", needs=Needs(cores=4)))
+    found = [[call.name for call in pack] for pack in slurm.in_packs(calls, 2)]
+    assert found == [["a", "c"], ["e"], ["wide"], ["b", "f"], ["d"]]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"time": 1, "notice": 90}, "launcher.notice=90 must be less than the 1 minutes of launcher.time"),
+        ({"pack": 0}, "launcher.pack=0 must be at least 1"),
+        ({"memory": 0.0}, "launcher.memory=0.0 must be above 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(given, told):
+    with pytest.raises(InputError, match=told):
+        slurm.SlurmSettings(**given)
+
+
+def test_without_slurm_it_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="launcher=slurm needs Slurm's sbatch, which is not here"):
+        have_made(tmp_path / "study", [1], *SLURM)
+
+
+def test_a_strangers_jobs_are_left_alone(tmp_path, monkeypatch):
+    """Slurm knows jobs of these numbers, but they were submitted from elsewhere."""
+    place = tmp_path / "study" / "slurm" / "x"
+    place.mkdir(parents=True)
+    evil = '{"7": {"calls": ["a"], "outcomes": "o.json"}, "--all": {"calls": ["a"], "outcomes": "o"}, "8": 3}'
+    (place / "jobs.json").write_text(evil)
+    assert [each.job for each in slurm_jobs.remembered(place)] == ["7"]
+    said = {"7": ("PENDING", "/home/me/mine/slurm/y")}
+    monkeypatch.setattr(slurm_jobs, "job_states", lambda arrays: said)
+    assert slurm_jobs.cancel_queued(tmp_path / "study", lambda name: True, "why") == 0
+    said["7"] = ("PENDING", str(place))
+    assert [each.calls for each in slurm_jobs.queued(tmp_path / "study")] == [("a",)]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A cluster of one node, for all tests of this file."""
+    if lacking := missing():
+        assert not os.environ.get("CI"), f"CI has to have {lacking}"
+        pytest.skip(f"needs {', '.join(lacking)}")
+    folder = Path(tempfile.mkdtemp(prefix="lcd-slurm-"))
+    made = Cluster(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        variables = {"PYTHONPATH": HERE, "OMP_NUM_THREADS": "1", slow_counting.PAUSE: "0.4"}
+        for name, value in (made.environment | variables).items():
+            patch.setenv(name, value)
+        patch.syspath_prepend(HERE)
+        yield made
+    made.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def command(folder, seeds, *overrides):
+    """A command of its own that has counts made, and ends as commands do."""
+    return interpret(COMMAND, str(folder), json.dumps(seeds), *overrides)
+
+
+@pytest.fixture(scope="module")
+def limited(cluster, tmp_path_factory):
+    """A count that takes longer than its job may, made while the other tests are."""
+    folder = tmp_path_factory.mktemp("limited") / "study"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(slow_counting.PAUSE, "4")
+        return folder, command(folder, [7], *SLURM, "launcher.time=1", "launcher.notice=25")
+
+
+def until(condition, seconds=300):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.1)
+
+
+def test_an_array_a_signal_and_a_command_that_is_gone(tmp_path, cluster, limited):
+    """Twelve counts, two jobs at a time; a local command and one that only watches come to the same study."""
+    folder, seeds = tmp_path / "study", list(range(12))
+    asked = (*SLURM, "launcher.workers=2", "launcher.pack=2")
+    first = command(folder, seeds, *asked)
+    until(lambda: sum(step > 2 for step in steps_of(folder)) > 2)
+    first.kill()
+    mine = cluster.jobs(folder)
+    at_work = [job for job, state in mine.items() if state == "RUNNING"]
+    assert (len(mine), len(at_work)) == (6, 2)
+    # It asks for minutes whether a job that is queued anew has processes yet.
+    telling = subprocess.Popen(["scancel", "--signal=USR1", at_work[0]], stderr=subprocess.DEVNULL)
+    beside = command(folder, seeds, "launcher=local", "launcher.workers=1")
+    assert have_made(folder, seeds, *asked)
+    assert beside.wait() == 0
+    assert cluster.jobs(folder).keys() == mine.keys(), "what is queued is not submitted again"
+    starts = starts_of(folder, seeds)
+    assert sorted(starts.values())[-2:] == [2, 2], "the pack that was told to stop went on"
+    assert sum(starts.values()) == 14, "the others were never interrupted"
+    telling.kill()
+    telling.wait()
+
+
+def test_a_node_that_dies(tmp_path, cluster, limited):
+    """The first count is at work, and the others wait for it, when nothing is left of the node."""
+    folder, seeds = tmp_path / "study", list(range(3))
+    with pytest.raises(Elsewhere, match=r"3 runs are at Slurm as \d+, \d+, and go on without this command"):
+        have_made(folder, seeds, *SLURM, "launcher.detach=true", first=True)
+    until(lambda: any(step > 2 for step in steps_of(folder)))
+    cluster.kill_node()
+    assert have_made(folder, seeds, *SLURM, first=True)
+    assert starts_of(folder, seeds) == {0: 2, 1: 1, 2: 1}
+
+
+def test_cancelled_runs_leave_the_queue_and_go_on_later(tmp_path, cluster, limited, capsys):
+    folder, seeds = tmp_path / "study", list(range(3))
+    with pytest.raises(Elsewhere):
+        have_made(folder, seeds, *SLURM, "launcher.workers=1", "launcher.detach=true")
+    until(lambda: any(step > 1 for step in steps_of(folder)))
+    assert cli.main(["status", str(folder)]) == 75
+    assert "2 runs are in Slurm's queue" in capsys.readouterr().out
+    assert cli.main(["cancel", str(folder)]) == 0
+    assert "3 runs of" in (said := capsys.readouterr().out)
+    assert "2 of their jobs were taken out of Slurm's queue" in said
+    until(lambda: not {"PENDING", "RUNNING"} & set(cluster.jobs(folder).values()))
+    assert cli.main(["retry", str(folder)]) == 0
+    assert have_made(folder, seeds, "launcher=local")
+    assert sorted(starts_of(folder, seeds).values()) == [1, 1, 2]
+
+
+def test_who_cancels_a_job_by_slurm_stops_its_run(tmp_path, cluster, limited):
+    folder = tmp_path / "study"
+    asked = command(folder, [1], *SLURM)
+    until(lambda: any(step > 1 for step in steps_of(folder)))
+    cluster.told("scancel", *cluster.jobs(folder))
+    assert asked.wait() == CONTINUE_ME
+    assert [run.status["state"] for run in store.Study(folder).runs()] == ["queued"]
+    assert have_made(folder, [1], "launcher=local")
+    assert starts_of(folder, [1]) == {1: 2}
+
+
+def test_a_time_limit_is_gone_on_after(cluster, limited):
+    folder, asked = limited
+    assert asked.wait() == 0
+    assert starts_of(folder, [7])[7] >= 2
