@@ -208,7 +208,7 @@ class Queue:
     def _submit_array(self, packs: list[list[Call]]) -> None:
         """Submit packs of calls that take as much, and wait for the same."""
         executor, place = self._executor(packs)
-        made = []
+        made: list[Pack] = []
         for pack in packs:
             # Slurm looks at what they wait for.
             chosen = [replace(call, after=()) for call in pack]

@@ -86,10 +86,9 @@ def remembered(place: Path) -> list[Submitted]:
         return []
     found = []
     for job, each in told.items() if isinstance(told, dict) else ():
-        calls, outcomes = (each.get(key) for key in ("calls", "outcomes")) if isinstance(each, dict) else (None, None)
-        texts = isinstance(calls, list) and all(isinstance(name, str) for name in calls) and isinstance(outcomes, str)
-        if texts and JOB_ID.fullmatch(job) and "/" not in outcomes:
-            found.append(Submitted(job, tuple(calls), place / outcomes))
+        match each:
+            case {"calls": list(calls), "outcomes": str(outcomes)} if JOB_ID.fullmatch(job) and "/" not in outcomes:
+                found.append(Submitted(job, tuple(map(str, calls)), place / outcomes))
     return found
 
 

@@ -15,15 +15,18 @@ from slow_counting import have_made, starts_of, steps_of
 from slurm_cluster import Cluster, missing
 
 from lcd import cli
+from lcd.config.compose import compose
 from lcd.envs.errors import Elsewhere, InputError
 from lcd.pipelines.launch import slurm, slurm_jobs
 from lcd.pipelines.launch.order import Call, Needs
 from lcd.pipelines.study import store
+from lcd.process.children import resolve
 from lcd.process.signals import CONTINUE_ME
 
 HERE = str(Path(__file__).parents[1])
 COMMAND = """
 import json, sys
+from lcd.process.children import resolve
 from lcd.process.signals import CONTINUE_ME, Stopped
 from slow_counting import have_made
 try:
@@ -107,6 +110,11 @@ def limited(cluster, tmp_path_factory):
         return folder, command(folder, [7], *SLURM, "launcher.time=1", "launcher.notice=25")
 
 
+def steer(name, folder):
+    """What `lcd <name> <folder>` does; the command itself would not import the test's kind of job."""
+    return resolve(cli.COMMANDS[name].target)(compose(name, [str(folder)]))
+
+
 def until(condition, seconds=300):
     end = time.monotonic() + seconds
     while not condition():
@@ -153,13 +161,13 @@ def test_cancelled_runs_leave_the_queue_and_go_on_later(tmp_path, cluster, limit
     with pytest.raises(Elsewhere):
         have_made(folder, seeds, *SLURM, "launcher.workers=1", "launcher.detach=true")
     until(lambda: any(step > 1 for step in steps_of(folder)))
-    assert cli.main(["status", str(folder)]) == 75
+    assert steer("status", folder) == 75
     assert "2 runs are in Slurm's queue" in capsys.readouterr().out
-    assert cli.main(["cancel", str(folder)]) == 0
+    assert steer("cancel", folder) == 0
     assert "3 runs of" in (said := capsys.readouterr().out)
     assert "2 of their jobs were taken out of Slurm's queue" in said
     until(lambda: not {"PENDING", "RUNNING"} & set(cluster.jobs(folder).values()))
-    assert cli.main(["retry", str(folder)]) == 0
+    assert steer("retry", folder) == 0
     assert have_made(folder, seeds, "launcher=local")
     assert sorted(starts_of(folder, seeds).values()) == [1, 1, 2]
 
