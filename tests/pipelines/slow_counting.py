@@ -78,6 +78,33 @@ def have_made(folder, seeds, *overrides, first=False):
         return train_missing(cfg, study, study.ask({"count": list(seeds)}, jobs), Console(file=nowhere))
 
 
+COMMAND = """
+import json, sys
+from lcd.process.signals import CONTINUE_ME, Stopped, handle_stop_signals
+from slow_counting import have_made
+folder, seeds, *words = sys.argv[1:]
+handle_stop_signals()
+try:
+    sys.exit(not have_made(folder, json.loads(seeds), *filter("first".__ne__, words), first="first" in words))
+except Stopped:
+    sys.exit(CONTINUE_ME)
+"""
+
+
+def command(folder, seeds, *words):
+    """A command of its own that has counts made, all others after the `first` if so, and ends as commands do."""
+    from fork_server import interpret
+
+    return interpret(COMMAND, str(folder), json.dumps(seeds), *words)
+
+
+def until(condition, seconds=300):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.1)
+
+
 def steps_of(folder):
     """How far each count is."""
     return [run.status["step"] for run in store.Study(folder).runs()] if (folder / "study.yaml").exists() else []

@@ -1,17 +1,14 @@
 """A real Slurm: arrays, signals, limits, a node that dies, commands that are gone, and two launchers at one study."""
 
-import json
 import os
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 import slow_counting
-from fork_server import interpret
-from slow_counting import have_made, starts_of, steps_of
+from slow_counting import command, have_made, starts_of, steps_of, until
 from slurm_cluster import Cluster, missing
 
 from lcd import cli
@@ -24,16 +21,6 @@ from lcd.process.children import resolve
 from lcd.process.signals import CONTINUE_ME
 
 HERE = str(Path(__file__).parents[1])
-COMMAND = """
-import json, sys
-from lcd.process.children import resolve
-from lcd.process.signals import CONTINUE_ME, Stopped
-from slow_counting import have_made
-try:
-    sys.exit(not have_made(sys.argv[1], json.loads(sys.argv[2]), *sys.argv[3:]))
-except Stopped:
-    sys.exit(CONTINUE_ME)
-"""
 SLURM = ("launcher=slurm", "launcher.poll=0.5", "launcher.time=60", "launcher.grace=15")
 
 
@@ -96,11 +83,6 @@ def cluster():
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def command(folder, seeds, *overrides):
-    """A command of its own that has counts made, and ends as commands do."""
-    return interpret(COMMAND, str(folder), json.dumps(seeds), *overrides)
-
-
 @pytest.fixture(scope="module")
 def limited(cluster, tmp_path_factory):
     """A count that takes longer than its job may, made while the other tests are."""
@@ -113,13 +95,6 @@ def limited(cluster, tmp_path_factory):
 def steer(name, folder):
     """What `lcd <name> <folder>` does; the command itself would not import the test's kind of job."""
     return resolve(cli.COMMANDS[name].target)(compose(name, [str(folder)]))
-
-
-def until(condition, seconds=300):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.1)
 
 
 def test_an_array_a_signal_and_a_command_that_is_gone(tmp_path, cluster, limited):
