@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any
 
 from lcd.config.schema_parts import DeadlinesConfig
@@ -110,7 +111,19 @@ def launch(
     return order.results
 
 
+def look_ahead(*, settings: RaySettings, **_: Any) -> None:
+    """See whether the cluster that is named is there."""
+    if find_spec("ray") is None:
+        raise InputError(
+            "launcher=ray needs Ray: install it with pip install 'learning-challenge-diagnosticator[ray]'."
+        )
+    if settings.address is not None or os.environ.get("RAY_ADDRESS"):
+        with connected(settings):
+            pass
+
+
 launch.takes_graphs = True  # type: ignore[attr-defined]
+launch.look_ahead = look_ahead  # type: ignore[attr-defined]
 
 
 def options(call: Call, settings: RaySettings, threads: int) -> dict[str, Any]:
@@ -173,12 +186,8 @@ def connected(settings: RaySettings) -> Iterator[Any]:
     """Ray, as part of the cluster that is to be used; one that is started here ends with this."""
     # It would tell its makers.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise InputError(
-            "launcher=ray needs Ray: install it with pip install 'learning-challenge-diagnosticator[ray]'."
-        ) from None
+    import ray
+
     if ray.is_initialized():
         yield ray
         return

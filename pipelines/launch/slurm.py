@@ -20,8 +20,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from lcd.config.schema_parts import DeadlinesConfig
 from lcd.envs.errors import Elsewhere, InputError
@@ -126,8 +127,6 @@ def launch(
     Raises:
         Elsewhere: where nobody is to wait.
     """
-    if settings.notice <= grace:
-        raise InputError(f"launcher.notice={settings.notice} must be more than launcher.grace={grace:g}.")
     common = {"threads": threads, "grace": grace, "deadlines": deadlines or DeadlinesConfig()}
     calls = [call if call.name else replace(call, name=f"call-{index}") for index, call in enumerate(calls)]
     queue = Queue(function, calls, settings, workers, common)
@@ -143,7 +142,28 @@ def launch(
         raise
 
 
+def look_ahead(*, settings: SlurmSettings, workers: int | str, threads: int, grace: float) -> None:
+    """Have Slurm say whether it would take such a job."""
+    if settings.notice <= grace:
+        raise InputError(f"launcher.notice={settings.notice} must be more than launcher.grace={grace:g}.")
+    if shutil.which("sbatch") is None:
+        raise InputError("launcher=slurm needs Slurm's sbatch, which is not here: log in to a node that submits jobs.")
+    if find_spec("submitit") is None:
+        raise InputError(
+            "launcher=slurm needs submitit: install it with pip install 'learning-challenge-diagnosticator[slurm]'."
+        )
+    asked = _with_further({**_asked_of_sbatch(settings), "time": settings.time, "cpus_per_task": threads}, settings)
+    keys = [f"--{key.replace('_', '-')}" + ("" if value is True else f"={value}") for key, value in asked.items()]
+    with _outside_of_jobs():
+        done = subprocess.run(
+            ["sbatch", "--test-only", "--wrap=true", *keys], capture_output=True, text=True, check=False
+        )
+    if done.returncode:
+        _refuse(done.stderr)
+
+
 launch.takes_graphs = True  # type: ignore[attr-defined]
+launch.look_ahead = look_ahead  # type: ignore[attr-defined]
 
 
 def in_packs(calls: Sequence[Call], size: int) -> Iterator[list[Call]]:
@@ -218,8 +238,7 @@ class Queue:
             with _outside_of_jobs():
                 jobs = executor.submit_array(made)
         except (subprocess.SubprocessError, RuntimeError, OSError) as refused:
-            sentence = " ".join(str(refused).split())
-            raise InputError(f"launcher=slurm: sbatch takes no such job ({sentence[-300:]}).") from None
+            _refuse(str(refused))
         for pack, each, job in zip(packs, made, jobs, strict=True):
             submitted = Submitted(job.job_id, tuple(call.name for call in pack), each.outcomes)
             self.mine.append(submitted)
@@ -229,17 +248,9 @@ class Queue:
 
     def _executor(self, packs: list[list[Call]]) -> tuple[Any, Path]:
         """Submitit's for an array of packs, and where its files lie."""
-        if shutil.which("sbatch") is None:
-            raise InputError(
-                "launcher=slurm needs Slurm's sbatch, which is not here: log in to a node that submits jobs."
-            )
         os.environ["SUBMITIT_PREEMPT_SIGNAL"] = WARNING.name.removeprefix("SIG")  # submitit reads it at its import
-        try:
-            import submitit
-        except ImportError:
-            raise InputError(
-                "launcher=slurm needs submitit: install it with pip install 'learning-challenge-diagnosticator[slurm]'."
-            ) from None
+        import submitit
+
         if len(packs) > (most := largest_array()):
             raise InputError(
                 f"launcher.pack={self.settings.pack} makes {len(packs)} jobs, and this cluster takes arrays of at most "
@@ -256,20 +267,12 @@ class Queue:
         """What submitit is told of an array."""
         own, first = self.settings, packs[0][0]
         cores = max(sum(max(call.needs.cores, self.common["threads"]) for call in pack) for pack in packs)
-        further = {"requeue": True, "comment": str(place), **own.sbatch}
+        further = _with_further({"requeue": True, "comment": str(place)}, own)
         going_on = [name for name in first.after if name in self.jobs and name not in self.outcomes]
         if after := sorted({self.jobs[name].job for name in going_on}):
             further["dependency"] = f"afterany:{':'.join(after)}"
-        chosen = {
-            "partition": own.partition,
-            "account": own.account,
-            "qos": own.qos,
-            "constraint": own.constraint,
-            "mem": None if own.memory is None else f"{int(own.memory * 1024)}M",
-            "gpus_per_node": max(own.gpus, first.needs.gpus) if own.gpus else None,
-        }
         return {
-            **{key: value for key, value in chosen.items() if value is not None},
+            **_asked_of_sbatch(own, first.needs.gpus),
             "job_name": "lcd",
             "wckey": None,
             "time": own.time,
@@ -279,7 +282,7 @@ class Queue:
             "signal_delay_s": own.notice,
             "stderr_to_stdout": True,
             "array_parallelism": len(packs) if self.workers == "auto" else int(self.workers),
-            "additional_parameters": {key: value for key, value in further.items() if value is not False},
+            "additional_parameters": further,
         }
 
     def told(self) -> str:
@@ -337,6 +340,31 @@ class Queue:
         stopped = told is not None or state.startswith(CANCELLED)
         error = f"its Slurm job {job.job} ended as {state} and did not say why: {job.log} may"
         self._end(job, {name: {"error": None if stopped else error, "stopped": stopped} for name in job.calls})
+
+
+def _asked_of_sbatch(own: SlurmSettings, least_gpus: int = 0) -> dict[str, Any]:
+    """What of the settings sbatch is told as it stands."""
+    told = {
+        "partition": own.partition,
+        "account": own.account,
+        "qos": own.qos,
+        "constraint": own.constraint,
+        "mem": None if own.memory is None else f"{int(own.memory * 1024)}M",
+        "gpus_per_node": max(own.gpus, least_gpus) if own.gpus else None,
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _with_further(usual: dict[str, Any], own: SlurmSettings) -> dict[str, Any]:
+    """Keys of sbatch, and what the user says in their place: true is one without a value, false takes one away."""
+    told = usual | {str(key).replace("-", "_"): value for key, value in own.sbatch.items()}
+    return {key: value for key, value in told.items() if value is not False}
+
+
+def _refuse(told: str) -> NoReturn:
+    """Tell why sbatch takes no such job, in its words."""
+    why = " ".join(line.removeprefix("sbatch: ").removeprefix("error: ") for line in told.strip().splitlines()[-3:])
+    raise InputError(f"launcher=slurm: sbatch takes no such job ({why[-300:]}).") from None
 
 
 def largest_array() -> int:

@@ -45,10 +45,11 @@ def test_settings_that_make_no_sense_are_refused(given, told):
         slurm.SlurmSettings(**given)
 
 
-def test_without_slurm_it_is_one_sentence(tmp_path, monkeypatch):
+def test_without_slurm_it_is_one_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InputError, match="launcher=slurm needs Slurm's sbatch, which is not here"):
-        have_made(tmp_path / "study", [1], *SLURM)
+    assert cli.main(["diagnose", "tracker=none", "device=cpu", *SLURM, f"out={tmp_path / 'study'}"]) == 2
+    assert "launcher=slurm needs Slurm's sbatch, which is not here" in capsys.readouterr().err
+    assert not (tmp_path / "study").exists()
 
 
 def test_a_strangers_jobs_are_left_alone(tmp_path, monkeypatch):
@@ -88,13 +89,24 @@ def limited(cluster, tmp_path_factory):
     """A count that takes longer than its job may, made while the other tests are."""
     folder = tmp_path_factory.mktemp("limited") / "study"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(slow_counting.PAUSE, "4")
-        return folder, command(folder, [7], *SLURM, "launcher.time=1", "launcher.notice=25")
+        patch.setenv(slow_counting.PAUSE, "3.5")
+        return folder, command(folder, [7], *SLURM, "launcher.time=1", "launcher.notice=20")
 
 
 def steer(name, folder):
     """What `lcd <name> <folder>` does; the command itself would not import the test's kind of job."""
     return resolve(cli.COMMANDS[name].target)(compose(name, [str(folder)]))
+
+
+def test_what_slurm_takes_not_is_refused_before_anything_is_written(tmp_path, cluster, capsys):
+    for words, told in {
+        "launcher.partition=none": "invalid partition specified: none",
+        "launcher.sbatch={nodelist: far}": "far",
+        "launcher.notice=10": "launcher.notice=10 must be more than launcher.grace=15",
+    }.items():
+        assert cli.main(["diagnose", "tracker=none", "device=cpu", *SLURM, words, f"out={tmp_path / 'study'}"]) == 2
+        assert told in capsys.readouterr().err
+    assert not (tmp_path / "study").exists()
 
 
 def test_an_array_a_signal_and_a_command_that_is_gone(tmp_path, cluster, limited):
