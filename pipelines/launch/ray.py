@@ -25,7 +25,7 @@ from lcd.envs.registry import named, naming
 from lcd.pipelines.launch import local
 from lcd.pipelines.launch.order import Call, Order, Outcome
 from lcd.process.children import describe
-from lcd.process.signals import Stopped
+from lcd.process.signals import Stopped, deferring_stops
 
 POLL_S = 0.25
 STORE_BYTES = 80 << 20
@@ -96,15 +96,19 @@ def launch(
         at_work: dict[Any, tuple[int, Call]] = {}
         try:
             while not order.over:
-                while len(at_work) < most and (found := order.start(lambda needs: True)) is not None:
-                    task = ray.remote(make).options(**options(found[1], settings, threads))
-                    asked = replace(found[1], after=())
-                    at_work[task.remote(function, asked, common, list(sys.path), named(), os.getcwd())] = found
-                ended, _ = ray.wait(list(at_work), timeout=POLL_S)
-                for each in ended:
-                    index, call = at_work.pop(each)
-                    order.end(index, _outcome(ray, each, call))
+                # An exception that a signal raises within Ray's code is a fault to it.
+                with deferring_stops():
+                    while len(at_work) < most and (found := order.start(lambda needs: True)) is not None:
+                        task = ray.remote(make).options(**options(found[1], settings, threads))
+                        asked = replace(found[1], after=())
+                        at_work[task.remote(function, asked, common, list(sys.path), named(), os.getcwd())] = found
+                    ended, _ = ray.wait(list(at_work), num_returns=len(at_work), timeout=0)
+                    for each in ended:
+                        index, call = at_work.pop(each)
+                        order.end(index, _outcome(ray, each, call))
                 watch()
+                if not ended:
+                    time.sleep(POLL_S)
         except (Stopped, KeyboardInterrupt):
             _cancel(ray, list(at_work), grace)
             raise
@@ -226,4 +230,5 @@ def _cancel(ray: Any, tasks: Sequence[Any], grace: float) -> None:
         ray.cancel(each)
     end = time.monotonic() + grace
     while tasks and time.monotonic() < end:
-        _, tasks = ray.wait(list(tasks), num_returns=len(tasks), timeout=POLL_S)
+        _, tasks = ray.wait(list(tasks), num_returns=len(tasks), timeout=0)
+        time.sleep(POLL_S / 5)
