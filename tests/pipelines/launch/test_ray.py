@@ -122,7 +122,7 @@ def test_twelve_counts_a_worker_and_a_node_that_die_and_another_launcher(tmp_pat
 def test_a_command_that_is_stopped_or_gone_leaves_nobody_at_work(tmp_path, nodes, number):
     folder, seeds = tmp_path / "study", list(range(3))
     asked = command(folder, seeds, *RAY, "launcher.workers=2")
-    until(lambda: sum(step > 1 for step in steps_of(folder)) == 2)
+    until(lambda: sum(0 < step < 9 for step in steps_of(folder)) == 2)
     left = hands(folder)
     os.kill(asked.pid, number)
     assert asked.wait() == (CONTINUE_ME if number == signal.SIGTERM else -number)
@@ -131,4 +131,5 @@ def test_a_command_that_is_stopped_or_gone_leaves_nobody_at_work(tmp_path, nodes
     time.sleep(1)
     assert steps_of(folder) == before
     assert have_made(folder, seeds, *RAY)
-    assert sorted(starts_of(folder, seeds).values()) == [1, 2, 2]
+    begun = sum(0 < step < slow_counting.STEPS for step in before)
+    assert sorted(starts_of(folder, seeds).values()) == [1] * (3 - begun) + [2] * begun

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import slow_counting
-from slow_counting import command, have_made, starts_of, steps_of, until
+from slow_counting import command, have_made, starts_of, until
 from slurm_cluster import Cluster, missing
 
 from lcd import cli
@@ -98,10 +98,18 @@ def steer(name, folder):
     return resolve(cli.COMMANDS[name].target)(compose(name, [str(folder)]))
 
 
+def half_done(folder):
+    """The jobs of a study of which every count has begun and has some way to go."""
+    if not (folder / "study.yaml").exists():
+        return []
+    steps = {run.path.name: run.status["step"] for run in store.Study(folder).runs()}
+    return [job for job in slurm_jobs.queued(folder) if all(0 < steps[name] < 8 for name in job.calls)]
+
+
 def test_what_slurm_takes_not_is_refused_before_anything_is_written(tmp_path, cluster, capsys):
     for words, told in {
         "launcher.partition=none": "invalid partition specified: none",
-        "launcher.sbatch={nodelist: far}": "far",
+        "launcher.sbatch={nodelist: far}": "Invalid node name",
         "launcher.notice=10": "launcher.notice=10 must be more than launcher.grace=15",
     }.items():
         assert cli.main(["diagnose", "tracker=none", "device=cpu", *SLURM, words, f"out={tmp_path / 'study'}"]) == 2
@@ -114,20 +122,21 @@ def test_an_array_a_signal_and_a_command_that_is_gone(tmp_path, cluster, limited
     folder, seeds = tmp_path / "study", list(range(12))
     asked = (*SLURM, "launcher.workers=2", "launcher.pack=2")
     first = command(folder, seeds, *asked)
-    until(lambda: sum(step > 2 for step in steps_of(folder)) > 2)
+    until(lambda: half_done(folder))
     first.kill()
-    mine = cluster.jobs(folder)
-    at_work = [job for job, state in mine.items() if state == "RUNNING"]
-    assert (len(mine), len(at_work)) == (6, 2)
+    pack = half_done(folder)[0]
     # It asks for minutes whether a job that is queued anew has processes yet.
-    telling = subprocess.Popen(["scancel", "--signal=USR1", at_work[0]], stderr=subprocess.DEVNULL)
+    telling = subprocess.Popen(["scancel", "--signal=USR1", pack.job], stderr=subprocess.DEVNULL)
+    mine = cluster.jobs(folder)
+    assert len(mine) == 6
+    assert list(mine.values()).count("RUNNING") <= 2
     beside = command(folder, seeds, "launcher=local", "launcher.workers=1")
     assert have_made(folder, seeds, *asked)
     assert beside.wait() == 0
     assert cluster.jobs(folder).keys() == mine.keys(), "what is queued is not submitted again"
     starts = starts_of(folder, seeds)
-    assert sorted(starts.values())[-2:] == [2, 2], "the pack that was told to stop went on"
-    assert sum(starts.values()) == 14, "the others were never interrupted"
+    told = {run.config["seeds"][0] for run in store.Study(folder).runs() if run.path.name in pack.calls}
+    assert starts == {seed: 1 + (seed in told) for seed in seeds}, "the pack that was told to stop went on, no other"
     telling.kill()
     telling.wait()
 
@@ -137,17 +146,19 @@ def test_a_node_that_dies(tmp_path, cluster, limited):
     folder, seeds = tmp_path / "study", list(range(3))
     with pytest.raises(Elsewhere, match=r"3 runs are at Slurm as \d+, \d+, and go on without this command"):
         have_made(folder, seeds, *SLURM, "launcher.detach=true", first=True)
-    until(lambda: any(step > 2 for step in steps_of(folder)))
+    until(lambda: half_done(folder))
     cluster.kill_node()
     assert have_made(folder, seeds, *SLURM, first=True)
     assert starts_of(folder, seeds) == {0: 2, 1: 1, 2: 1}
 
 
-def test_cancelled_runs_leave_the_queue_and_go_on_later(tmp_path, cluster, limited, capsys):
+def test_cancelled_runs_leave_the_queue_and_go_on_later(tmp_path, cluster, limited, capsys, monkeypatch):
     folder, seeds = tmp_path / "study", list(range(3))
+    monkeypatch.setenv(slow_counting.PAUSE, "1")
     with pytest.raises(Elsewhere):
         have_made(folder, seeds, *SLURM, "launcher.workers=1", "launcher.detach=true")
-    until(lambda: any(step > 1 for step in steps_of(folder)))
+    monkeypatch.setenv(slow_counting.PAUSE, "0.05")
+    until(lambda: half_done(folder))
     assert steer("status", folder) == 75
     assert "2 runs are in Slurm's queue" in capsys.readouterr().out
     assert steer("cancel", folder) == 0
@@ -159,10 +170,12 @@ def test_cancelled_runs_leave_the_queue_and_go_on_later(tmp_path, cluster, limit
     assert sorted(starts_of(folder, seeds).values()) == [1, 1, 2]
 
 
-def test_who_cancels_a_job_by_slurm_stops_its_run(tmp_path, cluster, limited):
+def test_who_cancels_a_job_by_slurm_stops_its_run(tmp_path, cluster, limited, monkeypatch):
     folder = tmp_path / "study"
+    monkeypatch.setenv(slow_counting.PAUSE, "1")
     asked = command(folder, [1], *SLURM)
-    until(lambda: any(step > 1 for step in steps_of(folder)))
+    monkeypatch.setenv(slow_counting.PAUSE, "0.05")
+    until(lambda: half_done(folder))
     cluster.told("scancel", *cluster.jobs(folder))
     assert asked.wait() == CONTINUE_ME
     assert [run.status["state"] for run in store.Study(folder).runs()] == ["queued"]
