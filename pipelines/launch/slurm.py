@@ -44,7 +44,8 @@ from lcd.process.signals import Stopped
 
 MOST_REQUEUES = 10_000
 """How often submitit puts a job back that came to its limit: a run of a week goes on as long as it takes."""
-SUBMIT_AGAIN = ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "TIMEOUT", "REVOKED", "UNKNOWN")
+FOR_GOOD = ("OUT_OF_MEMORY", "DEADLINE", "COMPLETED")
+"""How a job may have ended without a word that would end the same way again; CANCELLED somebody wanted."""
 WATCH_S = 0.25
 USUAL_ARRAY = 1001
 """Slurm's default of MaxArraySize."""
@@ -64,7 +65,7 @@ class SlurmSettings:
         gpus: GPUs of a job, which its runs share.
         pack: runs in one job, at the same time.
         notice: seconds before the limit at which a job keeps what is trained; more than launcher.grace.
-        retries: how often a job is submitted anew that was lost with its node, pre-empted or killed at its limit.
+        retries: how often a job is submitted anew that was lost: with its node, pre-empted, or killed without a word.
         poll: seconds between two questions to Slurm.
         detach: submit, and do not wait (--detach).
         sbatch: further keys of sbatch ({exclusive: true, mail-type: FAIL}).
@@ -333,11 +334,11 @@ class Queue:
     def _conclude(self, job: Submitted, state: str) -> None:
         """The outcomes of a job that is over and whose calls did not end; one that was lost is submitted again."""
         tries = max(self.submitted.get(name, 0) for name in job.calls)
-        if state in SUBMIT_AGAIN and tries <= self.settings.retries:
+        stopped = job.ended() is not None or state.startswith(CANCELLED)
+        lost = state == "PREEMPTED" or not (stopped or state in FOR_GOOD)
+        if lost and tries <= self.settings.retries:
             self._submit_array([[self.calls[name] for name in job.calls if name in self.calls]])
             return
-        told = job.ended()
-        stopped = told is not None or state.startswith(CANCELLED)
         error = f"its Slurm job {job.job} ended as {state} and did not say why: {job.log} may"
         self._end(job, {name: {"error": None if stopped else error, "stopped": stopped} for name in job.calls})
 

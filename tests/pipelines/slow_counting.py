@@ -110,6 +110,16 @@ def steps_of(folder):
     return [run.status["step"] for run in store.Study(folder).runs()] if (folder / "study.yaml").exists() else []
 
 
+def hands(folder):
+    """The processes of the workers that are at runs."""
+    told = [run.status["where"] for run in store.Study(folder).runs() if run.status["state"] == "running"]
+    return [int(where.rpartition(" ")[2]) for where in told if where]
+
+
+def parent(process):
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def starts_of(folder, seeds):
     """How often each count was begun or gone on with, once it is as an uninterrupted one, and was done once.
 

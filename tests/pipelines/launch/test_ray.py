@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 import slow_counting
-from slow_counting import command, have_made, starts_of, steps_of, until
+from slow_counting import command, hands, have_made, parent, starts_of, steps_of, until
 
 from lcd.envs.errors import InputError
 from lcd.pipelines.launch import ray as launcher
 from lcd.pipelines.launch.order import Call, Needs
-from lcd.pipelines.study import store
 from lcd.process.signals import CONTINUE_ME
 
 HERE = str(Path(__file__).parents[1])
@@ -82,16 +81,6 @@ def nodes():
         patch.setenv("RAY_ADDRESS", made.cluster.address)
         yield made
         made.cluster.shutdown()
-
-
-def hands(folder):
-    """The processes of the workers that are at runs."""
-    told = [run.status["where"] for run in store.Study(folder).runs() if run.status["state"] == "running"]
-    return [int(where.rpartition(" ")[2]) for where in told if where]
-
-
-def parent(process):
-    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def alive(process):

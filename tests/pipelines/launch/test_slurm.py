@@ -2,13 +2,14 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 import slow_counting
-from slow_counting import command, have_made, starts_of, until
+from slow_counting import command, hands, have_made, parent, starts_of, until
 from slurm_cluster import Cluster, missing
 
 from lcd import cli
@@ -125,8 +126,11 @@ def test_an_array_a_signal_and_a_command_that_is_gone(tmp_path, cluster, limited
     until(lambda: half_done(folder))
     first.kill()
     pack = half_done(folder)[0]
-    # It asks for minutes whether a job that is queued anew has processes yet.
     telling = subprocess.Popen(["scancel", "--signal=USR1", pack.job], stderr=subprocess.DEVNULL)
+    until(lambda: cluster.jobs(folder)[pack.job] != "RUNNING")
+    # It would tell the job once more that is queued anew.
+    telling.kill()
+    telling.wait()
     mine = cluster.jobs(folder)
     assert len(mine) == 6
     assert list(mine.values()).count("RUNNING") <= 2
@@ -137,8 +141,6 @@ def test_an_array_a_signal_and_a_command_that_is_gone(tmp_path, cluster, limited
     starts = starts_of(folder, seeds)
     told = {run.config["seeds"][0] for run in store.Study(folder).runs() if run.path.name in pack.calls}
     assert starts == {seed: 1 + (seed in told) for seed in seeds}, "the pack that was told to stop went on, no other"
-    telling.kill()
-    telling.wait()
 
 
 def test_a_node_that_dies(tmp_path, cluster, limited):
@@ -170,17 +172,21 @@ def test_cancelled_runs_leave_the_queue_and_go_on_later(tmp_path, cluster, limit
     assert sorted(starts_of(folder, seeds).values()) == [1, 1, 2]
 
 
-def test_who_cancels_a_job_by_slurm_stops_its_run(tmp_path, cluster, limited, monkeypatch):
+def test_a_job_that_is_killed_is_submitted_again_and_one_that_is_cancelled_stops(
+    tmp_path, cluster, limited, monkeypatch
+):
     folder = tmp_path / "study"
     monkeypatch.setenv(slow_counting.PAUSE, "1")
     asked = command(folder, [1], *SLURM)
     monkeypatch.setenv(slow_counting.PAUSE, "0.05")
     until(lambda: half_done(folder))
+    os.kill(parent(hands(folder)[0]), signal.SIGKILL)
+    until(lambda: len(cluster.jobs(folder)) == 2 and half_done(folder))
     cluster.told("scancel", *cluster.jobs(folder))
     assert asked.wait() == CONTINUE_ME
     assert [run.status["state"] for run in store.Study(folder).runs()] == ["queued"]
     assert have_made(folder, [1], "launcher=local")
-    assert starts_of(folder, [1]) == {1: 2}
+    assert starts_of(folder, [1]) == {1: 3}
 
 
 def test_a_time_limit_is_gone_on_after(cluster, limited):
