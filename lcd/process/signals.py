@@ -15,7 +15,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 CONTINUE_ME = os.EX_TEMPFAIL if hasattr(os, "EX_TEMPFAIL") else 75
@@ -41,6 +41,27 @@ def handle_stop_signals() -> None:
             # nohup has this one ignored.
             if signal.Signals(number).name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, _stop)
+
+
+@contextlib.contextmanager
+def stopping_once(numbers: Iterable[int]) -> Iterator[list[int]]:
+    """Take signals in while this lasts, whoever did before: the first raises `Stopped`, and no other one anything.
+
+    Gives the list of those that came.
+    """
+    told: list[int] = []
+
+    def stop(number: int, _: Any) -> None:
+        told.append(number)
+        if len(told) == 1:
+            raise Stopped
+
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

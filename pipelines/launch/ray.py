@@ -25,7 +25,7 @@ from lcd.envs.registry import named, naming
 from lcd.pipelines.launch import local
 from lcd.pipelines.launch.order import Call, Order, Outcome
 from lcd.process.children import describe
-from lcd.process.signals import Stopped, deferring_stops
+from lcd.process.signals import Stopped, deferring_stops, stopping_once
 
 POLL_S = 0.25
 STORE_BYTES = 80 << 20
@@ -161,28 +161,18 @@ def make(
     if call.log is not None and not call.log.parent.is_dir():
         return f"{call.log.parent} is not seen on {socket.gethostname()}: 'out' must be on a disk that all share", False
     sys.path += [entry for entry in path if entry not in sys.path]
-    told: list[int] = []
-
-    def stop(number: int, _: Any) -> None:
-        told.append(number)
-        if len(told) == 1:
-            raise Stopped
-
+    once = local.LocalSettings()
     # Ray cancels a task as if by Ctrl-C; a node that is taken away tells its processes by SIGTERM.
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        with naming(names):
-            once = local.LocalSettings()
-            (outcome,) = local.launch(function, [call], watch=lambda: None, workers=1, settings=once, **common)
-        return outcome.error, outcome.stopped
-    except Stopped:
-        if told[0] == signal.SIGTERM:
-            # A task that ends is over; one that dies is started again elsewhere.
-            os._exit(1)
-        return None, True
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with stopping_once((signal.SIGINT, signal.SIGTERM)) as told:
+        try:
+            with naming(names):
+                (outcome,) = local.launch(function, [call], watch=lambda: None, workers=1, settings=once, **common)
+            return outcome.error, outcome.stopped
+        except Stopped:
+            if told[0] == signal.SIGTERM:
+                # A task that ends is over; one that dies is started again elsewhere.
+                os._exit(1)
+            return None, True
 
 
 @contextlib.contextmanager

@@ -14,14 +14,13 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from lcd.envs.registry import naming
 from lcd.files.atomic import write_atomic
 from lcd.pipelines.launch import local
 from lcd.pipelines.launch.order import Call
-from lcd.process.signals import CONTINUE_ME, ECHO_S, SIGNALS, Stopped
+from lcd.process.signals import CONTINUE_ME, ECHO_S, SIGNALS, Stopped, stopping_once
 
 WARNING = signal.SIGUSR1
 """What Slurm sends ahead of a job's limit, and users by `scancel --signal=USR1`: keep what is done, and queue again."""
@@ -52,25 +51,17 @@ class Pack:
         sys.path[:] = self.path
         # What it wrote when it was told to stop, and was started again.
         self.outcomes.unlink(missing_ok=True)
-        queue_again, told = signal.getsignal(WARNING), []
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            told.append(number)
-            if len(told) == 1:
-                raise Stopped
-
-        for number in SIGNALS:
-            signal.signal(number, stop)
-        try:
-            ended = self._make()
-        except Stopped:
-            if told[0] == WARNING and callable(queue_again):
-                # A cluster may forbid it; the submitting command then does so itself.
-                with contextlib.suppress(subprocess.SubprocessError, OSError):
-                    queue_again(WARNING, None)
-            self._write({call.name: {"error": None, "stopped": True} for call in self.calls})
-            sys.exit(CONTINUE_ME)
-        self._write(ended)
+        queue_again = signal.getsignal(WARNING)
+        with stopping_once(SIGNALS) as told:
+            try:
+                self._write(self._make())
+            except Stopped:
+                if told[0] == WARNING and callable(queue_again):
+                    # A cluster may forbid it; the submitting command then does so itself.
+                    with contextlib.suppress(subprocess.SubprocessError, OSError):
+                        queue_again(WARNING, None)
+                self._write({call.name: {"error": None, "stopped": True} for call in self.calls})
+                sys.exit(CONTINUE_ME)
 
     def _make(self) -> dict[str, dict[str, Any]]:
         with naming(self.names):

@@ -90,27 +90,27 @@ def alive(process):
         return False
 
 
-def test_twelve_counts_a_worker_and_a_node_that_die_and_another_launcher(tmp_path, nodes):
+def test_a_graph_a_worker_and_a_node_that_die_and_another_launcher(tmp_path, nodes):
     """All others wait for the first count."""
-    folder, seeds = tmp_path / "study", list(range(12))
+    folder, seeds = tmp_path / "study", list(range(6))
     asked = command(folder, seeds, *RAY, "first")
     until(lambda: any(step > 1 for step in steps_of(folder)))
     assert len(hands(folder)) == 1
     os.kill(parent(hands(folder)[0]), signal.SIGKILL)
-    until(lambda: sum(step > 1 for step in steps_of(folder)) > 2)
+    until(lambda: sum(step > 0 for step in steps_of(folder)) > 2)
     beside = command(folder, seeds, "launcher=local", "launcher.workers=1", "first")
     nodes.lose_one()
     assert beside.wait() == 0
     assert asked.wait() == 0
     starts = starts_of(folder, seeds)
     assert starts[0] == 2
-    assert 13 <= sum(starts.values()) <= 16
+    assert 7 <= sum(starts.values()) <= 10
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_command_that_is_stopped_or_gone_leaves_nobody_at_work(tmp_path, nodes, number):
-    folder, seeds = tmp_path / "study", list(range(3))
-    asked = command(folder, seeds, *RAY, "launcher.workers=2")
+    folder, seeds = tmp_path / "study", list(range(2))
+    asked = command(folder, seeds, *RAY)
     until(lambda: sum(0 < step < 9 for step in steps_of(folder)) == 2)
     left = hands(folder)
     os.kill(asked.pid, number)
@@ -121,4 +121,4 @@ def test_a_command_that_is_stopped_or_gone_leaves_nobody_at_work(tmp_path, nodes
     assert steps_of(folder) == before
     assert have_made(folder, seeds, *RAY)
     begun = sum(0 < step < slow_counting.STEPS for step in before)
-    assert sorted(starts_of(folder, seeds).values()) == [1] * (3 - begun) + [2] * begun
+    assert sorted(starts_of(folder, seeds).values()) == [1] * (2 - begun) + [2] * begun
