@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import slow_counting
-from slow_counting import command, hands, have_made, parent, starts_of, until
+from slow_counting import command, hands, have_made, parent, starts_of, steps_of, until
 from slurm_cluster import Cluster, missing
 
 from lcd import cli
@@ -180,9 +180,9 @@ def test_a_job_that_is_killed_is_submitted_again_and_one_that_is_cancelled_stops
     asked = command(folder, [1], *SLURM)
     monkeypatch.setenv(slow_counting.PAUSE, "0.05")
     until(lambda: half_done(folder))
-    (first,) = hands(folder)
+    (before,), (first,) = steps_of(folder), hands(folder)
     os.kill(parent(first), signal.SIGKILL)
-    until(lambda: hands(folder) not in ([], [first]))
+    until(lambda: hands(folder) not in ([], [first]) and steps_of(folder)[0] > before + 1)
     assert len(cluster.jobs(folder)) == 2
     cluster.told("scancel", *cluster.jobs(folder))
     assert asked.wait() == CONTINUE_ME
