@@ -36,7 +36,7 @@ def count(config, folder, tracker, device):
     state["starts"] += 1
     # Rows that nothing relies on are made again, as a training does.
     before = curve.read_text().splitlines(keepends=True)[: 1 + state["step"]] if curve.exists() else ["step,square\n"]
-    curve.write_text("".join(before))
+    write_atomic(curve, "".join(before))
     with signals.deferring_stops():
         while state["step"] < config["steps"]:
             time.sleep(float(os.environ.get(PAUSE, 0)))
@@ -128,10 +128,11 @@ def starts_of(folder, seeds):
         seeds: of its counts, of which none is lost.
     """
     runs = {run.config["seeds"][0]: run for run in store.Study(folder).runs()}
-    assert sorted(runs) == sorted(seeds)
+    assert sorted(runs) == sorted(seeds), f"there are {sorted(runs)}"
     for seed, run in runs.items():
-        assert (run.path / "curve.csv").read_text() == rows(seed, STEPS)
+        found = (run.path / "curve.csv").read_text()
+        assert found == rows(seed, STEPS), f"the curve of {seed} is {found}"
         told = [json.loads(path.read_text())["what"] for path in sorted((run.path / "leases").iterdir())]
-        assert told.count("done") == 1
-        assert not (run.path / "at-work").exists()
+        assert told.count("done") == 1, f"{seed} was {told}"
+        assert not (run.path / "at-work").exists(), f"{seed} was {told}, and {sorted(run.path.rglob('at-work/**/*'))}"
     return {seed: json.loads((run.path / KEPT).read_text())["starts"] for seed, run in runs.items()}
