@@ -37,7 +37,8 @@ class InjectionKnobs:
     term_state_reward: float = 0.0
     """Added, times the scale, when an episode terminates (not when it is truncated)."""
     irrelevant_features: bool | Mapping[str, Any] = False
-    """A toy beside the environment, seen and acted on with it and never rewarded: true, or the toy's own knobs."""
+    """A toy beside the environment, seen and acted on with it: true, or the toy's own knobs. It is never rewarded, and
+    starts anew with the environment's episodes only."""
     irr_state_space_dim: int | None = None
     """Dimensions of a point mass beside a continuous environment: `irrelevant_features` in short."""
     image_transforms: Any = ()

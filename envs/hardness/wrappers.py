@@ -87,7 +87,7 @@ class Injector:
         self._asked = actions = np.asarray(actions)
         if self.side_toy is not None:
             actions, toys = self.side_toy.split(actions)
-            self._toys = self.side_toy.toy.step(toys)[0]
+            self._toys = self.side_toy.toy.wander(toys)
         if not self._discrete or self._quiet:
             return actions
         others = number_of_actions(self._actions) - 1

@@ -158,6 +158,31 @@ def test_irrelevant_features_of_continuous_and_image_environments():
         HardnessVectorWrapper(vector(image=True), irrelevant_features=True)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_an_irrelevant_point_never_jumps_while_the_environments_episode_runs(mode):
+    """It started anew after 100 steps of its own, and whenever it came upon the target that a lone one has."""
+    own = {"state_space_dim": 2, "target_radius": 5.0}
+    env = HardnessVectorWrapper(vector(mode, copies=40, length=250, box=True), irrelevant_features=own)
+    actions = np.zeros((40, 4), np.float32)
+    places = [env.reset(seed=1)[0][:, 2:]] + [env.step(actions)[0][:, 2:] for _ in range(249)]
+    assert (np.array(places) == places[0]).all()
+    actions[:, 2:] = -0.5 * np.sign(places[0])
+    travelled = [env.reset(seed=1)[0][:, 2:]] + [env.step(actions)[0][:, 2:] for _ in range(15)]
+    assert np.allclose(np.diff(travelled, axis=0), actions[:, 2:])
+    assert (np.linalg.norm(travelled, axis=2).min(axis=0) < 5.0).sum() > 20
+
+
+def test_irrelevant_states_follow_their_own_table_for_ever():
+    own = {"state_space_size": 6, "action_space_size": 5, "terminal_state_density": 0.5}
+    env = HardnessVectorWrapper(vector(copies=30, length=320), irrelevant_features=own)
+    after = env.injector.side_toy.toy.mdps[0].transitions
+    states, rng = env.reset(seed=1)[0][:, 2:].argmax(axis=1), np.random.default_rng(0)
+    for _ in range(319):
+        actions = rng.integers(5, size=(30, 2))
+        expected, states = after[states, actions[:, 1]], env.step(actions)[0][:, 2:].argmax(axis=1)
+        assert np.array_equal(states, expected)
+
+
 def test_flat_actions_and_numbered_states():
     toy = HardnessDiscreteVectorEnv(4, action_space_size=[3, 2], irrelevant_features=True, state_space_size=[3, 2])
     flat = NumberedStates(FlatActions(toy))
