@@ -130,7 +130,8 @@ class ImageDataset:
     nr_of_images: int | None = None
     """Number of observation ids; by default the highest in use and one."""
     noise_on_read: float = 0.0
-    """Greatest noise on a pixel when an image is shown: a share of full brightness; above 1, grey levels of 255."""
+    """Greatest noise on a pixel when an image is shown: a share of full brightness; above 1, grey levels of 255. A
+    `config` file has whole grey levels, and what is beyond the point is left out, as by the authors' code."""
     rotation_on_read: float = 0.0
     """Greatest rotation, in degrees, when an image is shown."""
     path: str | None = None
@@ -210,7 +211,7 @@ ALIASES = {
 
 
 def load_json(path: str | Path) -> dict[str, Any]:
-    """The knobs in a JSON file of the authors' layout."""
+    """The knobs in a JSON file of the authors' layout, which mean there what they mean to the authors' code."""
     try:
         content = json.loads(Path(path).expanduser().read_text("utf-8"))
     except OSError as error:
@@ -219,7 +220,11 @@ def load_json(path: str | Path) -> dict[str, Any]:
         raise InputError(f"config is '{path}', which is no JSON: {error}.") from None
     if not isinstance(content, dict):
         raise InputError(f"config is '{path}', which holds no JSON object: graph_shape, reward, … are expected.")
-    return canonical(content)
+    knobs = canonical(content)
+    images = knobs.get("image_dataset", {})
+    if is_number(noise := images.get("noise_on_read")) and 0 <= noise <= 255:
+        knobs["image_dataset"] = {**images, "noise_on_read": int(noise) / 255}
+    return knobs
 
 
 def canonical(knobs: Mapping[str, Any]) -> dict[str, Any]:

@@ -341,6 +341,18 @@ def test_the_authors_file_and_table_3s_spellings(tmp_path):
     assert merge({"graph_shape": {"d": 1}}, {"graph_shape": {"p": 0.5}})["graph_shape"] == {"d": 1, "p": 0.5}
 
 
+@pytest.mark.parametrize(("in_file", "levels"), [(0.05, 0), (1, 1), (12.9, 12), (51, 51)])
+def test_noise_in_a_file_is_in_whole_grey_levels_as_the_authors_code_takes_it(tmp_path, in_file, levels):
+    file = tmp_path / "graph.json"
+    file.write_text(json.dumps({**UPSTREAM, "image_dataset": {"nr_of_images": 40, "noise_on_read": in_file}}))
+    assert GraphKnobs.from_dict({"config": str(file)}).image_dataset.noise_on_read == levels / 255
+    brightest = {make(view=view, config=str(file)).reset()[0].max() for view in ("pixels", "figure_ground")}
+    assert max(brightest) <= 255
+    assert (len(brightest) > 1) == (levels > 0)
+    beside = {"config": str(file), "image_dataset": {"noise_on_read": 0.05}}
+    assert GraphKnobs.from_dict(beside).image_dataset.noise_on_read == 0.05
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     b=st.integers(2, 4),
