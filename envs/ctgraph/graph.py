@@ -87,6 +87,11 @@ class CTGraphVectorEnv(NativeVectorEnv):
         """The observation id that each copy shows at present."""
         return self._ids.copy()
 
+    @property
+    def one_hot_sizes(self) -> tuple[int, ...] | None:
+        """The length of the one-hot vector that the view `state` is, so that tabular agents can number what they see."""
+        return (self.knobs.num_ids,) if self._reader is None else None
+
     def _make_spaces(self) -> None:
         if self._reader is None:
             self.single_observation_space = spaces.Box(0.0, 1.0, (self.knobs.num_ids,), np.float32)
