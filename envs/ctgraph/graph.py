@@ -128,9 +128,9 @@ class CTGraphVectorEnv(NativeVectorEnv):
         self._move(checked_actions(actions, self.num_envs, self._transitions.actions))
         terminations = self._transitions.terminal.take(self._nodes)
         ended = np.flatnonzero(terminations)
-        rewards = np.zeros(self.num_envs)
+        rewards = np.full(self.num_envs, float(self.knobs.reward.step_r))
         if ended.size:
-            rewards[ended] = self._worth(ended)
+            rewards[ended] += self._worth(ended)
         infos: dict[str, Any] = {}
         if self.knobs.reward.std_r > 0:
             infos["event_reward"] = rewards

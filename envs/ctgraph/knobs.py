@@ -41,6 +41,8 @@ class Reward:
     """Reward at the goal."""
     fail_r: float = 0.0
     """Reward at the fail state."""
+    step_r: float = 0.0
+    """Added to the reward of every step (section 2.5 of the paper); at least 0, so that going on is never worse."""
     std_r: float = 0.0
     """Standard deviation of the normal noise that is added to the reward of every end state."""
     reward_distribution: str = "needle_in_haystack"
@@ -51,12 +53,14 @@ class Reward:
     """The goal stays for fewer than this many episodes of a copy; below 1, for ever."""
 
     def __post_init__(self) -> None:
-        for name in ("high_r", "fail_r", "std_r"):
+        for name in ("high_r", "fail_r", "step_r", "std_r"):
             value = getattr(self, name)
             if not is_number(value) or not abs(value) < float("inf"):
                 raise InputError(f"reward.{name} is {value!r}, but it must be a finite number.")
         if self.high_r <= max(self.fail_r, 0.0):
             raise InputError(f"reward.high_r is {self.high_r}, but it must be above 0 and above fail_r={self.fail_r}.")
+        if self.step_r < 0:
+            raise InputError(f"reward.step_r is {self.step_r}, but it must be at least 0, or failing early may be best.")
         if self.std_r < 0:
             raise InputError(f"reward.std_r is {self.std_r}, but a standard deviation is at least 0.")
         object.__setattr__(self, "reward_distribution", _distribution(self.reward_distribution))
