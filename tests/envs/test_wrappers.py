@@ -11,6 +11,7 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.envs.hardness.wrappers import HardnessVectorWrapper, HardnessWrapper
@@ -110,6 +111,20 @@ def test_reward_noise_is_scaled_and_has_its_deviation():
     noise = rewards - np.stack([i["event_reward"] for i in infos])
     assert abs(noise.mean()) < 0.06
     assert abs(noise.std() - 1.5) < 0.03
+
+
+@pytest.mark.parametrize(("how", "clipped"), [("sign", np.sign), ("clip", lambda rewards: rewards.clip(-1, 1))])
+def test_agents_learn_from_clipped_rewards_and_curves_are_of_whole_ones(how, clipped):
+    knobs = {"reward_noise": 0.7, "reward_shift": -2.5}
+    whole = play(HardnessVectorWrapper(vector(), seed=3, **knobs), 20)[1]
+    _, rewards, _, _, infos = play(HardnessVectorWrapper(vector(), seed=3, reward_clip=how, **knobs), 20)
+    assert np.array_equal(rewards, clipped(whole))
+    assert np.array_equal([i["original_reward"] for i in infos], whole)
+    stepper, log = Stepper(HardnessVectorWrapper(vector(), seed=3, reward_clip=how, **knobs)), EpisodeLog(1, 2)
+    stepper.reset(seed=3)
+    for _ in range(4):
+        log.add(stepper.step(np.zeros(2, np.int64)))
+    assert log.pop()[0]["return_mean"] == pytest.approx(whole[:4, 0].sum())
 
 
 def test_another_action_is_taken_as_often_as_asked():
@@ -268,6 +283,7 @@ def test_a_run_continues_bit_for_bit():
         ({"reward_noise": -1}, ["reward_noise", "-1"]),
         ({"image_transforms": "shift"}, ["image_transforms", "no images"]),
         ({"irrelevant_features": 3}, ["irrelevant_features", "3"]),
+        ({"reward_clip": "signs"}, ["reward_clip", "signs", "sign"]),
         ({"image_scale_range": (2, 1)}, ["image_scale_range"]),
         ({"seed": [1, 2, 3]}, ["seed", "3"]),
     ],
