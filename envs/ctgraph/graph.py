@@ -89,7 +89,7 @@ class CTGraphVectorEnv(NativeVectorEnv):
 
     @property
     def one_hot_sizes(self) -> tuple[int, ...] | None:
-        """The length of the one-hot vector that the view `state` is, so that tabular agents can number what they see."""
+        """The length of the one-hot vector that the view `state` is, for tabular agents to number."""
         return (self.knobs.num_ids,) if self._reader is None else None
 
     def _make_spaces(self) -> None:

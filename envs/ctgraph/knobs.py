@@ -60,7 +60,9 @@ class Reward:
         if self.high_r <= max(self.fail_r, 0.0):
             raise InputError(f"reward.high_r is {self.high_r}, but it must be above 0 and above fail_r={self.fail_r}.")
         if self.step_r < 0:
-            raise InputError(f"reward.step_r is {self.step_r}, but it must be at least 0, or failing early may be best.")
+            raise InputError(
+                f"reward.step_r is {self.step_r}, but it must be at least 0, or failing early may be best."
+            )
         if self.std_r < 0:
             raise InputError(f"reward.std_r is {self.std_r}, but a standard deviation is at least 0.")
         object.__setattr__(self, "reward_distribution", _distribution(self.reward_distribution))

@@ -18,7 +18,7 @@ from lcd.envs.checks import (
     require_whole_knob,
 )
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.images import MOST_PIXELS, parse_transforms
+from lcd.envs.hardness.image_knobs import MOST_PIXELS, parse_transforms
 from lcd.envs.hardness.payment import Noise
 from lcd.envs.hardness.transforms import ImageTransforms
 from lcd.envs.spaces import is_image, number_of_actions

@@ -18,7 +18,7 @@ from lcd.envs.checks import (
     require_whole_knob,
 )
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.images import MOST_PIXELS
+from lcd.envs.hardness.image_knobs import MOST_PIXELS
 from lcd.envs.hardness.knobs import Checked
 
 MOST_DIMENSIONS, MOST_ORDER, MOST_LENGTH = 1000, 20, 1e12
