@@ -13,10 +13,10 @@ import numpy as np
 
 from lcd.envs.colours import label_colours
 from lcd.envs.errors import InputError
+from lcd.envs.hardness.figure_sprites import MOST_BYTES, KeptSprites, ShownSprites, margin, windows
 from lcd.envs.hardness.image_knobs import ImageKnobs
 from lcd.envs.hardness.picture_files import picture_sprites
 from lcd.envs.hardness.shapes import distractor_masks, figure_mask, figure_masks, noise_tiles
-from lcd.envs.hardness.sprites import MOST_BYTES, KeptSprites, ShownSprites, margin, windows
 from lcd.envs.state import State
 from lcd.envs.streams import Streams
 

@@ -142,7 +142,7 @@ def test_figures_drawn_when_they_are_shown_are_those_drawn_beforehand(view, monk
     knobs = {"image_transforms": ALL, "image_sc_quant": 2, "image_ro_quant": 90, "image_double_flips": False}
     kept = frames(view, **knobs)
     monkeypatch.setattr("lcd.envs.hardness.images.MOST_BYTES", 0)
-    monkeypatch.setattr("lcd.envs.hardness.sprites.MOST_BYTES_SHOWN", 20_000)
+    monkeypatch.setattr("lcd.envs.hardness.figure_sprites.MOST_BYTES_SHOWN", 20_000)
     drawn = renderer(view, **knobs)
     assert np.array_equal(drawn.draw(np.arange(64) % STATES, np.zeros(64)), kept)
     assert 0 < drawn._figures.bytes <= 20_000
