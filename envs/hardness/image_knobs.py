@@ -109,12 +109,13 @@ class ImageKnobs:
         if "scale" not in self.image_transforms:
             return (1.0,)
         if self.image_sc_quant is None:
-            return tuple(float(s) for s in np.geomspace(*self.image_scale_range, _SCALE_STEPS))
-        return tuple(float(edge) for edge in self._scale_edges()[:-1])
+            low, high = self.image_scale_range
+            return tuple(float(s) for s in np.geomspace(low, high, _SCALE_STEPS))
+        return tuple(float(edge) for edge in self._scale_edges(self.image_sc_quant)[:-1])
 
-    def _scale_edges(self) -> np.ndarray:
+    def _scale_edges(self, quantum: int) -> np.ndarray:
         """The multiples of the quantum around the range of scales, as scales."""
-        step = self.image_sc_quant / (self.image_size * self.image_radius)
+        step = quantum / (self.image_size * self.image_radius)
         first, last = (round(scale / step, 9) for scale in self.image_scale_range)
         return step * np.arange(int(first), max(int(np.ceil(last)), int(first) + 1) + 1)
 
@@ -123,7 +124,8 @@ class ImageKnobs:
         """How likely each variant is, in the order of `figure_masks`; None: all are equally likely."""
         scales, flips = np.full(len(self.scales), 1 / len(self.scales)), np.full(self.flips, 1 / self.flips)
         if "scale" in self.image_transforms and self.image_sc_quant is not None and len(scales) > 1:
-            within = np.log(self._scale_edges().clip(*self.image_scale_range))
+            low, high = self.image_scale_range
+            within = np.log(self._scale_edges(self.image_sc_quant).clip(low, high))
             scales = np.diff(within) / (within[-1] - within[0])
         if self.flips == _SINGLE_FLIPS:
             flips = np.array([0.5, 0.25, 0.25])

@@ -6,7 +6,7 @@ They are apart from the agents, so that a mistake in one is found before PyTorch
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from lcd.envs.errors import InputError
 
@@ -190,7 +190,7 @@ class Sb3Config:
 
 
 def _is_action_noise(given: object) -> bool:
-    numbers = dict(given) if isinstance(given, Mapping) else {"sigma": given, "theta": 1.0}
+    numbers: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {"sigma": given, "theta": 1.0}
     if set(numbers) != {"sigma", "theta"}:
         return False
     for number in numbers.values():
