@@ -221,7 +221,7 @@ def test_a_dying_worker_is_a_failed_run(tmp_path, monkeypatch, capsys):
 
 def test_another_protocol_in_the_same_study_is_refused(uninterrupted, capsys):
     before = (uninterrupted / "study.yaml").read_text()
-    assert cli.main(arguments(uninterrupted, "study.steps=500")) == 2
+    assert cli.main(arguments(uninterrupted, "study.steps=300")) == 2
     assert "seeds that it does not have, or another folder" in capsys.readouterr().err
     assert (uninterrupted / "study.yaml").read_text() == before
     assert len(store.Study(uninterrupted).runs()) == RUNS
