@@ -154,9 +154,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return code
     except (KeyboardInterrupt, signals.Stopped) as told:
+        kept = signals.kept(told)
         # The terminal may be what went away.
         with contextlib.suppress(OSError):
-            print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
+            rest = f"; {kept} is kept. The same command continues: {line}" if kept else "."
+            print(f"\nStopped{rest}", file=sys.stderr)
         return STOPPED if isinstance(told, KeyboardInterrupt) else signals.CONTINUE_ME
     except (BrokenPipeError, SystemExit) as gone:
         # Rich ends a process whose output nobody reads any more.
