@@ -122,7 +122,7 @@ class _Decision:
             self.greatest = classes.worth + self.weight * self.top / self.unit
             likely = merged.tails.likely(self.layer, classes.places, np.log(classes.counts), m) / self.unit
             self.likely = classes.worth + self.weight * likely
-        self.at_once = max(1, EPISODES_AT_ONCE // (4 * m))
+        self.at_once = max(1.0, EPISODES_AT_ONCE // (4 * m))
         self.each_given_up = np.log(_GIVEN_UP / max(classes.counts.sum(), 1.0))
 
     def made(self) -> int:
@@ -169,28 +169,43 @@ class _Decision:
         before = np.cumsum(self.open[order]) - self.open[order]
         order = order[before < self.at_once]
         taken = np.minimum(self.open[order], self.at_once - before[: len(order)])
-        # The more is known, the sooner sequences are given up.
-        self.at_once = min(4 * self.at_once, EPISODES_AT_ONCE)
         self.open[order] -= taken
-        rows, worth = self._means(np.repeat(order, taken.astype(np.int64)), reach)
-        np.maximum.at(self.best, self.classes.first[rows], worth)
-
-    def _means(self, rows: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
-        """Which of these sequences (classes' numbers) were not given up, and the means of them."""
-        classes, sums, done = self.classes, np.zeros(len(rows)), 0
+        rows, sums, done = self._begun(order, taken, reach)
+        # The more is known, the sooner sequences are given up, and the more of them are soon done with.
+        if 4 * len(rows) <= EPISODES_AT_ONCE:
+            self.at_once *= 4
         while done < self.m and rows.size:
-            more = min(max(done, 1), self.m - done)
-            if not np.isfinite(reach):
-                more = self.m
+            more = min(max(done, 1), self.m - done) if np.isfinite(reach) else self.m - done
             sums = sums + self._sums(rows, more)
             done += more
-            if done == self.m:
-                break
-            needed = ((reach - classes.worth[rows]) / self.weight * self.m - sums) / (self.m - done)
-            short = self.top[rows] - needed * self.unit
-            logs = self.tails.log_chance(self.layer, classes.places[rows], short, self.m - done)
-            rows, sums = rows[logs > self.each_given_up], sums[logs > self.each_given_up]
-        return rows, classes.worth[rows] + self.weight * sums / self.m
+            kept = self._may_reach(rows, sums, done, reach)
+            rows, sums = rows[kept], sums[kept]
+        np.maximum.at(self.best, self.classes.first[rows], self.classes.worth[rows] + self.weight * sums / self.m)
+
+    def _begun(self, order: np.ndarray, taken: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray, int]:
+        """The classes of sequences that are not given up after their first rollout, its return, and that it is one.
+
+        Where returns are listed, how many of a class's sequences have which is multinomial: none is played by itself.
+        """
+        returns, chances = self.tails.returns[self.layer], self.tails.chances[self.layer]
+        if returns is None or chances is None:
+            rows = np.repeat(order, taken.astype(np.int64))
+            return rows, np.zeros(len(rows)), 0
+        self.rollouts.count(int(taken.sum()))
+        split = self.rollouts.rng.multinomial(taken.astype(np.int64), chances[self.classes.places[order]])
+        row, which = np.nonzero(split)
+        rows, sums = order[row], returns[which] / self.unit
+        kept = self._may_reach(rows, sums, 1, reach)
+        many = split[row, which][kept] if self.m > 1 else 1
+        return np.repeat(rows[kept], many), np.repeat(sums[kept], many), 1
+
+    def _may_reach(self, rows: np.ndarray, sums: np.ndarray, done: int, reach: float) -> np.ndarray:
+        """Which sequences, after so many rollouts with these sums, are not given up."""
+        if done == self.m or not np.isfinite(reach):
+            return np.ones(len(rows), dtype=bool)
+        needed = ((reach - self.classes.worth[rows]) / self.weight * self.m - sums) / (self.m - done)
+        short = self.top[rows] - needed * self.unit
+        return self.tails.log_chance(self.layer, self.classes.places[rows], short, self.m - done) > self.each_given_up
 
     def _sums(self, rows: np.ndarray, m: int) -> np.ndarray:
         """The summed returns of `m` rollouts of each of these sequences."""

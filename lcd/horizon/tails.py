@@ -43,6 +43,7 @@ class Tails:
         self.logs: list[np.ndarray] = [np.zeros(0)] * horizon
         self.returns: list[np.ndarray | None] = [None] * horizon
         self.chances: list[np.ndarray | None] = [None] * horizon
+        self._summed: dict[int, np.ndarray] = {}
         best, moments = np.zeros(0), np.zeros((0, len(self.exponents)))
         for t in reversed(range(horizon)):
             best, moments = self._layer(layers, t, discount**t, best, moments)
@@ -82,12 +83,24 @@ class Tails:
         for first in range(0, len(places), _DRAWN_AT_ONCE):
             part = slice(first, first + _DRAWN_AT_ONCE)
             if m < _FEWEST_COUNTED:
-                below = np.cumsum(chances[places[part]], axis=1)[:, None, :-1]
-                which = (below <= rng.random((below.shape[0], m, 1))).sum(axis=2)
-                found[part] = returns[which].sum(axis=1)
+                found[part] = returns[self._which(t, np.repeat(places[part], m), rng)].reshape(-1, m).sum(axis=1)
             else:
                 found[part] = rng.multinomial(m, chances[places[part]]) @ returns
         return found
+
+    def _which(self, t: int, places: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """(n,) the numbers of random returns, by bisection of what is as probable or less."""
+        chances = self.chances[t]
+        assert chances is not None
+        if t not in self._summed:
+            self._summed = {t: np.cumsum(chances, axis=1)}
+        summed, drawn = self._summed[t], rng.random(len(places))
+        low, high = np.zeros(len(places), dtype=np.intp), np.full(len(places), summed.shape[1] - 1)
+        for _ in range(int(summed.shape[1]).bit_length()):
+            middle = (low + high) // 2
+            above = (summed[places, middle] <= drawn) & (middle < high)
+            low, high = np.where(above, middle + 1, low), np.where(above, high, middle)
+        return low
 
     def _layer(
         self, layers: Layers, t: int, weight: float, following: np.ndarray, moments: np.ndarray
