@@ -139,10 +139,7 @@ class _Decision:
                 break
             self._play(order, reach)
         tied = self.best >= self._tied()
-        if not self.classes.states.size or tied.any():
-            chosen = np.where(tied, self.rollouts.rng.random(len(tied)), -1.0)
-            return int(chosen.argmax())
-        raise AssertionError("no sequence was played")
+        return int(np.where(tied, self.rollouts.rng.random(len(tied)), -1.0).argmax())
 
     def _tied(self) -> float:
         """From which mean on an action is among the best."""
@@ -171,16 +168,17 @@ class _Decision:
         taken = np.minimum(self.open[order], self.at_once - before[: len(order)])
         self.open[order] -= taken
         rows, sums, done = self._begun(order, taken, reach)
-        # The more is known, the sooner sequences are given up, and the more of them are soon done with.
-        if 4 * len(rows) <= EPISODES_AT_ONCE:
-            self.at_once *= 4
+        played = len(rows)
         while done < self.m and rows.size:
             more = min(max(done, 1), self.m - done) if np.isfinite(reach) else self.m - done
             sums = sums + self._sums(rows, more)
-            done += more
+            done, played = done + more, played + len(rows) * more
             kept = self._may_reach(rows, sums, done, reach)
             rows, sums = rows[kept], sums[kept]
         np.maximum.at(self.best, self.classes.first[rows], self.classes.worth[rows] + self.weight * sums / self.m)
+        # The more is known, the sooner sequences are given up, and the more of them are soon done with.
+        if 4 * played <= EPISODES_AT_ONCE:
+            self.at_once *= 4
 
     def _begun(self, order: np.ndarray, taken: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray, int]:
         """The classes of sequences that are not given up after their first rollout, its return, and that it is one.
