@@ -139,9 +139,9 @@ class Tails:
         spread[-1, nothing] = 1.0
         paid = [weight * layers.rewards(action, rows).astype(np.float64) for action in range(mdp.num_actions)]
         kinds = np.unique(np.concatenate(paid))
-        if len(kinds) * len(following) > 64 * _MOST_RETURNS:
-            return
         sums = np.unique((kinds[:, None] + following).ravel())
+        if len(sums) > 4 * _MOST_RETURNS or len(sums) * layers.size(t) > _MOST_NUMBERS // 4:
+            return
         found = np.zeros((layers.size(t), len(sums)))
         for action, own in enumerate(paid):
             after = layers.successors(action, rows)

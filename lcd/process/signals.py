@@ -52,7 +52,7 @@ def deferring_stops() -> Iterator[None]:
 
 @contextlib.contextmanager
 def keeping(what: str) -> Iterator[None]:
-    """While this lasts a command that is stopped says that `what` is kept, and that the same command continues."""
+    """While this lasts a command that is stopped says that `what` is kept."""
     try:
         yield
     except (KeyboardInterrupt, Stopped) as told:
@@ -61,8 +61,8 @@ def keeping(what: str) -> Iterator[None]:
 
 
 def kept(told: BaseException) -> str:
-    """What a command that was stopped has kept; empty where it begins anew."""
-    return next(iter(getattr(told, "__notes__", [])), "")
+    """What a command that was stopped has kept; empty where that is nothing, or not known."""
+    return next(iter(vars(told).get("__notes__", [])), "")
 
 
 def stop_this_process() -> None:

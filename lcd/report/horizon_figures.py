@@ -83,8 +83,8 @@ def steps_against_horizon(found: pd.DataFrame, narrow: bool = False) -> Figure:
     axes.set_xlim(0, 1.05 * max(LONG, found[["H", "H_low"]].max(axis=None)))
     axes.axhline(top / 1.8, color=MUTED, linewidth=0.9)
     axes.axvline(LONG, color=MUTED, linewidth=1, linestyle="--")
-    axes.annotate("not solved", (1, top * 1.4 ** ((agents - 1) / 2)), (3, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-                  va="center", fontsize=7.5, color=MUTED)  # fmt: skip
+    axes.annotate("not solved", (1, top * 1.4 ** ((agents - 1) / 2)), (3, 0), xycoords=("axes fraction", "data"),
+                  textcoords="offset points", va="center", fontsize=7.5, color=MUTED)  # fmt: skip
     axes.set_xlabel("effective horizon H, or its lower bound")
     axes.set_ylabel("steps of a seed until it is solved")
     if axes.get_legend_handles_labels()[0]:

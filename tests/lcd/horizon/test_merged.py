@@ -1,4 +1,4 @@
-"""Decisions that leave out what cannot matter are those of playing everything: against exact probabilities, and GORP."""
+"""Decisions that leave out what cannot matter are those of playing everything: exact probabilities, and GORP."""
 
 import math
 import sys
