@@ -28,12 +28,38 @@ class SeededCopies(VectorWrapper):
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset; one seed a group of copies becomes one a copy."""
+        self.env.envs = [env.env if isinstance(env, Resting) else env for env in self.env.envs]
         if seed is None:
             seed, self._first_seeds = self._first_seeds, None
         elif not isinstance(seed, int) and len(seed) < self.num_envs:
             each = self.num_envs // len(seed)
             seed = [int(n) for s in seed for n in seed_sequence(int(s)).generate_state(each)]
-        return self.env.reset(seed=seed, options=options)
+        self._observations, infos = self.env.reset(seed=seed, options=options)
+        return self._observations, infos
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Step all that do not rest."""
+        self._observations, *told = self.env.step(actions)
+        return self._observations, *told
+
+    def rest(self, copies: np.ndarray) -> None:
+        """Leave out these copies until the next reset."""
+        for copy in np.flatnonzero(copies).tolist():
+            if not isinstance(self.env.envs[copy], Resting):
+                self.env.envs[copy] = Resting(self.env.envs[copy], self._observations[copy])
+
+
+class Resting(gymnasium.Wrapper):
+    """A single environment in which nothing happens."""
+
+    def __init__(self, env: gymnasium.Env, observation: Any) -> None:
+        """Let it go on showing an observation."""
+        super().__init__(env)
+        self.observation = observation
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Nothing."""
+        return self.observation, 0.0, False, False, {}
 
 
 def atari(game: str) -> gymnasium.Env:

@@ -13,7 +13,7 @@ from lcd.envs.benchmarks import Benchmark, check_task, get_benchmark, make_copie
 from lcd.envs.checks import require_whole_number
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.families.family import Point
-from lcd.envs.protocols import KnowsItsSeeds, OneHotStates, PointPopulations, Populations, offers
+from lcd.envs.protocols import KnowsItsSeeds, OneHotStates, PointPopulations, Populations, RestsCopies, offers
 from lcd.envs.rewards import KeepRewards
 from lcd.envs.state import State, keeps_state, nest, unnest
 from lcd.envs.streams import group_seeds
@@ -134,6 +134,7 @@ class SeedStack(VectorEnv):
         self.render_mode = first.render_mode
         self._each = first.num_seeds if offers(first, KnowsItsSeeds) else 1
         self.num_seeds = self._each * len(self.envs)
+        self._resting = np.zeros(len(self.envs), dtype=bool)
         self.num_envs = first.num_envs * len(self.envs)
         self.single_observation_space = first.single_observation_space
         self.single_action_space = first.single_action_space
@@ -151,6 +152,7 @@ class SeedStack(VectorEnv):
         """Reset all; `seed` is one seed, or one for each seed of each of the stacked environments."""
         if options is not None and "reset_mask" in options:
             return self._reset_some(options)
+        self._resting[:] = False
         results = [env.reset(seed=s, options=options) for env, s in zip(self.envs, self._shared_out(seed), strict=True)]
         observations, infos = zip(*results, strict=True)
         self._observations = list(observations)
@@ -178,11 +180,27 @@ class SeedStack(VectorEnv):
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step all."""
         parts = np.split(np.asarray(actions), len(self.envs))
-        results = [env.step(part) for env, part in zip(self.envs, parts, strict=True)]
+        results = [
+            self._unmoved(number) if self._resting[number] else self.envs[number].step(part)
+            for number, part in enumerate(parts)
+        ]
         *arrays, infos = zip(*results, strict=True)
         self._observations = list(arrays[0])
         observations, rewards, terminations, truncations = map(np.concatenate, arrays)
         return observations, rewards, terminations, truncations, _merged(infos, self.envs[0].num_envs)
+
+    def rest(self, copies: np.ndarray) -> None:
+        """Leave out, until the next reset, environments all of whose copies need no step."""
+        for number, mine in enumerate(np.split(copies, len(self.envs))):
+            self._resting[number] |= mine.all()
+            if mine.any() and offers(self.envs[number], RestsCopies):
+                self.envs[number].rest(mine)
+
+    def _unmoved(self, number: int) -> tuple[Any, ...]:
+        """A step of one of them in which nothing happens."""
+        copies = self.envs[number].num_envs
+        never = np.zeros(copies, dtype=bool)
+        return self._observations[number], np.zeros(copies), never, never, {}
 
     def render(self) -> tuple[Any, ...] | None:
         """The pictures of all copies."""

@@ -168,6 +168,14 @@ class WithoutNoise(Protocol):
         ...
 
 
+class ShortEpisodes(Protocol):
+    """Tasks whose episodes are so long that a trial is made with shorter ones."""
+
+    def short_episodes(self, task: str, knobs: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+        """The knobs of a task with short episodes, and how many times as long its own are."""
+        ...
+
+
 class Graphs(Protocol):
     """The graph behind a task, which `lcd view` draws."""
 
@@ -265,6 +273,14 @@ class OneHotStates(Protocol):
     """Observations that are one-hot vectors side by side, so that tabular agents can number them; None: others."""
 
     one_hot_sizes: tuple[int, ...] | None
+
+
+class RestsCopies(Protocol):
+    """Copies that need not be stepped any more until all are reset: they go on showing what they show, unpaid."""
+
+    def rest(self, copies: np.ndarray) -> None:
+        """Leave out these copies, booleans of all; those that were left out before stay so."""
+        ...
 
 
 class Drawn(Protocol):

@@ -25,8 +25,11 @@ REPORTED = {"label": HasLabel, "sha256": HasWeightsHash, "preprocessing": HasPre
 """What a front-end may tell of itself, all of it part of what a run is."""
 KEEP = ("auto", "features", "observations")
 PRECISIONS = ("auto", "full", "half")
+ROOM = ("memory_gb", "disk_gb")
 USE: dict[str, Any] = {"keep": "auto", "memory_gb": 2.0, "precision": "auto"}
 """How policy learning uses a front-end, whichever it is: `lcd.agents.frozen` says what these mean."""
+LATER: dict[str, Any] = {"disk_gb": 0.0}
+"""As `USE`; a run's config leaves out what came later where it is as before, so that runs keep their ids."""
 
 
 class WeightsFile(TypedDict):
@@ -46,6 +49,7 @@ class FrontendEntry(TypedDict, total=False):
     preprocessing: str
     keep: str
     memory_gb: float
+    disk_gb: float
     precision: str
 
 
@@ -57,12 +61,13 @@ def entry_of(name: str, **knobs: Any) -> FrontendEntry:
 
     Args:
         name: a registered front-end or `module:object`.
-        knobs: its own, those left out are recorded with their defaults, and those of `USE`.
+        knobs: its own, those left out are recorded with their defaults, and those of `USE` and `LATER`.
     """
     if name == "identity":
         make(name, **knobs)
         return {"name": name}
-    use = {key: _checked(key, knobs.pop(key, default)) for key, default in USE.items()}
+    use = {key: _checked(key, knobs.pop(key, default)) for key, default in {**USE, **LATER}.items()}
+    use = {key: value for key, value in use.items() if key not in LATER or value != LATER[key]}
     own = _defaults(name) | {key: _with_content(value) if key == WEIGHTS else value for key, value in knobs.items()}
     try:
         made = make(name, **_arguments(own))
@@ -76,7 +81,7 @@ def entry_of(name: str, **knobs: Any) -> FrontendEntry:
 
 def build(recorded: Mapping[str, Any]) -> nn.Module:
     """The front-end of a run's config, with the very weights that it was recorded with."""
-    own = {key: value for key, value in recorded.items() if key not in ("name", *REPORTED, *USE)}
+    own = {key: value for key, value in recorded.items() if key not in ("name", *REPORTED, *USE, *LATER)}
     weights = own.get(WEIGHTS)
     if isinstance(weights, Mapping) and _sha256(Path(weights["file"])) != weights["sha256"]:
         raise InputError(
@@ -102,16 +107,16 @@ def _described(made: nn.Module) -> dict[str, Any]:
 
 def use(recorded: Mapping[str, Any]) -> dict[str, Any]:
     """How policy learning uses the front-end of a run's config."""
-    return {key: recorded.get(key, default) for key, default in USE.items()}
+    return {key: recorded.get(key, default) for key, default in {**USE, **LATER}.items()}
 
 
 def _checked(key: str, value: Any) -> Any:
     options = {"keep": KEEP, "precision": PRECISIONS}.get(key)
     if options and value not in options:
         raise InputError(f"frontend.{key}={value} is unknown: {nearest(str(value), options)}")
-    if key == "memory_gb" and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
+    if key in ROOM and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
         raise InputError(f"frontend.{key}={value} must be a number of 0 or more.")
-    return float(value) if key == "memory_gb" else value
+    return float(value) if key in ROOM else value
 
 
 def _defaults(name: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -13,6 +14,8 @@ from gymnasium.envs.registration import EnvSpec
 from lcd.envs.checks import is_number
 from lcd.envs.engines import SeededCopies
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.families import cartpole, mountain_car, pendulum
+from lcd.envs.families.features import Feature
 from lcd.envs.streams import seed_sequence
 
 PREFIX = "families/gym:"
@@ -24,6 +27,13 @@ DERIVED: dict[str, dict[str, Callable[[Any], float]]] = {
     },
 }
 """Class of an environment → attributes that its constructor computes of others, and that are to follow those."""
+
+PHYSICS: dict[str, dict[str, Feature]] = {
+    "CartPoleEnv": {feature.name: feature for feature in cartpole.FEATURES},
+    "PendulumEnv": dict(zip(("m", "l", "g"), pendulum.FEATURES, strict=True)),  # mass, length, gravity
+    "Continuous_MountainCarEnv": {feature.name: feature for feature in mountain_car.FEATURES},
+}
+"""Class of an environment → attributes whose physics our own simulation of it knows: what values they may have."""
 
 NOT_PHYSICS = (gymnasium.Space, EnvSpec)
 """Objects of an environment whose numbers only say what it is like: another value changes nothing that it does."""
@@ -42,12 +52,14 @@ def is_well_formed(task: str) -> bool:
 
 def check(task: str, values: Mapping[str, Any]) -> None:
     """Refuse an environment that there is not, attributes that it does not have, and values that are no numbers."""
-    numbers = _numbers_of(_known(task))
+    numbers, physics = _numbers_of(_known(task)), PHYSICS.get(_class_of(_known(task)), {})
     for name, value in values.items():
         if name not in numbers:
             raise InputError(f"{environment_of(task)} has no number called '{name}'; {nearest(name, numbers)}")
         if not is_number(value) or not math.isfinite(value):
             raise InputError(f"{name} is {value!r}, but it must be a finite number.")
+        if name in physics:
+            replace(physics[name], name=name).checked(value)
 
 
 def _known(task: str) -> str:
@@ -62,6 +74,11 @@ def _known(task: str) -> str:
 def numbers_of(task: str) -> Mapping[str, float]:
     """What a task's environment has where nobody says anything: attribute → number."""
     return _numbers_of(_known(task))
+
+
+def _class_of(name: str) -> str:
+    """What the class of an environment is called, as Gymnasium's registry says it."""
+    return str(gymnasium.spec(name).entry_point).rpartition(":")[2]
 
 
 @lru_cache(maxsize=64)

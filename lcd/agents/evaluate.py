@@ -3,15 +3,16 @@
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import VectorEnv, VectorWrapper
 
 from lcd.agents.finite import lost_of, require_finite
-from lcd.agents.memory import begin_episodes, forget, recall, restore
+from lcd.agents.memory import forget, recall, restore
 from lcd.agents.protocols import draws_of
-from lcd.agents.rollout import commands, uniforms
+from lcd.agents.rollout import uniforms
+from lcd.agents.seats import Seats, Widths
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
-from lcd.envs.protocols import Drawn, offers
+from lcd.envs.protocols import Drawn, RestsCopies, offers
 from lcd.envs.spaces import is_image
 from lcd.envs.streams import seed_sequence
 from lcd.process import deadlines, signals
@@ -25,8 +26,9 @@ class Evaluator:
     """Plays the held-out population with the policy as it is.
 
     Every evaluation restarts the environments and the exploration from streams named by the training step, so that
-    it neither depends on what was evaluated before nor disturbs training. A process that is told to stop gives it up
-    between two steps (`lcd.process.signals.Stopped`): made again, it is the same.
+    it neither depends on what was evaluated before nor disturbs training. Copies that have played their episodes are
+    left out as far as agent (`lcd.agents.seats`) and environment (`RestsCopies`) can do that. A process that is told to
+    stop gives it up between two steps (`lcd.process.signals.Stopped`): made again, it is the same.
 
     Args:
         env: the held-out population, ordered seed by seed.
@@ -50,6 +52,7 @@ class Evaluator:
         self.film: list[np.ndarray] | None = None
         self.stepper, self.seeds, self.episodes = Stepper(env), list(seeds), episodes
         self.copies = env.num_envs // len(seeds)
+        self.widths = Widths(self.copies)
 
     def __call__(self, agent: Any, step: int) -> list[dict[str, float]]:
         """Each seed's curve columns (`episodes`, `return_mean`, …) at a training step."""
@@ -63,7 +66,7 @@ class Evaluator:
     def _play(self, agent: Any, step: int) -> list[dict[str, float]]:
         streams = [seed_sequence(seed, *self.branch, step, 0).generate_state(1)[0] for seed in self.seeds]
         observations = self.stepper.reset(seed=[int(stream) for stream in streams])
-        log = EpisodeLog(len(self.seeds), self.copies)
+        log, seats = EpisodeLog(len(self.seeds), self.copies), Seats(agent, len(self.seeds), self.widths)
         left = np.full(len(self.seeds) * self.copies, self.episodes)
         sums = np.zeros(len(self.seeds))
         lost = lost_of(agent, self.seeds)
@@ -79,15 +82,18 @@ class Evaluator:
                 self.film += picture_of(self.stepper.env, observations)
             observations = require_finite("a held-out observation", observations, self.seeds, step, lost)
             drawn = None if self.greedy else draws[:, elapsed % BLOCK]
-            actions, log_probs, _ = agent.act(agent.encode(observations), drawn)
+            told, log_probs = seats.act(observations, drawn)
             if elapsed == 0 and log_probs is not None:
                 # Finite weights may be too large to say anything finite; one look is enough to know.
                 require_finite("the policy", log_probs.cpu().numpy(), self.seeds, step, lost)
-            outcome = self.stepper.step(commands(agent, actions))
+            outcome = self.stepper.step(told)
             ended = log.add(outcome, counted=left > 0) & (left > 0)
             left -= ended
+            seats.begin_episodes(outcome)
             if ended.any():
                 patience.renew()
+                seats.settle(left.reshape(-1, self.copies) > 0)
+                rest(self.stepper.env, left == 0)
                 if self.measured is not None:
                     np.add.at(sums, log.owner[ended], np.asarray(outcome.infos[self.measured], float)[ended])
             elif patience.is_over():
@@ -96,7 +102,6 @@ class Evaluator:
                     f"its episodes has ended since ({elapsed + 1:,} steps of each copy were played): give the "
                     "environment a limit of steps (Gymnasium's TimeLimit), or more seconds."
                 )
-            begin_episodes(agent, outcome)
             observations, elapsed = outcome.observations, elapsed + 1
         rows = [statistics for statistics in log.pop() if statistics is not None]
         if self.measured is None:
@@ -109,6 +114,14 @@ def picture_of(env: VectorEnv, observations: np.ndarray) -> list[np.ndarray]:
     if is_image(env.single_observation_space):
         return [observations[0].copy()]
     return [env.pictures()[0]] if offers(env, Drawn) else []
+
+
+def rest(env: VectorEnv, copies: np.ndarray) -> None:
+    """Let an environment, under whatever wrappers, leave out these copies until it is reset, if it can."""
+    while isinstance(env, VectorWrapper) and not offers(env, RestsCopies):
+        env = env.env
+    if copies.any() and offers(env, RestsCopies):
+        env.rest(copies)
 
 
 class EveryTask:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from lcd.agents.protocols import Remembers
@@ -15,10 +16,17 @@ def forget(agent: Any, copies: int) -> None:
         agent.forget(copies)
 
 
-def begin_episodes(agent: Any, step: Step) -> None:
-    """New episodes start where a step ended one (or, where the environment resets a step later, did that)."""
+def begin_episodes(agent: Any, step: Step, seated: np.ndarray | None = None) -> None:
+    """New episodes start where a step ended one (or, where the environment resets a step later, did that).
+
+    Args:
+        agent: who may remember.
+        step: of all copies.
+        seated: (seeds, some copies) whose memory the agent has; None: all.
+    """
     if offers(agent, Remembers):
-        agent.begin_episodes((step.dones | ~step.valid).reshape(len(agent.seeds), -1))
+        fresh = (step.dones | ~step.valid).reshape(len(agent.seeds), -1)
+        agent.begin_episodes(fresh if seated is None else np.take_along_axis(fresh, seated, 1))
 
 
 def recall(agent: Any) -> dict[str, Tensor]:

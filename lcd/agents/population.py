@@ -50,6 +50,11 @@ class Population(nn.Module):
         self._compiled: Any = torch.compile(self._call_one) if compiled else None
         self._shard: list[Tensor] | None = None
 
+    @property
+    def template(self) -> nn.Module:
+        """A network of one seed, whose weights mean nothing."""
+        return self._template[0]
+
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """Apply each seed's network to its own batch: (seeds, batch, …) → outputs of (seeds, batch, …)."""
         if self._compiled is not None and not torch.is_grad_enabled():

@@ -10,7 +10,7 @@ import torch
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import Tensor, nn
 
-from lcd.agents.networks import ActorCritic
+from lcd.agents.networks import ActorCritic, in_full
 from lcd.agents.phase_store import RolloutStore, StoreSize
 from lcd.agents.ppo import PPO, average
 from lcd.agents.settings import PPGConfig
@@ -45,12 +45,12 @@ class PhasicActorCritic(ActorCritic):
     def forward(self, observations: Tensor) -> tuple[Tensor, ...]:
         """The policy's outputs (batch, …), the values (batch,), and those with which the policy's encoder learns."""
         features = self.encoder(observations)
-        auxiliary = self.value(features).squeeze(-1)
+        auxiliary = in_full(self.value, features).squeeze(-1)
         values = auxiliary
         if self.variant == "dual":
-            values = self.apart(self.value_encoder(observations)).squeeze(-1)
+            values = in_full(self.apart, self.value_encoder(observations)).squeeze(-1)
         elif self.variant == "detached":
-            values = self.value(features.detach()).squeeze(-1)
+            values = in_full(self.value, features.detach()).squeeze(-1)
         return self.act_on(features), values, auxiliary
 
 
@@ -71,6 +71,21 @@ class PPG(PPO):
         config, policy = self.config, self.policy
         how = (config.encoder, config.width, policy.deviations, config.initialisation, config.variant)
         return PhasicActorCritic(shape, policy.outputs, *how)
+
+    @property
+    def passes(self) -> tuple[float, float]:
+        """How often each step is gone through: acted and cloned, and learned from in both phases."""
+        config = self.config
+        if config.epochs == config.value_epochs:
+            return 2, config.epochs + config.auxiliary_epochs
+        # A pass that learns the policy or the values alone goes forward through all, and backward through half of it.
+        halves = (config.epochs + config.value_epochs) / 2
+        return 2 + halves, halves + config.auxiliary_epochs
+
+    @property
+    def largest_minibatch(self) -> int:
+        """Steps of each seed that an optimiser's step learns from, at the most, in either phase."""
+        return max(super().largest_minibatch, self.config.auxiliary_rollouts * self.config.rollout)
 
     def store_size(self, shape: tuple[int, ...], itemsize: int, mask: bool) -> StoreSize:
         """What the rollouts of a phase take.

@@ -18,6 +18,7 @@ from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import Tensor, nn
 
 from lcd.agents.distributions import policy_for
+from lcd.agents.footprint import Footprint, footprint, room_on
 from lcd.agents.frozen import FrozenFrontend
 from lcd.agents.networks import ActorAndCritic, ActorCritic
 from lcd.agents.population import Population
@@ -50,6 +51,7 @@ class PPO(LightningModule):
     Config: type[Any] = PPOConfig
     ranks = ALONE
     """The processes that train this agent together; `config.copies` are those of each."""
+    learns_from_files = True
 
     def __init__(
         self,
@@ -61,19 +63,39 @@ class PPO(LightningModule):
     ):
         super().__init__()
         self.automatic_optimization = False
-        self.config, self.seeds = config, list(seeds)
+        self.config, self.seeds, self.shape = config, list(seeds), shape
         self.frontend = frontend if isinstance(frontend, FrozenFrontend) else FrozenFrontend(frontend)
         self.policy = policy_for(actions)
         self.networks = Population(lambda: self.network(shape), self.seeds, config.execution, config.compile)
         self.losses: dict[str, Tensor] = {}
         self.explained: Tensor | None = None
         self._last_pass = True
+        self._fitting: int | None = None
 
     def network(self, shape: tuple[int, ...]) -> nn.Module:
         """One seed's network."""
         config, policy = self.config, self.policy
         kind = ActorAndCritic if config.networks == "separate" else ActorCritic
         return kind(shape, policy.outputs, config.encoder, config.width, policy.deviations, config.initialisation)
+
+    def steps_like(self, number: int) -> tuple[Tensor, ...]:
+        """So many steps as a network takes them, without content, to measure with."""
+        return (torch.empty(number, *self.shape, device="meta"),)
+
+    @property
+    def footprint(self) -> Footprint:
+        """What one seed's network takes of a processor."""
+        return footprint(self.networks.template, self.steps_like)
+
+    @property
+    def passes(self) -> tuple[float, float]:
+        """How often each step is gone through, forward alone, and forward and backward."""
+        return 1, self.config.epochs
+
+    @property
+    def largest_minibatch(self) -> int:
+        """Steps of each seed that an optimiser's step learns from, at the most."""
+        return self.config.copies * self.config.rollout // self.config.minibatches
 
     # Acting
 
@@ -87,6 +109,11 @@ class PPO(LightningModule):
     def encode(self, observations: np.ndarray) -> Tensor:
         """Observations of all copies → features (seeds, copies, …)."""
         return self.see(observations)[0]
+
+    @property
+    def acts_for_fewer(self) -> bool:
+        """Does it act for some copies as it does for all? What is compiled would be compiled anew for each number."""
+        return not self.config.compile
 
     @torch.no_grad()
     def act(self, features: Tensor, draws: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -118,7 +145,12 @@ class PPO(LightningModule):
 
     def features_of(self, inputs: Tensor) -> Tensor:
         """What the networks see, made of what a rollout keeps."""
-        return self.frontend.features_of(inputs)
+        return self.frontend.features_of(inputs.to(self.device))
+
+    def transfer_batch_to_device(self, batch: dict[str, Tensor], device: torch.device, index: int) -> dict[str, Tensor]:
+        """A rollout on the device that learns; features in a file stay there, and go where a minibatch of them does."""
+        stays = ("inputs",) if self.frontend.in_file else ()
+        return {name: value if name in stays else value.to(device) for name, value in batch.items()}
 
     def on_fit_start(self) -> None:
         """Refuse what Lightning would only warn of."""
@@ -156,7 +188,7 @@ class PPO(LightningModule):
         updates = []
         for number, chosen in enumerate(order.unbind(1)):
             self._last_pass = number >= (epochs - 1) * self.config.minibatches
-            updates.append(self._update({name: value[seed, chosen] for name, value in samples.items()}))
+            updates.append(self._update({name: drawn(value, seed, chosen) for name, value in samples.items()}))
         return self.mean_of(updates)
 
     def mean_of(self, updates: list[dict[str, Tensor]]) -> dict[str, Tensor]:
@@ -224,11 +256,17 @@ class PPO(LightningModule):
 
     @property
     def micro_batch(self) -> int:
-        """Samples of each seed that are learned from at once; 0 is all of a minibatch."""
+        """Samples of each seed that are learned from at once; 0 is all of a minibatch, and so is any larger number."""
         config = self.config
-        if config.micro_batch or config.encoder != "impala" or self.device.type != "cpu":
+        if config.micro_batch:
             return config.micro_batch
-        return CACHED
+        if self._fitting is None:
+            room = room_on(self.device)
+            if room is None:
+                self._fitting = CACHED if config.encoder == "impala" else 0
+            else:
+                self._fitting = self.footprint.fitting(room, len(self.seeds), config.precision != "32-true")
+        return self._fitting
 
     def _unscale(self, optimizer: LightningOptimizer) -> None:
         """In fp16 gradients come scaled: their norms, and what was added up, have to be those of the losses."""
@@ -306,6 +344,11 @@ def how_far(ratio: Tensor, change: Tensor, clip: float, weights: Tensor, number:
 def average(values: Tensor, weights: Tensor, number: Tensor) -> Tensor:
     """Weighted mean of a seed's samples; `number` is the weight of all, on all ranks, so that means of parts add up."""
     return (values * weights).sum(-1) / number.clamp(min=1)
+
+
+def drawn(values: Tensor, seed: Tensor, chosen: Tensor) -> Tensor:
+    """Some samples of each seed, from where they lie."""
+    return values[seed.to(values.device), chosen.to(values.device)]
 
 
 def split(batch: dict[str, Tensor], size: int) -> Iterator[dict[str, Tensor]]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from lcd.agents.finite import Lost
+    from lcd.agents.footprint import Footprint
+    from lcd.agents.frozen import FrozenFrontend
     from lcd.agents.ranks import Ranks
 
 
@@ -38,6 +40,30 @@ class Remembers(Protocol):
     def restore(self, memory: dict[str, Tensor]) -> None:
         """Put back what `recall` gave."""
         ...
+
+
+class ActsForFewer(Protocol):
+    """An agent that acts for as many copies of each seed as it is shown, and remembers by (seeds, copies, …)."""
+
+    acts_for_fewer: bool
+
+
+class LearnsFromFiles(Protocol):
+    """An agent that can learn from features that its front-end left in a file: it moves parts of them to its device."""
+
+    learns_from_files: bool
+
+
+class CountsItsWork(Protocol):
+    """An agent that knows what it takes of a processor, and how often it goes through what it sees."""
+
+    config: Any
+    frontend: FrozenFrontend
+    footprint: Footprint
+    passes: tuple[float, float]
+    """Of each step: forward alone, and forward and backward."""
+    largest_minibatch: int
+    """Steps of each seed that an optimiser's step learns from."""
 
 
 class GivesCommands(Protocol):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lcd.agents.initialise import initialise
-from lcd.agents.networks import make_encoder
+from lcd.agents.networks import in_full, make_encoder
 from lcd.agents.ppo import PPO
 from lcd.agents.settings import RecurrentPPOConfig
 from lcd.envs.errors import InputError
@@ -56,7 +56,7 @@ class RecurrentActorCritic(nn.Module):
             memory = self._remember(incoming[:, t], memory * kept[:, t, None])
             memories.append(memory)
         features = torch.stack(memories, dim=1)
-        return self.policy(features), self.value(features).squeeze(-1), memory
+        return in_full(self.policy, features), in_full(self.value, features).squeeze(-1), memory
 
     def _remember(self, incoming: Tensor, memory: Tensor) -> Tensor:
         reset_in, update_in, new_in = incoming.chunk(3, -1)
@@ -80,6 +80,11 @@ class RecurrentPPO(PPO):
         return RecurrentActorCritic(
             shape, self.policy.outputs, config.encoder, config.width, config.memory, config.initialisation
         )
+
+    def steps_like(self, number: int) -> tuple[Tensor, ...]:
+        """So many steps of one copy, without content."""
+        (seen,), memory = super().steps_like(number), torch.empty(1, self.config.memory, device="meta")
+        return seen[None], memory, torch.zeros(1, number, dtype=torch.bool, device="meta")
 
     # Remembering
 

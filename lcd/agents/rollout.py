@@ -9,10 +9,11 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
+from lcd.agents.feature_file import FeatureFile, keeper
 from lcd.agents.finite import lost_of, require_finite
 from lcd.agents.memory import begin_episodes, forget, recall, restore
 from lcd.agents.normalise import RewardNormaliser
-from lcd.agents.protocols import GivesCommands, draws_of, ranks_of
+from lcd.agents.protocols import GivesCommands, LearnsFromFiles, draws_of, ranks_of
 from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import offers
@@ -74,6 +75,7 @@ class Rollouts(IterableDataset):
         self.iteration = 0
         self.observations: Any = None
         self._seen: Any = None
+        self._file: FeatureFile | None = None
 
     @property
     def stage(self) -> str:
@@ -127,7 +129,10 @@ class Rollouts(IterableDataset):
         draws = uniforms(self.seeds, "exploration", self.iteration, *self.ranks.branch, shape=each).to(device)
         host = {name: np.zeros((seeds, *shape)) for name in ("rewards", "bootstrap")}
         dones, valid = np.zeros((2, seeds, *shape), dtype=bool)
-        stored: dict[str, list[Tensor]] = {"inputs": [], "actions": [], "log_probs": [], "values": []}
+        in_files = offers(self.agent, LearnsFromFiles)
+        inputs = keeper(self.agent.frontend, self.length, self._file) if in_files else []
+        self._file = inputs if isinstance(inputs, FeatureFile) else None
+        stored: dict[str, Any] = {"inputs": inputs, "actions": [], "log_probs": [], "values": []}
         memory = recall(self.agent)
 
         for t in range(self.length):
@@ -141,10 +146,13 @@ class Rollouts(IterableDataset):
             dones[:, t] = step.dones.reshape(seeds, copies)
             valid[:, t] = step.valid.reshape(seeds, copies)
             cut = step.truncated & ~step.terminated
-            if step.final is not None and cut.any():
-                value = self.agent.value(self.agent.encode(step.final)).cpu().numpy()
-                host["bootstrap"][:, t] = self.gamma * value * cut.reshape(seeds, copies)
             self.observations = step.observations
+            if step.final is not None and cut.any():
+                # What ends an episode is what is seen next where environments reset a step later.
+                same = step.final is step.observations
+                seen = self.see(t + 1)[0] if same else self.agent.encode(step.final)
+                value = self.agent.value(seen).cpu().numpy()
+                host["bootstrap"][:, t] = self.gamma * value * cut.reshape(seeds, copies)
             begin_episodes(self.agent, step)
 
         rewards = self._finite_rewards(host["rewards"])
@@ -218,8 +226,10 @@ class Rollouts(IterableDataset):
             restore(self.agent, state.get("memory", {}))
 
 
-def stack_in_time(values: list[Tensor]) -> Tensor:
+def stack_in_time(values: list[Tensor] | FeatureFile) -> Tensor:
     """(seeds, copies, …) of every step → (seeds, time, copies, …), images with the strides that they came with."""
+    if isinstance(values, FeatureFile):
+        return values.stacked()
     if values[0].dim() == 5:
         return torch.stack([value.movedim(2, -1) for value in values], dim=1).movedim(-1, 3)
     return torch.stack(values, dim=1)

@@ -53,7 +53,8 @@ class PPOConfig:
         precision: Lightning's: `32-true`, `bf16-mixed` where the device is faster with it, or `16-mixed` on a GPU.
         execution: how the seed axis runs: `auto`, `vmap` or `loop`.
         micro_batch: samples of each seed whose gradients are computed at once, then added up over the minibatch; 0 is
-            what was measured to be best: 256 with IMPALA on a CPU, else the whole minibatch.
+            on a GPU as many as its memory has room for, on a CPU what was measured to be best: 256 with IMPALA, else
+            the whole minibatch.
         compile: act by networks that torch.compile has made faster; it needs a C++ compiler, and a minute at the start.
     """
 

@@ -37,6 +37,16 @@ class TRPO(PPO):
         how = (config.encoder, config.width, policy.deviations, config.initialisation)
         return ActorAndCritic(shape, policy.outputs, *how)
 
+    @property
+    def passes(self) -> tuple[float, float]:
+        """How often each step is gone through; a product with the curvature is about as much as a gradient."""
+        return 1 + self.config.backtracks, 1 + self.config.conjugate_steps + self.config.epochs
+
+    @property
+    def largest_minibatch(self) -> int:
+        """A step of the policy learns from a whole rollout."""
+        return self.config.copies * self.config.rollout
+
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """The values' optimiser; the policy has none."""
         named = zip(self.networks.names, self.networks.weights, strict=True)

@@ -221,15 +221,14 @@ def method_table(
         row |= dict.fromkeys(("reported", "reported_low", "reported_high"), np.nan)
         if reported is not None and len(reported):
             row |= with_interval(("reported",), {"": pd.Series(reported)}, lambda means: means)
-        row["reported rank"] = np.nan
         row |= with_interval(("overall",), {"": pd.Series(overall)}, lambda means: means)
-        row |= {"rank": np.nan, "best, seeds %": best[place]}
-        row |= {f"rank {rank + 1} %": shares[place, rank] for rank in range(len(shares))}
+        row |= {"reported rank": np.nan, "rank": np.nan, "best, seeds %": best[place]}
         if solved is not None:
             row["solved %"] = float(100 * found.distribution @ solved[place])
         if method in found.failed:
             row["failed %"] = float(100 * found.distribution @ found.failed[method])
         row["seeds"] = float(len(overall))
+        row |= {f"rank {rank + 1} %": shares[place, rank] for rank in range(len(shares))}
         rows.append(row)
     table = pd.DataFrame(rows)
     table["reported rank"] = ranks_of(table["reported"], settings)
@@ -318,10 +317,11 @@ def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
     over = [cell_text(row, "overall", bounds=False) for _, row in first.iterrows()]
     reach = [f"{name}{' reaches' * (place == 0)} {told[place]}" for place, name in enumerate(first["agent"])]
     says = [f"On the default MDP {joined_names(reach)}; over the family {joined_names(over)}."]
-    says += [f"{more} more methods are in the table."] if more > 0 else []
+    says += [f"The table has {more} more."] if more > 0 else []
     if not np.isfinite(known[["reported_low", "overall_low"]].to_numpy(float)).all():
         return [*says, "One seed cannot tell how sure this is."]
-    down, up = known["overall_high"] < known["reported_low"], known["overall_low"] > known["reported_high"]
+    down = known["overall_high"] < known["reported_low"] - TIE
+    up = known["overall_low"] > known["reported_high"] + TIE
     worse, better = (down, up) if settings.higher_is_better else (up, down)
     for which, words in ((worse, "Worse"), (better, "Better")):
         if which.any():
@@ -329,7 +329,7 @@ def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
                         f"{joined_names(known.loc[which, 'agent'].tolist())}.")  # fmt: skip
     if not (worse | better).all():
         unsure = joined_names(known.loc[~(worse | better), "agent"].tolist())
-        says.append(f"The two intervals overlap for {unsure}: more seeds would tell.")
+        says.append(f"For {unsure} the intervals of both overlap: more seeds would tell.")
     return says
 
 
@@ -343,6 +343,10 @@ def _orders(found: Measured, pairs: pd.DataFrame, settings: FamilySettings) -> l
             f"over the family {a} leads {b} (under {row['ahead, distributions %']:.1f} % of random distributions, "
             f"on {row['ahead, points %']:.1f} % of the points by weight)"
         )
+        if row["overall_low"] <= 0 <= row["overall_high"]:
+            over += ", which the seeds leave open"
+        if abs(row["overall"]) <= TIE:
+            over = "over the family they do the same"
         if np.isnan(gap):
             told.append((1, f"{over[0].upper()}{over[1:]}."))
         elif abs(gap) <= same:

@@ -42,9 +42,12 @@ def accuracy_of(found: Measured, stem: str, what: str) -> Iterator[Analysis]:
         "its M3 (features standardised); quadrature picks by a Gaussian process."
     )
     caption = f"Error of the overall performance over the number of points, {what}"
-    figure = Drawing(f"{stem}-accuracy", caption, partial(figures.accuracy, table))
+    error = Drawing(f"{stem}-accuracy", caption, partial(figures.accuracy, table))
+    caption = f"What fewer points tell less what all tell: the mean over choices, and its standard deviation, {what}"
+    bias = Drawing(f"{stem}-accuracy-by-method", caption, partial(figures.accuracy_by_method, named))
     title = f"Fewer points for the family of {what}"
-    yield Analysis(f"{stem}-accuracy", title, table, lacking, note, [figure], {f"{stem}-accuracy-by-method": named})
+    kept = {f"{stem}-accuracy-by-method": named}
+    yield Analysis(f"{stem}-accuracy", title, table, lacking, note, [error, bias], kept)
 
 
 def mean_errors(found: Measured, budgets: Sequence[int], ways: Sequence[str]) -> pd.DataFrame:

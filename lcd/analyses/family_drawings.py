@@ -12,8 +12,8 @@ from lcd.families.over_points import point_curves
 from lcd.report import family_figures as figures
 from lcd.scores.diagnosis import Diagnosis
 
-MOST_CURVES = 6
-"""Points whose curves a figure has place for."""
+MOST_ONE_BY_ONE = 6
+"""Points that figures have place for one by one."""
 
 
 def drawings(
@@ -36,12 +36,19 @@ def drawings(
             f"Share of the family on which methods reach a performance, {what}",
             partial(figures.profiles, found, higher_is_better),
         ),
-        Drawing(f"{stem}-histogram", f"Performance over points, {what}", partial(figures.histograms, found)),
+        Drawing(
+            f"{stem}-histogram",
+            f"How much of the family has which performance, {what}",
+            partial(figures.histograms, found),
+        ),
     ]
-    if len(found.contexts) <= MOST_CURVES:
+    if len(found.contexts) <= MOST_ONE_BY_ONE:
         told = point_curves(found, diagnosis.points, diagnosis.curves)
+        drawn.append(Drawing(f"{stem}-points", f"Performance on each point, {what}", partial(figures.points, found)))
         drawn.append(Drawing(f"{stem}-training", f"Held-out curves by point, {what}", partial(figures.training, told)))
     if len(found.features) > 1:
-        caption = f"Performance over two features of the context, {what}"
+        caption = (
+            f"Performance over two features of the context, the mean over the others (white: not measured), {what}"
+        )
         drawn.append(Drawing(f"{stem}-map", caption, partial(figures.maps, found, higher_is_better)))
     return drawn

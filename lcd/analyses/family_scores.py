@@ -12,7 +12,7 @@ from lcd.analyses.analysis import Analysis, Evidence
 from lcd.curves.names import evaluated_name
 from lcd.curves.reading import as_categories
 from lcd.curves.table import TEXT
-from lcd.families.measured import point_weights
+from lcd.families.measured import default_among_points, point_weights
 from lcd.scores.challenge_table import GROUP
 from lcd.scores.contrasts import HEADLINE
 from lcd.scores.diagnosis import Diagnosis, samples_by_task
@@ -28,6 +28,7 @@ def challenges_over_families(evidence: Evidence) -> Analysis | None:
     diagnosis = evidence.diagnosis
     if (points := diagnosis.points).empty:
         return None
+    points = with_defaults(points, diagnosis.curves)
     points = points[(points["split"] == "eval") & points["normalised"].notna()]
     if points["view"].nunique() < 2 and points["reward_p"].nunique() < 2:
         return None
@@ -55,6 +56,23 @@ def challenges_over_families(evidence: Evidence) -> Analysis | None:
         "in the family, made to sum to 1."
     )
     return Analysis("family_scores", "Do φ and ψ hold over the family?", pd.DataFrame(rows), _says(rows), note)
+
+
+def with_defaults(points: pd.DataFrame, defaults: pd.DataFrame) -> pd.DataFrame:
+    """Curves of points, and of the default points that are among their families', by the names of points.
+
+    Args:
+        points: rows that `lcd.curves.table.of_points` chooses.
+        defaults: rows of tasks as they were trained.
+    """
+    found = points
+    for benchmark, task in points[["benchmark", "task"]].drop_duplicates().astype(str).itertuples(index=False):
+        name = default_among_points(benchmark, task)
+        own = defaults[(defaults["benchmark"] == benchmark) & (defaults["task"] == task)] if name else defaults[:0]
+        if len(own):
+            again = (found["benchmark"] == benchmark) & (found["task"] == task) & (found["context"] == name)
+            found = pd.concat([found[~again], own.assign(context=name, trained_on=evaluated_name(task, name))])
+    return found.astype(dict.fromkeys(TEXT, "category"))
 
 
 def as_tasks(points: pd.DataFrame) -> pd.DataFrame:

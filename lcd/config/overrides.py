@@ -26,6 +26,7 @@ from lcd.config.nested import flatten
 from lcd.config.own_code import OWN_CODE
 from lcd.config.schemas import SCHEMAS
 from lcd.envs.errors import InputError
+from lcd.files.reading import RepeatedKey, plain_yaml
 
 POSITIONAL = {
     "report": ("path", "against"),
@@ -48,6 +49,8 @@ MANY = "run"
 NUMBERS = ("reward_p", "seed")
 FILE_KEYS = ("study",)
 PATH_OR_LIST = "curriculum"
+SIGNS = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[{}\[\],:]|[^'"{}\[\],:\s][^'"{}\[\],:]*""")
+"""Brackets, commas and colons of a value, its quoted texts, and what lies between these."""
 OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
 
 
@@ -85,7 +88,9 @@ def _constant(value: str) -> str | float:
 
 def _read(text: str, value: str, kind: type) -> Any:
     try:
-        found = yaml.safe_load(value)
+        found = plain_yaml(value)
+    except RepeatedKey as repeated:
+        raise InputError(_twice(text.partition("=")[0], str(repeated.problem))) from None
     except yaml.YAMLError:
         found = None
     if not isinstance(found, kind):
@@ -185,13 +190,36 @@ def _parser() -> Any:
 def _parsed(text: str) -> Any:
     from hydra.errors import HydraException
 
+    key, _, value = text.partition("=")
     try:
-        return _parser().parse_override(text)
+        found = _parser().parse_override(text)
     except (HydraException, ValueError, RecursionError) as error:
-        key, _, value = text.partition("=")
         raise InputError(
             f"{key}={value} cannot be read: close its brackets and quotes, or quote it as {key}=\"'…'\"."
         ) from error
+    if (repeated := _repeated_key(value)) is not None:
+        raise InputError(_twice(key, f"'{repeated}'"))
+    return found
+
+
+def _twice(key: str, repeated: str) -> str:
+    return f"{key} has the key {repeated} twice: leave one of them out."
+
+
+def _repeated_key(value: str) -> str | None:
+    """A key that a mapping in a value has twice, of which Hydra takes the last; None where there is none."""
+    signs = SIGNS.findall(value)
+    inside: list[set[str] | None] = []
+    for before, sign, after in zip(["", *signs], signs, [*signs[1:], ""], strict=False):
+        if sign in ("{", "["):
+            inside.append(set() if sign == "{" else None)
+        elif sign in ("}", "]"):
+            inside = inside[:-1]
+        elif after == ":" and before in ("{", ",") and inside and (keys := inside[-1]) is not None:
+            if (key := sign.strip()) in keys:
+                return key
+            keys.add(key)
+    return None
 
 
 @cache

@@ -75,7 +75,7 @@ class StudyConfig:
     )
     seeds_per_run: int | None = field(
         default=None,
-        metadata=doc("most seeds of a run whose agent trains seed by seed; null: all of them", least=1),
+        metadata=doc("most seeds of a run, so that workers or GPUs share them; null: all in one", least=1),
     )
     family: dict[str, Any] | None = field(
         default=None,

@@ -142,7 +142,12 @@ def _runs(curves: pd.DataFrame, measure: str) -> pd.DataFrame:
     kept = held_out.iloc[order[last]]
     table = kept[names].reset_index(drop=True)
     if WEIGHT in held_out:
-        table[WEIGHT] = _constant(pd.to_numeric(held_out[WEIGHT], errors="coerce").to_numpy(float)[order], starts)
+        numbers = pd.to_numeric(held_out[WEIGHT], errors="coerce").to_numpy(float)
+        if np.isnan(numbers).all() and held_out[WEIGHT].notna().any():
+            raise InputError(
+                f"The column '{WEIGHT}' holds no numbers: give each point one, 0 or more, or leave the column out."
+            )
+        table[WEIGHT] = _constant(numbers[order], starts)
     for name in failing_by(held_out):
         table[name] = pd.to_numeric(held_out[name], errors="coerce").to_numpy(float)[order][last]
     for name, column in (("normalised", "normalised"), ("return", "return_mean")):
@@ -178,9 +183,8 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
     notes: list[str] = []
     if scale == "return":
         notes.append("Nobody knows the range of all points (r_min, r_max): scores are returns as they are.")
-    default_name = ""
-    if family is not None and "" in {family.context_of(point) for point in family.points} and len(own):
-        default_name = point_name(family.default)
+    default_name = default_among_points(where["benchmark"], where["task"]) if len(own) else ""
+    if default_name:
         rows = pd.concat([own.assign(context=default_name), rows[rows["context"] != default_name]])
     rows = rows.assign(agent=rows["agent"].astype(object))
     scores, seeds, contexts, left = _complete(rows, scale)
@@ -274,6 +278,14 @@ def known_family(benchmark: str, task: str) -> Family | None:
         return None
 
 
+def default_among_points(benchmark: str, task: str) -> str:
+    """What the default point is called where it is one of the family's, as its benchmark has it; else nothing."""
+    family = known_family(benchmark, task)
+    if family is None or all(family.context_of(point) for point in family.points):
+        return ""
+    return point_name(family.default)
+
+
 def point_weights(benchmark: str, task: str, rows: pd.DataFrame, contexts: list[str]) -> np.ndarray:
     """The probability of each of some points of a task's family, among them.
 
@@ -302,7 +314,8 @@ def _weights(contexts: list[str], rows: pd.DataFrame, family: Family | None) -> 
         wrong = missing | ~(np.isfinite(low) & (low >= 0) & (low == high))
         if wrong.any():
             place = int(np.argmax(wrong))
-            held = "no number, or several," if missing[place] else f"{low[place]:g} to {high[place]:g}"
+            several = "" if low[place] == high[place] else f" to {high[place]:g}"
+            held = "no number, or several," if missing[place] else f"{low[place]:g}{several}"
             raise InputError(
                 f"The column '{WEIGHT}' holds {held} for the point '{contexts[place]}': give each point one weight, "
                 "0 or more."

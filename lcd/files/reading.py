@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 DEEPEST = 60
 """How many lists and mappings may lie in one another; ours have five."""
+DEEPEST_SAID = 6
+"""Keys within keys that are told to a reader."""
 MOST_ENTRIES = 1_000_000
 """A few lines of YAML can stand for more entries than any memory holds."""
 LARGEST = 2**63 - 1
@@ -30,6 +32,31 @@ ENTRY = re.compile(r"^[A-Za-z_]\w*:", re.MULTILINE)
 
 class Unreadable(ValueError):
     """A file does not hold what it should; the message says why, to be put in brackets."""
+
+
+class RepeatedKey(yaml.MarkedYAMLError):
+    """A mapping has a key twice; the problem names it."""
+
+
+class PlainLoader(yaml.SafeLoader):
+    """PyYAML's safe one, but that a key which a mapping has twice is refused: it would take the last without a word."""
+
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        """A mapping as its text has it, before others are merged into it."""
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
+                continue
+            if (key.tag, key.value) in seen:
+                raise RepeatedKey(problem=f"'{key.value}'", problem_mark=key.start_mark)
+            seen.add((key.tag, key.value))
+        return node
+
+
+def plain_yaml(text: str) -> Any:
+    """As `yaml.safe_load`, of which no key is lost."""
+    return yaml.load(text, PlainLoader)
 
 
 def open_regular(path: str | Path) -> BinaryIO:
@@ -60,19 +87,20 @@ def read_yaml(path: str | Path) -> Any:
 
 def _load_yaml(text: str) -> Any:
     """As `yaml.safe_load`, which takes 9 ms for a run's config: of ten thousand runs most entries are the same."""
-    starts = [found.start() for found in ENTRY.finditer(text)]
-    if starts and starts[0] == 0:
+    found = list(ENTRY.finditer(text))
+    starts = [each.start() for each in found]
+    if starts and starts[0] == 0 and len({each.group() for each in found}) == len(found):
         entries = [_entry(text[start:end]) for start, end in zip(starts, [*starts[1:], None], strict=True)]
         if None not in entries:
             return json.loads(f"{{{','.join(map(str, entries))}}}")
-    return yaml.safe_load(text)
+    return plain_yaml(text)
 
 
 @lru_cache(maxsize=4096)
 def _entry(text: str) -> str | None:
     """An entry of a mapping as it stands in JSON; None where its text means nothing, or no plain data, by itself."""
     try:
-        found = yaml.safe_load(text)
+        found = plain_yaml(text)
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError):
         return None
     if not isinstance(found, dict) or len(found) != 1 or not_plain(found) is not None:
@@ -123,7 +151,7 @@ def parse_json(text: str) -> Any:
 
 def parse_yaml(content: bytes) -> Any:
     """What a YAML file's content is, if it is plain data."""
-    return _checked(_decoded(content), yaml.safe_load, "YAML")
+    return _checked(_decoded(content), plain_yaml, "YAML")
 
 
 def _parsed(path: str | Path, parse: Callable[[str], Any], kind: str) -> Any:
@@ -145,7 +173,8 @@ def _checked(text: str, parse: Callable[[str], Any], kind: str) -> Any:
     except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
         where = getattr(error, "problem_mark", None)
         line = getattr(error, "lineno", None) or (where.line + 1 if where else None)
-        raise Unreadable(f"it is not {kind}" + (f": see line {line}" if line else "")) from None
+        what = f"it has the key {error.problem} twice" if isinstance(error, RepeatedKey) else f"it is not {kind}"
+        raise Unreadable(what + (f": see line {line}" if line else "")) from None
     if (reason := not_plain(found)) is not None:
         raise Unreadable(f"it holds {reason}")
     return found
@@ -154,6 +183,7 @@ def _checked(text: str, parse: Callable[[str], Any], kind: str) -> Any:
 def not_plain(value: Any) -> str | None:
     """What keeps a value from being plain data, which JSON and YAML both hold; None where nothing does."""
     entries = 0
+    place: list[str] = []
 
     def reason(value: Any, depth: int) -> str | None:
         nonlocal entries
@@ -170,12 +200,21 @@ def not_plain(value: Any) -> str | None:
             for key in value:
                 if not isinstance(key, str):
                     return f"the key {key!r}, which is no text"
-            return next(filter(None, (reason(each, depth + 1) for pair in value.items() for each in pair)), None)
+            for key, each in value.items():
+                if (found := reason(key, depth + 1) or reason(each, depth + 1)) is not None:
+                    place.insert(0, key)
+                    return found
+            return None
         if isinstance(value, list):
             return next(filter(None, (reason(each, depth + 1) for each in value)), None)
         return None if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
 
-    return reason(value, 0)
+    found = reason(value, 0)
+    return (
+        f"{found} ({'.'.join(place)})"
+        if found and 0 < len(place) <= DEEPEST_SAID and writable("".join(place))
+        else found
+    )
 
 
 def writable(text: str) -> bool:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from lcd.envs.errors import InputError
 
+RUNS_ON_A_GPU = "LCD_RUNS_ON_A_GPU"
+"""The variable in which a launcher tells its workers how many runs share the memory of a GPU."""
 FASTEST = 10_000_000
 """Steps a second, of all copies and seeds together, that no environment here reaches."""
 MOST_DAYS = 30

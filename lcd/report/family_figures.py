@@ -13,8 +13,11 @@ from matplotlib.figure import Figure
 from lcd.families.measured import Measured
 from lcd.families.profiles import profile
 from lcd.report.figures import INK, MUTED, SET_STYLES, new_figure, short_name, styled_figure
+from lcd.statistics.intervals import mean_interval
 
 _BINS = 25
+_TAIL = 0.025
+"""This share of all scores, the worst, lies beyond what a profile shows: a single failure would take the width."""
 _MOST_LEVELS = 12
 """A feature with more values is drawn as it is, not as the lines of a map."""
 _WAYS = {
@@ -43,7 +46,7 @@ def bars(table: pd.DataFrame, narrow: bool = False) -> Figure:
         ends = np.nan_to_num(np.abs(table[[f"{name}_low", f"{name}_high"]].to_numpy(float).T - values))
         style = {"ecolor": INK, "error_kw": {"elinewidth": 1}, "capsize": 3}
         axes.bar(places + 0.4 * (shift - 0.5), values, 0.38, yerr=ends, color=colour, label=label, **style)
-    length = min(14 if narrow else 24, (48 if narrow else 96) // max(len(table), 1))
+    length = min(14 if narrow else 24, (44 if narrow else 84) // max(len(table), 1))
     axes.set_xticks(places, [short_name(name, length) for name in table["agent"]])
     axes.set_ylabel("performance")
     axes.grid(visible=False, axis="x")
@@ -57,7 +60,8 @@ def profiles(found: Measured, higher_is_better: bool, narrow: bool = False) -> F
     figure = new_figure(4.4 if narrow else 8.4, 3.2)
     axes = figure.subplots()
     every = np.concatenate([scores.ravel() for scores in found.scores.values()])
-    levels = np.linspace(every.min(), every.max(), 301)
+    worst = np.quantile(every, _TAIL if higher_is_better else 1 - _TAIL)
+    levels = np.linspace(worst, every.max() if higher_is_better else every.min(), 301)
     for method, (colour, dashes) in _styles(found.methods):
         share = profile(found.scores[method], found.distribution, levels, higher_is_better)
         axes.plot(levels, share, color=colour, linestyle=dashes, linewidth=1.8, label=short_name(method, 24))
@@ -66,6 +70,37 @@ def profiles(found: Measured, higher_is_better: bool, narrow: bool = False) -> F
     axes.set_ylabel("share of the family at least as good")
     axes.legend(ncols=2 if narrow else 4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
     return figure
+
+
+@styled_figure
+def points(found: Measured, narrow: bool = False) -> Figure:
+    """What methods reach on each point, with intervals over seeds (figure 2)."""
+    figure = new_figure(4.4 if narrow else 8.4, 3.6)
+    axes = figure.subplots()
+    places = np.arange(len(found.contexts))
+    width = 0.8 / len(found.methods)
+    for number, (method, (colour, _)) in enumerate(_styles(found.methods)):
+        seeds = found.scores[method]
+        ends = np.nan_to_num(np.abs(np.stack(mean_interval(seeds.T)) - seeds.mean(1)))
+        style = {"ecolor": INK, "error_kw": {"elinewidth": 1}, "capsize": 2}
+        shift = width * (number - (len(found.methods) - 1) / 2)
+        label = short_name(method, 24)
+        axes.bar(places + shift, seeds.mean(1), 0.94 * width, yerr=ends, color=colour, label=label, **style)
+    axes.set_xticks(places, _point_labels(found), fontsize=7.5)
+    axes.set_ylabel("performance")
+    axes.grid(visible=False, axis="x")
+    axes.legend(ncols=2 if narrow else 4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    return figure
+
+
+def _point_labels(found: Measured) -> list[str]:
+    """Each point by the features that differ between them, a line each, and by what the family calls it."""
+    varied = [place for place, values in enumerate(found.table.T) if len(set(values)) > 1]
+    named = {place: mark for mark, place in found.marks.items()}
+    return [
+        "\n".join([*(f"{found.features[each]} {point[each]:g}" for each in varied), named.get(place, "")])
+        for place, point in enumerate(found.table)
+    ]
 
 
 @styled_figure
@@ -169,7 +204,7 @@ def _who_is_best(axes: Axes, grids: np.ndarray, methods: list[str]) -> None:
         best, cmap=ListedColormap([*colours, "#d5dbe1"]), vmin=-0.5, vmax=tie + 0.5, aspect="auto", origin="lower",
         alpha=0.8,
     )  # fmt: skip
-    axes.set_title("best (white: not measured)", loc="left", fontsize=9)
+    axes.set_title("best", loc="left", fontsize=9)
     for (line, column), place in np.ndenumerate(best):
         if np.isfinite(place):
             name = "tie" if place == tie else short_name(methods[int(place)].rpartition("/")[2], 7)
@@ -220,6 +255,44 @@ def accuracy(table: pd.DataFrame, narrow: bool = False) -> Figure:
     axes.set_xlabel("points")
     axes.set_ylabel("error of the overall performance")
     figure.legend(loc="outside upper left", ncols=2 if narrow else 4, fontsize=8)
+    return figure
+
+
+@styled_figure
+def accuracy_by_method(table: pd.DataFrame, narrow: bool = False) -> Figure:
+    """What fewer points tell of each method less what all tell, a panel a way to choose them (figures 7, 16 to 19).
+
+    Args:
+        table: `method`, `how`, `N`, and the `bias` and `spread` over repeated choices.
+        narrow: draw for a phone's width.
+    """
+    ways = list(dict.fromkeys(table["how"]))
+    columns = 2 if narrow else len(ways)
+    rows = -(-len(ways) // columns)
+    figure = new_figure(4.4 if narrow else 9.0, 0.8 + 1.9 * rows)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    styles = dict(_styles(list(dict.fromkeys(table["method"]))))
+    for axes, how in zip(panels, ways, strict=False):
+        axes.axhline(0, color=MUTED, linewidth=0.8)
+        for method, mine in table[table["how"] == how].groupby("method", sort=False):
+            colour, dashes = styles[method]
+            axes.plot(mine["N"], mine["bias"], color=colour, linestyle=dashes, label=short_name(method, 24))
+            axes.fill_between(
+                mine["N"], mine["bias"] - mine["spread"], mine["bias"] + mine["spread"], color=colour, alpha=0.15,
+                linewidth=0,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.minorticks_off()
+        ticks = sorted(set(table["N"]))[:: 2 if len(set(table["N"])) > 5 else 1]
+        axes.set_xticks(ticks, [str(tick) for tick in ticks], fontsize=7)
+        axes.set_title(_WAYS.get(how, how), loc="left", fontsize=9)
+        axes.tick_params(axis="y", labelsize=7.5)
+    for axes in panels[len(ways) :]:
+        axes.set_axis_off()
+    figure.supxlabel("points", fontsize=9)
+    figure.supylabel("told less overall", fontsize=9)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=2 if narrow else 4, fontsize=8)
     return figure
 
 

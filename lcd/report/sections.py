@@ -39,7 +39,7 @@ class Page:
         transfers: the outcomes of curricula.
         first: the key of the analysis that comes before all else: an ablation's.
         picture: draws a figure for wide and narrow pages, keeps it in `figures/`, and gives its HTML. It takes a name
-            for the files, a caption for readers who cannot see it, and a function of whether the page is narrow.
+            for the files, a caption, and a function of whether the page is narrow.
         content: what our own templates are made with.
         sections: the sections of this page.
     """

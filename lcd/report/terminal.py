@@ -22,6 +22,8 @@ from lcd.scores.validity import ERROR, withheld
 NARROW_NAME = 22
 LONG_HEAD = 30
 MOST_ROWS = 24
+MOST_LETTERS = 24
+"""Of a cell in one line of a terminal; longer ones are folded."""
 WIDE = (
     "AUC without",
     "AUC with",
@@ -102,15 +104,32 @@ def analysis_table(analysis: Analysis, width: int = 120) -> Table:
     rows = analysis.table
     kept = {"task", *(name for name in shown if f"{name}_low" in rows and rows[name].notna().any())}
     shown = [name for name in shown if len(shown) < 8 or analysis.table[name].nunique() > 1 or name in kept]
-    for name in shown:
-        table.add_column(Text(name), overflow="fold")
-    for _, row in analysis.table.head(MOST_ROWS).iterrows():
-        table.add_row(*(Text(cell_text(row, name)) for name in shown))
+    cells = {name: [cell_text(row, name) for _, row in rows.head(MOST_ROWS).iterrows()] for name in shown}
+    fitting = _that_fit(cells, width)
+    for name in fitting:
+        broken = len(name) > max(map(len, cells[name]), default=0)
+        table.add_column(Text(name.replace(" ", "\n") if broken else name), overflow="fold")
+    for line in zip(*(cells[name] for name in fitting), strict=True):
+        table.add_row(*map(Text, line))
     left = len(analysis.table) - MOST_ROWS
     lines = [*analysis.says, *([f"{left} more rows are in the report."] if left > 0 else [])]
+    if len(fitting) < len(shown):
+        lines.append(f"More columns are in the report: {', '.join(shown[len(fitting) :])}.")
     table.caption = Text("\n".join(lines), style="dim") if lines else None
     table.caption_justify = "left"
     return table
+
+
+def _that_fit(cells: dict[str, list[str]], width: int) -> list[str]:
+    """The first columns that a terminal of that width has room for without breaking numbers; at least two."""
+    fitting, taken = [], 2  # a column costs its padding and what is drawn between columns
+    for name, column in cells.items():
+        longest = max(map(len, [*column, *name.split()]), default=0)
+        taken += 2 + min(longest, MOST_LETTERS)
+        if taken > width and len(fitting) >= 2:
+            break
+        fitting.append(name)
+    return fitting
 
 
 def two_decimals(value: float) -> str:

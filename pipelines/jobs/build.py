@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from gymnasium.spaces import Box, Discrete
@@ -14,7 +15,7 @@ from lcd.agents.curriculum import CurriculumRollouts, TrainedStage
 from lcd.agents.evaluate import Evaluator, EveryTask
 from lcd.agents.finite import Lost
 from lcd.agents.frozen import freeze
-from lcd.agents.protocols import phase_of, ranks_of
+from lcd.agents.protocols import LearnsFromFiles, phase_of, ranks_of
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts
 from lcd.config.nested import without
@@ -28,27 +29,40 @@ from lcd.pipelines.study.evaluated import Evaluated, Stage, evaluated_by, points
 from lcd.pipelines.study.members import members_of, points_of, seeds_of, trained_by
 
 
-def build_agent(run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE) -> LightningModule:
-    """The agent of a run, its front-end and networks shaped by the environment's spaces; of several ranks, one's."""
+def build_agent(
+    run_config: RunConfig, env: VectorEnv, ranks: Ranks = ALONE, folder: Path | None = None
+) -> LightningModule:
+    """The agent of a run, its front-end and networks shaped by the environment's spaces.
+
+    Args:
+        run_config: the run's.
+        env: its training population.
+        ranks: the processes that train it; what is made is of this one.
+        folder: on whose disk features are kept that do not fit into memory; None: where temporary files lie.
+    """
     name, params = agent_of(run_config)
     actions = env.single_action_space
     if not isinstance(actions, Discrete | Box):
         raise InputError(
             f"task={run_config['task']} has the action space {actions}: agent={name} needs a discrete one or a box."
         )
-    config = validate(name, params)
+    config, kind = validate(name, params), agents.resolve(name)
+    use = entry.use(run_config["frontend"])
+    if not (offers(kind, LearnsFromFiles) and kind.learns_from_files):
+        use["disk_gb"] = 0.0
     frontend, shape = freeze(
         entry.build(run_config["frontend"]),
         env.single_observation_space,
         copies=env.num_envs,
         # PPG keeps the rollouts of a whole phase.
         steps=population(run_config) * config.copies * config.rollout * phase_of(config),
-        **entry.use(run_config["frontend"]),
+        **use,
     )
+    frontend.folder = folder
     actions = int(actions.n) if isinstance(actions, Discrete) else actions
     if ranks.world > 1:
         config = replace(config, copies=config.copies // ranks.world)
-    agent = agents.resolve(name)(config, shape, actions, seeds_of(run_config), frontend)
+    agent = kind(config, shape, actions, seeds_of(run_config), frontend)
     agent.lost = losable(run_config, ranks.world == 1)
     if ranks.world > 1:
         agent.ranks = ranks

@@ -1,5 +1,6 @@
-"""Where the rollouts of PPG's phases are kept while a run is trained, and what is told of it before."""
+"""Where rollouts and features are kept while a run is trained, and what is told of it before."""
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterable
@@ -12,14 +13,15 @@ from gymnasium.vector import VectorEnv
 from lightning.pytorch import LightningModule
 
 from lcd.agents import agents
-from lcd.agents.learner import spaces_for
 from lcd.agents.phase_store import RolloutStore, StoreSize, is_mask, require_room
 from lcd.agents.ppg import PPG
+from lcd.agents.protocols import LearnsFromFiles
 from lcd.agents.stepping import Stepper
-from lcd.pipelines.jobs.build import build_agent, build_environment
+from lcd.envs.errors import InputError
+from lcd.envs.protocols import offers
+from lcd.pipelines.jobs.trial import on_trial, one_of_each
 from lcd.pipelines.launch.launchers import RUNS_AT_ONCE
-from lcd.pipelines.study.configs import RunConfig, population
-from lcd.pipelines.study.evaluated import stages_of
+from lcd.pipelines.study.configs import RunConfig
 
 FOLDER = "rollouts"
 PROBED_STEPS = 8
@@ -30,12 +32,8 @@ def store_size(run_config: RunConfig) -> StoreSize | None:
     kind = agents.resolve(run_config["agent"]["name"])
     if not (isinstance(kind, type) and issubclass(kind, PPG)):
         return None
-    env = spaces_for(kind, build_environment(run_config, stages_of(run_config)[0], "train", copies=1))
-    try:
-        agent = build_agent(run_config, env)
+    with on_trial(run_config) as (agent, env):
         inputs = torch.stack([agent.see(observations)[1] for observations in _first_observations(env)], dim=1)
-    finally:
-        env.close()
     return agent.store_size(tuple(inputs.shape[3:]), inputs.element_size(), is_mask(inputs) is not None)
 
 
@@ -50,9 +48,19 @@ def _first_observations(env: VectorEnv) -> Iterable[Any]:
 
 def store_sentence(run_configs: Iterable[RunConfig], together: int) -> str | None:
     """The sentence about the greatest of some runs' stores, of which some are trained together; None without one."""
-    alike = {str([each["view"], each["frontend"], each["agent"], population(each)]): each for each in run_configs}
-    sizes = [size for run_config in alike.values() if (size := store_size(run_config)) is not None]
+    sizes = [size for each in one_of_each(run_configs) if (size := store_size(each)) is not None]
     return replace(max(sizes, key=lambda size: size.bytes), runs=together).sentence() if sizes else None
+
+
+def features_sentences(run_configs: Iterable[RunConfig]) -> list[str]:
+    """What is told of runs whose front-ends' features do not lie in memory, each sentence once."""
+    found = []
+    for run_config in one_of_each(run_configs):
+        # What cannot be made is told by the run that fails of it.
+        with contextlib.suppress(InputError), on_trial(run_config) as (agent, _):
+            in_files = offers(agent, LearnsFromFiles)
+            found.append(agent.frontend.sizes.sentence if in_files else None)
+    return [*dict.fromkeys(sentence for sentence in found if sentence is not None)]
 
 
 def prepare(agent: LightningModule, run_config: RunConfig, checkpoint: Path, anew: bool) -> None:

@@ -198,7 +198,7 @@ def train_rank(
     training = [spaces_for(kind, env) for env in training]
     held_out = {split: [spaces_for(kind, env) for env in envs] for split, envs in held_out.items()}
     try:
-        agent = build_agent(run_config, training[0], ranks)
+        agent = build_agent(run_config, training[0], ranks, folder)
         rollouts = build_rollouts(run_config, training, agent)
         evaluators = build_evaluators(run_config, held_out)
         _fit(run_config, folder, agent, rollouts, evaluators, tracker, device.accelerator, place)

@@ -133,7 +133,7 @@ def _are_points(points: Any) -> bool:
 
 
 def scaled_down(config: RunConfig) -> tuple[RunConfig, Scale]:
-    """The training with one seed, short rollouts and one episode an evaluation.
+    """The training with one seed, short rollouts and one episode an evaluation, a short one if that can be.
 
     A population of points stays as large as it is: it takes far less than as many times what one of it takes.
     """
@@ -146,14 +146,27 @@ def scaled_down(config: RunConfig) -> tuple[RunConfig, Scale]:
         share *= rollout / SHORT_ROLLOUT
         agent["rollout"] = SHORT_ROLLOUT
     evaluation = config["evaluation"]
+    knobs, times = _short_episodes(config)
     # Copies play side by side: what they take together is between what one takes and as many times that.
-    played = float(evaluation["copies"] * evaluation["episodes"] * members)
+    played = evaluation["copies"] * evaluation["episodes"] * members * times
     small: RunConfig = {
         **config,
         "agent": agent,
+        "knobs": knobs,
         "evaluation": {**evaluation, "copies": 1, "episodes": 1},
     }
     return small if whole else alone(small, members_of(config)[0]), Scale(unit=share, evaluation=played, size=members)
+
+
+def _short_episodes(config: RunConfig) -> tuple[dict[str, Any], float]:
+    """The knobs of a run's task with episodes for a trial, and how many times as long its own are."""
+    from lcd.envs.benchmarks import get_benchmark
+    from lcd.envs.protocols import ShortEpisodes, offers
+
+    benchmark = get_benchmark(config["benchmark"])
+    if "curriculum" in config or not offers(benchmark, ShortEpisodes):
+        return dict(config["knobs"]), 1.0
+    return benchmark.short_episodes(config["task"], config["knobs"])
 
 
 def shortened(config: RunConfig, units: int, every: int) -> RunConfig:

@@ -30,6 +30,11 @@ class Shelf:
     memory: Mapping[str, int] = field(default_factory=dict)
     most: int = 0
 
+    def shared_by(self, together: int) -> int:
+        """Into how many parts the memory of each is shared out, where so many calls are made at once."""
+        each = -(-together // max(len(self.memory), 1))
+        return max(1, min(each, self.most or each))
+
     def place(self, needs: Needs, at_work: Sequence[tuple[Needs, Cards]]) -> Cards | None:
         """The GPUs that a call gets beside those at work: the least busy ones; None where it has to wait.
 

@@ -40,7 +40,7 @@ from lcd.pipelines.launch.launchers import RUNS_AT_ONCE, keep_freed_memory, usab
 from lcd.pipelines.launch.order import Call, Needs, Order, Outcome
 from lcd.process import children, signals
 from lcd.process.deadlines import Countdown, count_beats, set_deadlines
-from lcd.process.limits import machine_memory
+from lcd.process.limits import RUNS_ON_A_GPU, machine_memory
 from lcd.process.signals import CONTINUE_ME, Stopped
 
 POLL_S = 0.25
@@ -104,11 +104,12 @@ def launch(
     here = cards_here() if any(call.needs.gpus for call in calls) else {}
     room = Room(workers, threads, Shelf(here, settings.per_gpu))
     order, together = Order(calls), room.at_once([call.needs for call in calls])
+    beside = {RUNS_AT_ONCE: str(together), RUNS_ON_A_GPU: str(room.gpus.shared_by(together))}
     crew: list[_Worker] = []
     try:
         while not order.over:
             crew = [worker for worker in crew if worker.alive]
-            _hand_out(order, crew, room, lambda cards: _Worker(function, threads, together, deadlines, cards))
+            _hand_out(order, crew, room, lambda cards: _Worker(function, threads, beside, deadlines, cards))
             for worker in _workers_to_attend(crew):
                 if (ended := worker.take()) is not None:
                     order.end(*ended)
@@ -192,13 +193,13 @@ class _Worker:
     """The launching process's side of one worker process."""
 
     def __init__(
-        self, function: str, threads: int, together: int, deadlines: DeadlinesConfig, cards: Cards = ()
+        self, function: str, threads: int, beside: dict[str, str], deadlines: DeadlinesConfig, cards: Cards = ()
     ) -> None:
         self.deadlines, self.deadline, self.patience = deadlines, "start", Countdown(deadlines.start)
         self.given: tuple[int, Call] | None = None
         self.alive, self.stopped = True, False
         self.cards = cards
-        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | {RUNS_AT_ONCE: str(together)}
+        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | beside
         if cards:
             environment[VISIBLE] = ",".join(cards)
         self.process, self.pipe = children.start("lcd.pipelines.launch.local:work", environment, group=0)

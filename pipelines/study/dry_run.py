@@ -20,7 +20,8 @@ from rich.table import Table
 
 from lcd.config.schemas import DiagnoseConfig, TrainConfig
 from lcd.envs.errors import InputError, Unfinished
-from lcd.pipelines.kinds.kind import Job, trainings
+from lcd.pipelines.kinds.kind import Job, kind_of, trainings
+from lcd.pipelines.kinds.pretrain import before_pretraining
 from lcd.pipelines.kinds.train import promise
 from lcd.pipelines.launch.launchers import calls_at_once
 from lcd.pipelines.study import store
@@ -60,23 +61,33 @@ def print_estimate(
     table.add_row("runs", f"{len(missing)}{done}")
     if before:
         table.add_row("of them", "; ".join(before))
+    untimed: list[str] = []
     if missing:
         console.print(
             f"Probing how fast this machine is (about {PROBE_S:.0f} s, more where episodes or networks are long) …",
             highlight=False,
         )
         paces = probe(missing, cfg)
+        untimed = [kind_of(config).label(config) for config in paces.lacking(missing)]
         workers = workers_of(cfg, missing)
         training = paces.seconds(missing, workers)
         alone = hours_text(paces.seconds(missing, 1) / HOUR)
         around = time.process_time() + (_report_s(jobs, cfg, finish) if training < REHEARSED_S else 0.0)
         table.add_row("seeds a run", " or ".join(map(str, seeds)))
         table.add_row("steps", f"{steps:,} of all seeds together")
-        table.add_row("time", _time(training + around, paces.exact, workers))
+        table.add_row("time", _time(training + around, paces.exact and not untimed, workers))
         table.add_row("of it", f"{hours_text(training / HOUR)} is training; {alone} with one worker")
+        # It imports what trains.
+        from lcd.pipelines.study.gpu_needs import gpu_sentence
+
+        if sentence := gpu_sentence(map(before_pretraining, trained)):
+            table.add_row("on a GPU", sentence)
         size = sum(paces.of(job.config).size(job.config) for job in missing)
         table.add_row("disk", f"{_bytes(size)}, without what a tracker keeps and the report's few MB")
     console.print(table)
+    if untimed:
+        told = f"Not timed, as others took long, and taken to be as slow as the slowest: {'; '.join(untimed)}."
+        console.print(told, highlight=False, soft_wrap=True, markup=False)
     for note in _notes(cfg, missing):
         console.print(note, highlight=False, soft_wrap=True, markup=False)
     return 0

@@ -14,7 +14,7 @@ from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import moving_tasks_of
 from lcd.files.reading import Unreadable, read_bytes
-from lcd.frontends.entry import USE, FrontendEntry, WeightsFile, entry_of
+from lcd.frontends.entry import LATER, USE, FrontendEntry, WeightsFile, entry_of
 from lcd.pipelines.kinds.pretrain import UNTRAINED, weights_of
 from lcd.pipelines.study import configs, needs
 from lcd.pipelines.study.configs import ID_LENGTH, PRETRAIN, RANDOM, VideosEntry, canonical, without_places
@@ -22,7 +22,7 @@ from lcd.pipelines.study.parts import check_names
 from lcd.pipelines.study.sources import with_source
 
 FLOW = "flow"
-HOW_USED = ("weights", "rgb", "seed", *USE)
+HOW_USED = ("weights", "rgb", "seed", *USE, *LATER)
 """Knobs of the front-end that say how it is used, not what it is."""
 
 

@@ -17,6 +17,8 @@ from lcd.envs.protocols import Families, KnowsFeatures, offers
 FAMILY = "study.family"
 MOST_POINTS = 100_000
 """Points that a study writes: of a grid, or of a file."""
+MOST_EXACT = 2.0**53
+"""Whole numbers below are all numbers with a point, too."""
 FAMILY_KEYS = ("env", "task", "contexts", "default")
 BENCHMARK, CARL = "families/", "carl:"
 GYMNASIUM = f"{BENCHMARK}gym:"
@@ -100,7 +102,10 @@ def _refuse(where: str, point: Point, check: Callable[[Point], None]) -> None:
 
 def plain_point(point: Point) -> dict[str, float]:
     """A point as run configs have it: whole numbers without a point, because some knobs take no others."""
-    return {name: int(value) if float(value).is_integer() else float(value) for name, value in point.items()}
+    return {
+        name: int(value) if float(value).is_integer() and abs(value) < MOST_EXACT else float(value)
+        for name, value in point.items()
+    }
 
 
 def named_by(asked: Mapping[str, Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """Grids: every combination of some knobs' values, as an axis of a study."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import product
 from typing import Any
 
@@ -68,6 +69,27 @@ def check_points(benchmark: Benchmark, tasks: Iterable[str], points: list[Point]
                 reward_range(benchmark, name, 0, others)
 
 
+@contextmanager
+def named_knobs(benchmark: Benchmark, tasks: Iterable[str], knobs: Mapping[str, Any], key: str) -> Iterator[None]:
+    """Where what is refused is one of some knobs, say by which key of the config it was given.
+
+    Args:
+        benchmark: the tasks'.
+        tasks: all of which have the knobs.
+        knobs: the knobs.
+        key: what the config calls them: `study.knobs`.
+    """
+    try:
+        yield
+    except InputError as why:
+        for name, value in knobs.items():
+            try:
+                check_points(benchmark, tasks, [{}], {name: value})
+            except InputError:
+                raise InputError(f"{key}.{name}={show(value)}: {why}") from None
+        raise
+
+
 def by_task(study: StudyConfig, tasks: list[str]) -> list[tuple[list[str], dict[str, Any]]]:
     """Tasks that the study says the same of, and what it says of them alone."""
     for name, changes in study.of.items():
@@ -95,17 +117,15 @@ def check_tests(tests: Iterable[Any]) -> None:
                 )
 
 
-def seeds_of_runs(seeds: Any, agent: str, most: int | None) -> list[list[int]]:
-    """A study's seeds by run: all in one, or of an agent that trains seed by seed at most so many in each.
+def seeds_of_runs(seeds: Any, most: int | None) -> list[list[int]]:
+    """A study's seeds by run: all in one, or at most so many in each.
 
     Args:
         seeds: As the study says them.
-        agent: The agent's name.
         most: Seeds of a run; None is all.
     """
     every = seed_list("study.seeds", seeds)
-    if most is None or not trains_one_by_one(agent):
-        return [every]
+    most = most or len(every)
     return [every[first : first + most] for first in range(0, len(every), most)]
 
 

@@ -20,7 +20,7 @@ from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import has_shaping, shapings_of
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
 from lcd.pipelines.study.family_written import named_by, task_of_family
-from lcd.pipelines.study.grid import Point, by_task, check_points, points_of
+from lcd.pipelines.study.grid import Point, by_task, check_points, named_knobs, points_of
 from lcd.scores.asked_contrasts import parse_contrasts
 from lcd.scores.contrasts import (
     CONTEXT,
@@ -168,7 +168,8 @@ def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _PartRequest, where:
     _refuse_twice(f"{where}agents", asked.agents)
     _refuse_twice(f"{where}frontends", asked.frontends)
     tasks, points = _tasks_shaped(benchmark, asked, where), points_of(cfg.study.grid)
-    check_points(benchmark, tasks, points, cfg.study.knobs)
+    with named_knobs(benchmark, tasks, cfg.study.knobs, "study.knobs"):
+        check_points(benchmark, tasks, points, cfg.study.knobs)
     return Part(
         tasks=tasks,
         agents=[_agent(cfg, name) for name in asked.agents],

@@ -40,7 +40,7 @@ from lcd.process.children import resolve
 PROBE_S = 20.0
 """About how long a probe may take, without what workers need to start."""
 PATIENCE = 6
-"""How many times as long it may take, where that is needed to time whole rollouts."""
+"""How many times as long it may take, where that is needed to time whole rollouts, or all kinds of runs."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,13 @@ class Paces:
             if found := [pace for other, pace in self.timed if other[:much] == mine[:much]]:
                 mean = {key: fmean(getattr(pace, key) for pace in found) for key in MEASURED}
                 return Pace(**mean, exact=all(pace.exact for pace in found))
-        raise KeyError(f"no run of this kind was timed: {mine[0]}")
+        return replace(max((pace for _, pace in self.timed), key=lambda pace: pace.seconds(run_config)), exact=False)
+
+    def lacking(self, jobs: Sequence[Job]) -> list[JobConfig]:
+        """One of each kind of runs that there was no time for: they are taken to be as slow as the slowest."""
+        known = {mine[0] for mine, _ in self.timed}
+        configs = {protocol(config): config for config in (before_pretraining(job.config) for job in jobs)}
+        return [config for name, config in configs.items() if name not in known]
 
     def seconds(self, jobs: Sequence[Job], workers: int) -> float:
         """What the jobs take from start to end with so many workers."""
@@ -205,7 +211,7 @@ def time_runs(
     began = time.perf_counter()
     for number, config in enumerate(run_configs):
         left = allowed - (time.perf_counter() - began)
-        if number >= needed and left < allowed / 10:
+        if (number >= needed and left < allowed / 10) or (paces and left < allowed * (1 - PATIENCE)):
             break
         if (name := protocol(config)) not in known:
             warm_s, known[name] = _roughly(config, clock, allowed / needed)

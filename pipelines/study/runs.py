@@ -43,7 +43,15 @@ from lcd.pipelines.study.family_points import (
     points_asked,
 )
 from lcd.pipelines.study.family_written import check_written, family_of
-from lcd.pipelines.study.grid import axes_of, check_points, check_tests, placed, points_of_runs, seeds_of_runs
+from lcd.pipelines.study.grid import (
+    axes_of,
+    check_points,
+    check_tests,
+    named_knobs,
+    placed,
+    points_of_runs,
+    seeds_of_runs,
+)
 from lcd.pipelines.study.parts import check_names, parts_of
 from lcd.pipelines.study.point_choices import Chosen, choice_asked, choose
 
@@ -93,7 +101,7 @@ def expand(
             asked = _points(benchmark, task, knobs, wanted, family, picked, written=study.family)
             rounds: Sequence[Points | None] = asked or [None]
             by_run = [some for each in rounds for some in points_of_runs(each, name, study.points_per_run)]
-            for some, seeds in product(by_run, seeds_of_runs(part.seeds, name, study.seeds_per_run)):
+            for some, seeds in product(by_run, seeds_of_runs(part.seeds, study.seeds_per_run)):
                 made = _run_config(cfg.benchmark.name, seeds=seeds, points=some, **condition)
                 found.setdefault(run_id(made), Job(made))
     return list(found.values())
@@ -178,7 +186,8 @@ def run_config_from(cfg: TrainConfig) -> RunConfig:
     trained = [(stage["task"], stage["knobs"]) for stage in stages or ()] or [(cfg.task.name, cfg.task.knobs)]
     for task, knobs in trained:
         check_view(benchmark, task, cfg.view)
-        reward_range(benchmark, task, seeds[0], knobs)
+        with named_knobs(benchmark, [task], knobs, f"{CURRICULUM}: knobs" if stages else "task.knobs"):
+            reward_range(benchmark, task, seeds[0], knobs)
     check_tasks(cfg.points, [cfg.task.name], "points")
     family = None if cfg.points is None else family_of(benchmark, cfg.task.name)
     points = None if stages else _points(benchmark, cfg.task.name, cfg.task.knobs, cfg.points, family, where="points")

@@ -76,8 +76,8 @@ def train_missing(cfg: Asked, study: store.Study, wanted: list[store.Run], conso
         let_go_on(each.path)
     failed = _without_hope(wanted, missing)
     order = sorted((each for each in missing if each not in failed), key=_first_awaited(missing))
-    if sentence := _memory_sentence(cfg, order):
-        console.print(sentence, highlight=False, soft_wrap=True)
+    for sentence in _memory_sentences(cfg, order):
+        console.print(sentence, highlight=False, soft_wrap=True, markup=False)
     with Progress(wanted, console, again=missing) as progress, _requeued(missing):
         attempts = Attempts(cfg, tracker, order, console)
         stopped = attempts.make(progress.update)
@@ -129,17 +129,19 @@ def _first_awaited(missing: list[store.Run]) -> Callable[[store.Run], tuple[bool
     return lambda run: (run.path.name not in awaited, longest_first(run.config))
 
 
-def _memory_sentence(cfg: Asked, missing: list[store.Run]) -> str | None:
-    """What is to be said before training: of PPG's rollouts, how much room they take."""
-    # PPG's module takes seconds to import, where most agents have nothing to tell.
-    trained = [each.config for each in missing if is_training(each.config)]
+def _memory_sentences(cfg: Asked, missing: list[store.Run]) -> list[str]:
+    """What is to be said before training: how much room PPG's rollouts and features of front-ends take."""
+    # What makes agents takes seconds to import, where most have nothing to tell.
+    trained = [before_pretraining(each.config) for each in missing if is_training(each.config)]
     phased = [config for config in trained if "auxiliary_rollouts" in config["agent"]]
-    if not phased:
-        return None
+    encoded = [config for config in trained if config["frontend"]["name"] != "identity"]
+    if not phased and not encoded:
+        return []
     from lcd.pipelines.jobs import phases
 
     together = calls_at_once(cfg.launcher.workers, cfg.launcher.threads * device_of(cfg).devices, len(phased))
-    return phases.store_sentence(map(before_pretraining, phased), together)
+    of_phases = phases.store_sentence(phased, together)
+    return [*([] if of_phases is None else [of_phases]), *phases.features_sentences(encoded)]
 
 
 @contextlib.contextmanager

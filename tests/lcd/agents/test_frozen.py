@@ -1,14 +1,18 @@
 """Front-ends in policy learning: frozen, applied once, kept or made anew."""
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box
+from gymnasium.vector import SyncVectorEnv
 from torch import nn
 
 from lcd.agents import agents, validate
-from lcd.agents.frozen import GIB, FrozenFrontend, choose_what_to_keep, freeze
+from lcd.agents.feature_file import FeatureFile
+from lcd.agents.frozen import GIB, FrozenFrontend, Kept, freeze
 from lcd.agents.rollout import Rollouts
+from lcd.envs.errors import InputError
 from lcd.envs.population import make_population
 
 SPACE = Box(0, 255, (20, 20, 3), np.uint8)
@@ -17,12 +21,14 @@ SPACE = Box(0, 255, (20, 20, 3), np.uint8)
 class Edges(nn.Module):
     """A third party's: a convolution, batch norm and dropout, which would change in training mode."""
 
-    channels, features, half_is_safe = 5, None, True
+    features, half_is_safe = None, True
 
-    def __init__(self):
+    def __init__(self, channels=5):
         super().__init__()
         torch.manual_seed(1)
-        self.layers = nn.Sequential(nn.Conv2d(3, 5, 3, stride=2), nn.BatchNorm2d(5), nn.Dropout(0.5), nn.Sigmoid())
+        self.channels = channels
+        convolution = nn.Conv2d(3, channels, 3, stride=2)
+        self.layers = nn.Sequential(convolution, nn.BatchNorm2d(channels), nn.Dropout(0.5), nn.Sigmoid())
         self.seen = 0
 
     def forward(self, observations):
@@ -51,12 +57,11 @@ def test_it_neither_learns_nor_is_saved_nor_leaves_eval_mode():
 def test_what_is_kept_gives_the_features_back(precision):
     seen = images(12)
     features = FrozenFrontend(Edges(), precision)(seen)
-    for keep in ("features", "observations"):
+    for keep in ("features", "file", "observations"):
         frozen = FrozenFrontend(Edges(), precision, keep, batch=12)
         kept = frozen.kept(seen, frozen(seen))
-        assert kept.dtype == {"features": torch.float16 if precision == "auto" else torch.float32}.get(
-            keep, torch.uint8
-        )
+        features_type = torch.float16 if precision == "auto" else torch.float32
+        assert kept.dtype == (torch.uint8 if keep == "observations" else features_type)
         assert torch.equal(frozen.features_of(kept.unflatten(0, (2, 6))), features.unflatten(0, (2, 6)))
         # Other batches, a part of one, and two leading axes more, as of an agent with a memory.
         again = frozen.features_of(kept[[7, 3, 3, 0, 1, 11, 5]].unflatten(0, (1, 1, 7)))
@@ -83,14 +88,46 @@ def test_half_precision_is_for_front_ends_that_say_so_and_stays_finite():
     ],
 )
 def test_features_are_kept_where_they_fit(keep, features, memory_gb, kept):
-    assert choose_what_to_keep(keep, features, 1200, 4096, memory_gb) == kept
+    assert Kept(keep, features, 1200, 4096, memory_gb).choice == kept
 
 
-def learn(agent_name, keep, rollouts=2, **params):
-    """The networks of two seeds after some rollouts, the losses, and how many observations the front-end has seen."""
+@pytest.mark.parametrize(
+    ("keep", "disk_gb", "kept", "words"),
+    [
+        ("auto", 28.5, "file", "take 30.6 GB at a time, in a file"),
+        ("features", 28.5, "file", "in a file"),
+        ("auto", 28.4, "observations", "more than frontend.memory_gb=2 and frontend.disk_gb=28.4 allow"),
+        ("auto", 0.0, "observations", "frontend.disk_gb=29 would keep them"),
+        ("features", 0.0, "features", None),
+        ("observations", 99.0, "observations", None),
+    ],
+)
+def test_a_disk_takes_what_memory_cannot_and_who_gives_none_is_told(keep, disk_gb, kept, words):
+    """The flow front-end's 19 maps of 64 x 64 at the papers' size, 256 copies and 256 steps of three seeds."""
+    size = 19 * 64 * 64 * 2
+    sizes = Kept(keep, size, 64 * 64 * 3, 3 * 256 * 256, memory_gb=2.0, disk_gb=disk_gb)
+    assert sizes.choice == kept
+    assert (sizes.sentence is None) == (words is None)
+    assert words is None or words in sizes.sentence
+
+
+def learn(agent_name, keep, rollouts=2, room=None, **params):
+    """The networks of two seeds after some rollouts, and how many observations the front-end has seen.
+
+    Args:
+        room: GiB of memory and of a disk that features may take.
+    """
+    memory_gb, disk_gb = room or (1.0, 0.0)
     config = validate(agent_name, {"copies": 4, "rollout": 6, "epochs": 3, "minibatches": 2, **params})
     frozen, shape = freeze(
-        Edges(), SPACE, keep=keep, memory_gb=1.0, precision="auto", copies=8, steps=8 * config.rollout
+        Edges(16 if room else 5),
+        SPACE,
+        keep=keep,
+        memory_gb=memory_gb,
+        precision="auto",
+        copies=8,
+        steps=8 * config.rollout,
+        disk_gb=disk_gb,
     )
     env = make_population("toy", "toy/easy-sight-easy-reward", seeds=[0, 1], copies=4, view="pixels", split="train")
     agent = agents.resolve(agent_name)(config, shape, env.single_action_space.n, [0, 1], frozen)
@@ -117,3 +154,68 @@ def test_learning_is_the_same_whatever_is_kept(agent):
     torch.testing.assert_close(kept, anew, rtol=0, atol=1e-4)
     other = learn(agent, "features", learning_rate=1e-2)[0]
     assert (kept - other).abs().max() > 1e-2
+
+
+ROOM = 8 * 6 * 16 * 9 * 9 * 2 / GIB
+"""What the features of a rollout take: of 8 copies and 6 steps, 16 channels of 9 x 9 in half precision."""
+
+
+@pytest.mark.parametrize("agent", ["ppo", "recurrent_ppo", "ppg"])
+def test_features_in_a_file_are_those_in_memory(agent):
+    params = {"phase": 2, "auxiliary_rollouts": 2} if agent == "ppg" else {}
+    kept, seen = learn(agent, "auto", room=(ROOM, 0), **params)
+    filed, also = learn(agent, "auto", room=(0, ROOM), **params)
+    assert torch.equal(kept, filed)
+    assert also == seen
+    # A byte less, and they are made anew.
+    assert learn(agent, "auto", room=(0, ROOM - 1 / GIB), **params)[1] > seen
+
+
+def test_a_file_of_features_takes_its_budget_and_leaves_nothing_behind(tmp_path):
+    written = torch.rand(7, 2, 4, 5, 9, 9).half()
+    file = FeatureFile(tmp_path / "run", 7)
+    for _ in range(2):
+        file.begin()
+        for step in written:
+            file.append(step)
+        assert torch.equal(file.stacked(), written.transpose(0, 1))
+        written = 1 - written
+    assert file.size == written.nbytes
+    assert not list((tmp_path / "run").iterdir())
+
+
+def test_a_disk_without_room_for_features_is_told_before_a_step(tmp_path, monkeypatch):
+    def full(*given):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.posix_fallocate", full)
+    with pytest.raises(InputError, match=r"features of a rollout need 2.27 kB .* make room, .*keep=observations"):
+        FeatureFile(tmp_path, 7).append(torch.zeros(1, 2, 81).half())
+
+
+def test_a_rollout_goes_to_the_device_without_what_lies_in_a_file():
+    agent = agents.resolve("ppo")(validate("ppo", {}), (5, 9, 9), 2, [0], FrozenFrontend(Edges(), keep="file"))
+    rollout = {"inputs": torch.zeros(2), "values": torch.zeros(2)}
+    moved = agent.transfer_batch_to_device(rollout, torch.device("meta"), 0)
+    assert [moved[name].device.type for name in rollout] == ["cpu", "meta"]
+
+
+def test_what_ends_an_episode_is_encoded_once_where_environments_reset_a_step_later():
+    """A cut episode's last observation is asked for its value, and is what the next step sees."""
+
+    class Seen(nn.Module):
+        seen = 0
+
+        def forward(self, observations):
+            self.seen += len(observations)
+            return observations
+
+    env = SyncVectorEnv([lambda: gymnasium.make("CartPole-v1", max_episode_steps=4)] * 4)
+    frozen = FrozenFrontend(Seen())
+    agent = agents.resolve("ppo")(validate("ppo", {"copies": 4, "rollout": 12}), (4,), 2, [0], frozen)
+    rollout = next(iter(Rollouts(env, [0], agent, 12, 1, 0.9, normalise=False)))
+    assert frozen.frontend.seen == 4 * (12 + 1)
+    paid, values = rollout["rewards"][0], rollout["values"][0]
+    assert rollout["weights"][0, 4].tolist() == [0, 0, 0, 0]
+    torch.testing.assert_close(paid[3], 1 + 0.9 * values[4])
+    env.close()

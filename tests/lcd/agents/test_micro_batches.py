@@ -8,6 +8,7 @@ from known_tasks import Corridor
 from lightning.pytorch.plugins.precision import MixedPrecision
 from torch import nn
 
+from lcd.agents import agents, validate
 from lcd.agents.ppo import PPO, PPOConfig
 from lcd.agents.recurrent import RecurrentPPO, RecurrentPPOConfig
 from lcd.agents.rollout import Rollouts
@@ -34,6 +35,55 @@ def test_micro_batches_add_up_to_the_minibatch(size, normalised):
     assert torch.allclose(whole, parts, atol=1e-5)
     for name, loss in losses.items():
         assert torch.allclose(loss, of_parts[name], atol=1e-5), name
+
+
+@pytest.mark.parametrize("room", [0, 10_000, 30_000, 1 << 40])
+def test_a_gpu_learns_from_as_many_at_once_as_it_has_room_for(room, monkeypatch):
+    """Whatever the room, the minibatch is the same to the rounding of sums; where there is plenty, to the last bit."""
+    whole, losses = learned(PPO, PPOConfig(**HOW, micro_batch=1000))
+    monkeypatch.setattr("lcd.agents.ppo.room_on", lambda device: room)
+    parts, of_parts = learned(PPO, PPOConfig(**HOW))
+    assert torch.equal(whole, parts) == (room == 1 << 40)
+    assert torch.allclose(whole, parts, atol=1e-5)
+    for name, loss in losses.items():
+        assert torch.allclose(loss, of_parts[name], atol=1e-5), name
+
+
+def test_a_footprint_is_what_layers_compute_and_keep():
+    """Of a small CNN by hand: two convolutions, a hidden layer and two heads on images of 3 x 12 x 12."""
+    made = PPO(PPOConfig(width=8), (3, 12, 12), 4, [0, 1], nn.Identity()).footprint
+    places, channels, taps = (4 * 4, 2 * 2), (16, 32), (3 * 25, 16 * 9)
+    products = sum(n * c * t for n, c, t in zip(places, channels, taps, strict=True)) + 128 * 8 + 8 * 5
+    assert made.forward == 2 * products
+    # Backward is as much for the weights, and as much for what goes in but for the pixels.
+    assert made.training == 2 * (3 * products - 16 * 16 * 75)
+    # Each layer keeps what it is given, and each ReLU what it gives.
+    assert made.activations == 4 * (3 * 12 * 12 + 16 * 16 + 4 * 32 + 8)
+    assert made.weights == 75 * 16 + 16 + 144 * 32 + 32 + 128 * 8 + 8 + 8 * 5 + 5
+    assert made.fitting(made.held(2) + 1000 * 2 * made.activations, seeds=2) == 750
+    assert made.fitting(made.held(2) + 1000 * 2 * made.activations, seeds=2, half=True) == 1500
+    assert made.fitting(0, seeds=2) == 1
+
+
+@pytest.mark.parametrize(("agent", "megabytes"), [("ppo", 1.22), ("ppg", 2.44)])
+def test_impala_keeps_what_was_measured_of_it(agent, megabytes):
+    """On 3 x 64 x 64, by hooks on its layers; PPG has two networks."""
+    config = validate(agent, {"encoder": "impala", "width": 256})
+    made = agents.resolve(agent)(config, (3, 64, 64), 15, [0], nn.Identity()).footprint
+    assert round(made.activations / 1e6, 2) == megabytes
+    # Half of the paper's three seeds with minibatches of 8,192 fit into its card of 24 GB, and none has to be given.
+    assert (made.fitting(24 * 10**9, seeds=3) >= 4096) == (agent == "ppo")
+
+
+def test_a_memory_has_a_footprint_too():
+    small, large = (
+        RecurrentPPO(RecurrentPPOConfig(**HOW, memory=units, width=8), (1,), 2, [0], nn.Identity()).footprint
+        for units in (8, 16)
+    )
+    # Two products with three gates each: of the encoder's width and of the memory; the heads; the encoder.
+    assert small.forward == 2 * (3 * 8 * 8 + 3 * 8 * 8 + 8 * 3 + 1 * 8 + 8 * 8)
+    assert large.forward == 2 * (3 * 16 * 8 + 3 * 16 * 16 + 16 * 3 + 1 * 8 + 8 * 8)
+    assert large.activations > small.activations
 
 
 def test_micro_batches_of_a_memory_are_whole_rollouts():

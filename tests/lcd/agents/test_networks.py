@@ -10,8 +10,10 @@ from torch.nn import functional
 
 from lcd.agents import networks, settings, validate
 from lcd.agents.initialise import SCHEMES
-from lcd.agents.networks import ENCODERS, ActorCritic, Impala, Mlp
+from lcd.agents.networks import ENCODERS, ActorAndCritic, ActorCritic, Impala, Mlp
 from lcd.agents.population import Population
+from lcd.agents.ppg import PhasicActorCritic
+from lcd.agents.recurrent import RecurrentActorCritic
 from lcd.agents.rollout import stack_in_time
 
 
@@ -55,9 +57,36 @@ def test_impala_in_bf16_is_close_to_itself():
     torch.manual_seed(0)
     network, images = ActorCritic((3, 64, 64), 15, "impala"), torch.randint(0, 256, (4, 3, 64, 64), dtype=torch.uint8)
     with torch.autocast("cpu", torch.bfloat16):
-        half = network(images)[1]
-    assert half.dtype == torch.bfloat16
-    assert torch.allclose(half.float(), network(images)[1], rtol=0.1, atol=0.1 * half.abs().max().item())
+        half, features = network(images)[1], network.encoder(images)
+    assert features.dtype == torch.bfloat16
+    assert torch.allclose(half, network(images)[1], rtol=0.1, atol=0.1 * half.abs().max().item())
+
+
+@pytest.mark.parametrize("kind", ["shared", "separate", "dual", "detached", "memory"])
+def test_in_bf16_policies_and_values_are_those_of_their_features_in_single_precision(kind):
+    """A value of 100 would else be off by up to .25, and log-probabilities by as much as a clip of the ratio allows."""
+    how = ((6,), 3, "mlp", 8, 0, "orthogonal")
+    network = {
+        "shared": lambda: ActorCritic(*how),
+        "separate": lambda: ActorAndCritic(*how),
+        "memory": lambda: RecurrentActorCritic((6,), 3, "mlp", 8, 8),
+    }.get(kind, lambda: PhasicActorCritic(*how, kind))()
+    heads = [layer for name, layer in network.named_modules() if name.endswith(("policy", "value", "apart"))]
+    seen = {}
+    for head in heads:
+        with torch.no_grad():
+            head.bias.fill_(100.1)
+        head.register_forward_hook(lambda layer, taken, made: seen.update({layer: (taken[0], made)}))
+    inputs = (torch.randn(5, 6),)
+    if kind == "memory":
+        inputs = (torch.randn(5, 2, 6), torch.zeros(5, 8), torch.zeros(5, 2, dtype=torch.bool))
+    with torch.autocast("cpu", torch.bfloat16):
+        outputs = network(*inputs)
+    assert {output.dtype for output in outputs[:2]} == {torch.float32}
+    assert len(seen) == {"shared": 2, "separate": 2, "dual": 3, "detached": 2, "memory": 2}[kind]
+    for head, (given, made) in seen.items():
+        exact = given.double() @ head.weight.double().T + head.bias.double()
+        assert (made - exact).abs().max() < 1e-4
 
 
 def _impala(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,7 @@ from lcd.analyses.family_scores import challenges_over_families
 from lcd.config.settings import settings_for
 from lcd.curves.names import FAMILY, evaluated_name
 from lcd.envs.errors import InputError
-from lcd.envs.families.family import grid_family, point_name
+from lcd.envs.families.family import Family, grid_family, point_name
 from lcd.families import standings
 from lcd.families.measured import measured_families
 from lcd.families.prevalence import CASES
@@ -69,7 +69,7 @@ def test_a_single_method_is_told_of_and_one_seed_says_that_it_cannot_tell():
     frame = family_curves("cart", NAMES, {"a": ramp + seeds}, {"a": np.array([0.3, 0.5, 0.6])})
     assert told(frame)["families"].says[:2] == [
         "On the default MDP a reaches 0.47; over the family 0.40.",
-        "The two intervals overlap for a: more seeds would tell.",
+        "For a the intervals of both overlap: more seeds would tell.",
     ]
     alone = told(frame[frame["seed"] == 1])["families"].says
     assert alone[0] == "On the default MDP a reaches 0.50; over the family 0.40."
@@ -83,6 +83,8 @@ def test_the_family_comes_first_on_its_page(frame, tmp_path):
     assert "<h1>Does it hold over the family of cart?</h1>" in page
     assert page.index('<p class="verdict">On the default MDP b reaches') < page.index("φ and ψ were not asked")
     assert page.count("The family of cart, state</h3>") == 1
+    assert "<figcaption>Reported and overall performance, cart, state</figcaption>" in page
+    assert '<td class="num" data-name="overall">' in page  # what a narrow page calls a cell, which has no head
     assert "missing view" not in page  # a study that never asked for φ is not told what φ lacks
     chosen = write_report(tmp_path, diagnosis, analyses=quick[:1], names=["comparisons"]).read_text()
     assert "The family of cart, state</h3>" in chosen  # a page without the section loses nothing
@@ -223,7 +225,16 @@ def test_who_leads_on_the_default_point_is_said_even_of_methods_that_tie_overall
     settings = FamilySettings(approximations=False, higher_is_better=high_is_good)
     says = told(family_curves("cart", NAMES, {"a": same, "b": same}, default), settings)["families"].says
     first, second = "ab" if (reported > 0.5) == high_is_good else "ba"
-    assert f"On the default MDP {first} leads {second};" in " ".join(says)
+    assert f"On the default MDP {first} leads {second}; over the family they do the same." in " ".join(says)
+
+
+def test_an_order_that_seeds_leave_open_is_said_to_be():
+    ramp, seeds = np.linspace(0.3, 0.5, len(NAMES))[:, None], np.array([[-0.1, 0.0, 0.1]])
+    default = {"a": np.full(3, 0.5), "b": np.full(3, 0.9)}
+    for gap, opened in ((0.001, True), (0.2, False)):
+        frame = family_curves("cart", NAMES, {"a": ramp + seeds, "b": ramp - gap + 0.9 * seeds}, default)
+        (said,) = [each for each in told(frame)["families"].says if "over the family a leads b" in each]
+        assert said.endswith("which the seeds leave open.") == opened
 
 
 def test_small_returns_that_differ_are_not_said_to_be_the_same():
@@ -246,10 +257,25 @@ def test_too_many_choices_cost_no_family_its_tables(monkeypatch):
 def test_every_figure_is_drawn_for_both_widths(frame):
     found = told(frame, FamilySettings())
     names = {drawing.name for analysis in found.values() for drawing in analysis.figures}
-    assert names == {f"families-{name}" for name in ("bars", "profile", "histogram", "map", "accuracy", "prevalence")}
+    usual = ("bars", "profile", "histogram", "map", "accuracy", "accuracy-by-method", "prevalence")
+    assert names == {f"families-{name}" for name in usual}
     for analysis in found.values():
         for drawing in analysis.figures:
             assert all(draw_svg(drawing.draw(narrow)).startswith(b"<?xml") for narrow in (False, True))
+
+
+def test_few_points_are_shown_one_by_one():
+    both = {"ppo": np.linspace(0.1, 0.5, 5)[:, None] + np.array([[-0.1, 0.1]]), "trpo": np.full((5, 2), 0.3)}
+    frame = family_curves(
+        "families/quad", FIVE, both, {name: each[2] for name, each in both.items()}, benchmark="families"
+    )
+    drawn = {each.name: each for each in told(frame)["families"].figures}
+    assert {"families-points", "families-training"} <= drawn.keys()
+    (axes,) = drawn["families-points"].draw(False).axes
+    heights = {label.get_text(): [bars[place].get_height() for bars in axes.containers if hasattr(bars, "patches")]
+               for place, label in enumerate(axes.get_xticklabels())}  # fmt: skip
+    assert heights["lower 6\nupper 0\nsimplified"] == pytest.approx([0.1, 0.3])
+    assert heights["lower 5\nupper 1\n"] == pytest.approx([0.5, 0.3])
 
 
 def test_errors_of_fewer_points_fall_with_their_number(frame):
@@ -284,6 +310,23 @@ def test_phi_of_points_is_that_of_the_same_curves_as_a_task():
         assert row["family_high"] - row["family"] == pytest.approx(
             alone[f"{name}_raw_high"] - alone[f"{name}_raw"], rel=0.25
         )
+
+
+def test_phi_over_the_family_counts_a_default_that_is_one_of_its_points(monkeypatch):
+    tasks = list(TASKS.items())[1:3]
+    points, default = (study({tasks[0][0]: areas}, seeds=4, noise=0.02) for _, areas in tasks)
+    task = tasks[0][0]
+    family = Family(GRID.points[:4], GRID.points[3])
+    monkeypatch.setattr("lcd.families.measured.known_family", lambda benchmark, name: family)
+    parts = [points.assign(context=name, trained_on=evaluated_name(task, name)) for name in NAMES[:3]]
+    found = challenges_over_families(Evidence(diagnose_curves(pd.concat([default, *parts])))).table
+    of_points, of_default = (diagnose_curves(each).table.iloc[0] for each in (points, default))
+    for sign, name in (("φ", "phi_raw"), ("ψ", "psi_raw")):
+        row = found[found["score"] == sign].iloc[0]
+        assert row["points"] == "4"
+        assert row["default"] == pytest.approx(of_default[name])
+        assert row["family"] == pytest.approx((3 * of_points[name] + of_default[name]) / 4)
+        assert abs(of_points[name] - of_default[name]) > 0.01
 
 
 CART = {"sb3/ppo": 0.61, "sb3/trpo": 0.56, "sb3/dqn": 0.3, "sb3/ars": 0.2}

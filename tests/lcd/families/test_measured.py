@@ -77,6 +77,11 @@ def test_a_column_says_how_much_points_count(levels):
     assert plain.notes == ("Nobody says how much each point counts: all of them count alike.",)
     with pytest.raises(InputError, match=r"The column 'weight' holds .* give each point one weight"):
         measured(frame.assign(weight=frame["seed"]))
+    with pytest.raises(InputError, match=r"holds -1 for the point .* give each point one weight, 0 or more"):
+        measured(frame.assign(weight=-1))
+    with pytest.raises(InputError, match="holds no numbers: give each point one"):
+        measured(frame.assign(weight="much"))
+    assert measured(frame.assign(weight=None))[0].notes == plain.notes
     with pytest.raises(InputError, match="is 0 for all points"):
         measured(frame.assign(weight=0))
     with pytest.raises(InputError, match="holds no number, or several, for the point"):

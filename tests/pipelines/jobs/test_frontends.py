@@ -75,6 +75,7 @@ def test_a_run_is_its_weights_content_not_their_path(tmp_path):
     # Defaults are written down, and what policy learning does with the front-end.
     assert asked()["frontend"] == {"name": "edges", "weights": None, "scale": 1.0, **entry.USE}
     assert run_id(asked("frontend.scale=1.0")) == run_id(asked()) != run_id(asked("frontend.keep=observations"))
+    assert run_id(asked("frontend.disk_gb=0")) == run_id(asked()) != run_id(asked("frontend.disk_gb=1"))
 
 
 def test_a_file_that_changed_or_went_is_told(tmp_path):
@@ -95,12 +96,31 @@ def test_a_file_that_changed_or_went_is_told(tmp_path):
         ("frontend.keep=all", "frontend.keep=all is unknown: choose from"),
         ("frontend.precision=hlaf", "did you mean 'half'"),
         ("frontend.memory_gb=-1", "frontend.memory_gb=-1 must be a number of 0 or more"),
+        ("frontend.disk_gb=much", "frontend.disk_gb=much must be a number of 0 or more"),
         ("frontend.scal=2", "frontend.scal=2 is no knob of 'edges': did you mean 'scale'"),
     ],
 )
 def test_mistakes_are_told(override, words, capsys):
     assert main(["train", *TRAIN, override]) == 2
     assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_features_lie_where_they_are_told_and_agents_learn_the_same(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    curves = []
+    for number, room in enumerate((["memory_gb=1"], ["memory_gb=0", "disk_gb=1"], ["memory_gb=0"])):
+        words = [f"frontend.{each}" for each in room]
+        assert main(["train", *TRAIN, *QUICK, *words, f"out={tmp_path / str(number)}"]) == 0
+        (file,) = tmp_path.glob(f"{number}/runs/*/curve.csv")
+        curves.append(pd.read_csv(file).drop(columns="wall_s"))
+        # The file has no name, so nothing of it is left.
+        assert {path.name for path in file.parent.iterdir()} <= {
+            *("config.yaml", "status.json", "curve.csv", "train.csv", "log.txt", "checkpoints", "leases")
+        }
+    pd.testing.assert_frame_equal(curves[0], curves[1])
+    told = capsys.readouterr().out
+    assert told.count("in a file of the run's folder") == 1
+    assert told.count("more than frontend.memory_gb=0 and frontend.disk_gb=0 allow") == 1
 
 
 def test_it_trains_is_resumed_elsewhere_and_reported_without_its_file(tmp_path, capsys, monkeypatch):

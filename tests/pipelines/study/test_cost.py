@@ -11,7 +11,7 @@ import pytest
 
 from lcd import cli
 from lcd.config.compose import compose
-from lcd.pipelines.kinds.kind import Job, trainings
+from lcd.pipelines.kinds.kind import Job, kind_of, trainings
 from lcd.pipelines.kinds.train import evaluations, unit_steps
 from lcd.pipelines.study import cost, dry_run, probe, runs, store
 from lcd.pipelines.study.configs import run_id
@@ -122,6 +122,21 @@ def timed(config, slow, folder, monkeypatch, allowed):
     return start_s, probe.Pace(**pace)
 
 
+def test_kinds_of_runs_that_there_is_no_time_for_are_taken_to_be_as_slow_as_the_slowest(tmp_path, monkeypatch):
+    first, second = probe.spread(
+        trainings(runs.expand(compose("diagnose", ["study.agents=[ppo,recurrent_ppo]", "tracker=none"])))
+    )[:2]
+    slow = Slow()
+    monkeypatch.setattr(probe, "resolve", lambda target: slow)
+    probe.time_runs([first, second], 2, str(tmp_path), {}, {}, 0.05, time.time())
+    _, found = json.loads((tmp_path / "paces.json").read_text())
+    assert [number for number, _ in found] == [0]
+    told = paces(0.0, (first, probe.Pace(**found[0][1])))
+    assert told.lacking([Job(first), Job(second)]) == [second]
+    assert told.of(second).unit_s == told.of(first).unit_s
+    assert not told.of(second).exact
+
+
 def test_what_is_slow_only_the_first_time_is_the_workers_start(tmp_path, monkeypatch):
     config = configs("study.steps=10240")[0]
     slow = Slow()
@@ -146,6 +161,17 @@ def test_what_plays_slowly_is_timed_once(tmp_path, monkeypatch):
     assert not pace.exact
     played = config["evaluation"]["copies"] * config["evaluation"]["episodes"] * 2
     assert pace.evaluation_s == pytest.approx(20.0 / 64 * played, rel=0.3)
+
+
+def test_long_episodes_are_tried_as_short_ones():
+    words = ["benchmark=traffic", "study=traffic/full", "study.points=2", "tracker=none"]
+    whole = trainings(runs.expand(compose("diagnose", words)))[0]
+    (small, scale), (same, scale_of_short) = (
+        kind_of(config).scaled_down(config) for config in (whole, {**whole, "knobs": {"horizon": 600}})
+    )
+    assert small == same
+    assert scale.evaluation == 6 * scale_of_short.evaluation  # of an hour
+    assert scale.unit == scale_of_short.unit
 
 
 class Late(Slow):

@@ -281,6 +281,44 @@ def test_what_one_run_asks_for_is_called_by_its_own_key():
             runs.run_config_from(compose("train", [*words, "points=3", word]))
 
 
+@pytest.mark.parametrize(
+    ("word", "told"),
+    {
+        "task.knobs.masspole=0": "task.knobs.masspole=0: masspole is 0, but it must be a number from",
+        "task.knobs.lenght=1": "task.knobs.lenght=1: There is no knob 'lenght' .*did you mean 'length'",
+        "task.knobs={gravity: 1, length: 0}": "task.knobs.length=0: length is 0",
+        "task.knobs.length=nan": "task.knobs.length holds nan",
+    }.items(),
+)
+def test_a_bad_feature_is_called_as_the_user_wrote_it(word, told):
+    with pytest.raises(InputError, match=rf"^{told}"):
+        runs.run_config_from(compose("train", ["task=families/cartpole", "view=state", word]))
+    with pytest.raises(InputError, match=rf"^{told.replace('task.', 'study.')}"):
+        asked("benchmark=families", "study.tasks=[families/cartpole]", word.replace("task.", "study."))
+
+
+def test_a_feature_said_twice_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"^study.family has the key 'length' twice: leave one of them out"):
+        asked("study.family={env: CartPole-v1, contexts: {length: [1], length: [2]}}")
+    (tmp_path / "poles.yaml").write_text("family:\n  env: CartPole-v1\n  contexts:\n    length: [1]\n    length: [2]\n")
+    with pytest.raises(InputError, match=r"poles.yaml cannot be read \(it has the key 'length' twice: see line 5\)"):
+        asked(f"study={tmp_path / 'poles.yaml'}")
+
+
+def test_what_stands_in_a_list_or_a_text_is_no_key():
+    words = ["study.agent_params={ppo: {gamma: 0.9}, ars: {gamma: 0.8}}", "study.agents=[ppo, 'dqn[gamma=0.9]']"]
+    assert compose("diagnose", ["benchmark=families", *words]).study.agent_params["ars"] == {"gamma": 0.8}
+
+
+@pytest.mark.parametrize(("study", "steps"), {"quad": 2, "pendulum-five": 2, "swimmer": 5}.items())
+def test_full_presets_train_as_long_as_the_paper(study, steps):
+    configs = asked(f"study=families/{study}", "budget=paper")
+    assert {config["steps"] for config in configs} == {steps * 1_000_000}
+    assert {config["agent"]["name"] for config in configs} == {"ppo", "trpo", "sb3/td3"}  # figures 3 and 12
+    for agent in ("ppo", "trpo", "sb3/td3"):
+        assert len({name for each in configs if each["agent"]["name"] == agent for name in each["points"]}) == 5
+
+
 def test_a_curriculum_has_no_points():
     with pytest.raises(InputError, match="cannot both be trained"):
         runs.run_config_from(compose("train", ["benchmark=toy", f"curriculum=[[{TASK},9],[{OTHER},9]]", "points=all"]))

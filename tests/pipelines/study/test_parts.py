@@ -11,7 +11,7 @@ from lcd.frontends import frontends
 from lcd.frontends.identity import Identity
 from lcd.pipelines.kinds.kind import trainings
 from lcd.pipelines.study import diagnose, runs
-from lcd.pipelines.study.configs import condition, run_id
+from lcd.pipelines.study.configs import canonical, condition, run_id
 
 TOY = "study.tasks=[toy/easy-sight-easy-reward]"
 DIM = "dim"
@@ -188,3 +188,15 @@ def test_lcd_ablate_is_lcd_diagnose_with_another_study():
     cfg = compose("ablate")
     assert (cfg.study.name, cfg.study.frontends, cfg.study.views) == ("frontend", ["identity", "flow"], ["pixels"])
     assert compose("ablate", ["study=shaping"]).study.shapings == ["none", "subgoals"]
+
+
+@pytest.mark.parametrize("agent", ["ppo", "tabular/q_learning"])
+def test_seeds_are_shared_out_among_runs_whatever_the_agent(agent):
+    words = [f"agent={agent}", "study.seeds=5"]
+    configs = trainings(runs.expand(compose("diagnose", ["budget=smoke", TOY, *words, "study.seeds_per_run=2"])))
+    together = trainings(runs.expand(compose("diagnose", ["budget=smoke", TOY, *words])))
+    assert {tuple(config["seeds"]) for config in together} == {(0, 1, 2, 3, 4)}
+    assert len(configs) == 3 * len(together)
+    for first in range(0, len(configs), 3):
+        assert [config["seeds"] for config in configs[first : first + 3]] == [[0, 1], [2, 3], [4]]
+        assert len({canonical({**config, "seeds": None}) for config in configs[first : first + 3]}) == 1
