@@ -18,7 +18,7 @@ LOCK := $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),lock/linux-x86
 # say so), every process would compile thousands of them again: there all are compiled in advance, in half a minute.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-warn-conflicts --no-compile -qq
 
-SOAKS := $(addprefix tests/soak/,kills.py faults.py memory.py hands.py orders.py) $(wildcard tests/soak/fuzz_configs.py tests/soak/fuzz_files.py)
+SOAKS := $(addprefix tests/soak/,kills.py faults.py memory.py hands.py orders.py commands.py) $(wildcard tests/soak/fuzz_configs.py tests/soak/fuzz_files.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help install diagnose test lint types bench soak lock clean

@@ -16,6 +16,10 @@ class Cancelled(RuntimeError):
     """Somebody wants a run to stop; the message says how it goes on."""
 
 
+class Elsewhere(Exception):
+    """What a command asked for is done after it and without it; the message says where."""
+
+
 class Unfinished(RuntimeError):
     """Nothing is finished of what a command was to tell about, which is nobody's mistake: it ends with status 1."""
 

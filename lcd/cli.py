@@ -124,6 +124,7 @@ COMMANDS = {
 
 
 SWITCHES = {
+    "--detach": "launcher.detach=true",
     "--dry-run": "dry_run=true",
     "--follow": "follow=true",
     "--json": "format=json",
@@ -194,7 +195,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _run(name: str, overrides: list[str]) -> int:
-    from lcd.envs.errors import InputError, Unfinished, nearest
+    from lcd.envs.errors import Elsewhere, InputError, Unfinished, nearest
 
     try:
         if name not in COMMANDS:
@@ -221,6 +222,9 @@ def _run(name: str, overrides: list[str]) -> int:
         return print_error(str(mistake), MISTAKE)
     except Unfinished as lack:
         return print_error(str(lack), FAILED)
+    except Elsewhere as where:
+        print(exits.printable(where))
+        return OK
 
 
 def _overview() -> str:

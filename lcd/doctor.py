@@ -191,13 +191,15 @@ def _parquet() -> Check:
 def _slurm() -> Check:
     if not (path := shutil.which("sbatch")):
         return Check("slurm", "missing", "No sbatch on PATH: runs are launched on this machine (launcher=local).")
-    return Check("slurm", "ok", f"{path}.")
+    if not _installed("submitit"):
+        return Check("slurm", "missing", f"{path}, but no submitit: pip install submitit for launcher=slurm.")
+    return Check("slurm", "ok", f"{path}, submitit {version('submitit')}: launcher=slurm.")
 
 
 def _ray() -> Check:
     if not _installed("ray"):
-        return Check("ray", "missing", "Not installed: pip install ray where a Ray cluster is to be used.")
-    return Check("ray", "ok", f"ray {version('ray')}.")
+        return Check("ray", "missing", "Not installed: pip install 'ray<2.61' for launcher=ray.")
+    return Check("ray", "ok", f"ray {version('ray')}: launcher=ray.")
 
 
 def _browser() -> Check:

@@ -34,7 +34,10 @@ def fresh_processes(forked_processes):
 
 
 # The tests of these files take longest: one that begins last would keep the other cores waiting.
-FIRST = ("soak/test_short.py", "study/test_cost.py", "study/test_paper.py", "study/test_jobs.py")
+FIRST = (
+    *("launch/test_slurm.py", "launch/test_ray.py", "soak/test_short.py", "study/test_cost.py", "study/test_paper.py"),
+    *("study/test_jobs.py",),
+)
 
 
 def pytest_collection_modifyitems(items):

@@ -54,7 +54,8 @@ KNOBS = {task: {**knobs, "image_dataset": IMAGES} for task, knobs in {**SMALL, *
 FEATURES: dict[str, tuple[float, ...]] = {"graph_shape.d": (1, 2, 3), "graph_shape.p": (0.0, 0.5, 0.9)}
 """Knobs that every task is a family over: how deep the tree is, and how probably a wait state is not left."""
 NUMBERS = (
-    *("graph_shape.b", "graph_shape.d", "graph_shape.p", "reward.high_r", "reward.fail_r", "reward.std_r"),
+    *("graph_shape.b", "graph_shape.d", "graph_shape.p", "reward.high_r", "reward.fail_r", "reward.step_r"),
+    "reward.std_r",
     *("image_dataset.noise_on_read", "image_dataset.rotation_on_read"),
 )
 """Knobs that are numbers: what a family of anybody's may vary."""

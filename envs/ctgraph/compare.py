@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lcd.envs.ctgraph.theory import end_probability
+from lcd.envs.ctgraph.theory import end_probability, expected_length
 
 if TYPE_CHECKING:
     from lcd.envs.ctgraph.knobs import GraphKnobs
@@ -57,10 +57,11 @@ def expected_return(knobs: GraphKnobs, goal: np.ndarray, policy: str) -> float:
         policy: one of the three; the optimal one knows where it is, and so is the best that any agent can do.
     """
     shape, reward = knobs.graph_shape, knobs.reward
+    on_the_way = reward.step_r * expected_length(shape.b, shape.d, shape.p, policy)
     if policy == "optimal":
-        return float(reward.high_r)
+        return float(reward.high_r + on_the_way)
     mean = reward.high_r * mean_comparison(np.asarray(goal), shape.b, reward.reward_distribution)
     if policy == "navigation":
-        return mean
+        return mean + on_the_way
     ends = end_probability(shape.b, shape.d, shape.p)
-    return ends * mean + (1 - ends) * reward.fail_r
+    return ends * mean + (1 - ends) * reward.fail_r + on_the_way

@@ -87,6 +87,11 @@ class CTGraphVectorEnv(NativeVectorEnv):
         """The observation id that each copy shows at present."""
         return self._ids.copy()
 
+    @property
+    def one_hot_sizes(self) -> tuple[int, ...] | None:
+        """The length of the one-hot vector that the view `state` is, for tabular agents to number."""
+        return (self.knobs.num_ids,) if self._reader is None else None
+
     def _make_spaces(self) -> None:
         if self._reader is None:
             self.single_observation_space = spaces.Box(0.0, 1.0, (self.knobs.num_ids,), np.float32)
@@ -123,9 +128,9 @@ class CTGraphVectorEnv(NativeVectorEnv):
         self._move(checked_actions(actions, self.num_envs, self._transitions.actions))
         terminations = self._transitions.terminal.take(self._nodes)
         ended = np.flatnonzero(terminations)
-        rewards = np.zeros(self.num_envs)
+        rewards = np.full(self.num_envs, float(self.knobs.reward.step_r))
         if ended.size:
-            rewards[ended] = self._worth(ended)
+            rewards[ended] += self._worth(ended)
         infos: dict[str, Any] = {}
         if self.knobs.reward.std_r > 0:
             infos["event_reward"] = rewards

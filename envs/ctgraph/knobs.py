@@ -41,6 +41,8 @@ class Reward:
     """Reward at the goal."""
     fail_r: float = 0.0
     """Reward at the fail state."""
+    step_r: float = 0.0
+    """Added to the reward of every step (section 2.5 of the paper); at least 0, so that going on is never worse."""
     std_r: float = 0.0
     """Standard deviation of the normal noise that is added to the reward of every end state."""
     reward_distribution: str = "needle_in_haystack"
@@ -51,12 +53,16 @@ class Reward:
     """The goal stays for fewer than this many episodes of a copy; below 1, for ever."""
 
     def __post_init__(self) -> None:
-        for name in ("high_r", "fail_r", "std_r"):
+        for name in ("high_r", "fail_r", "step_r", "std_r"):
             value = getattr(self, name)
             if not is_number(value) or not abs(value) < float("inf"):
                 raise InputError(f"reward.{name} is {value!r}, but it must be a finite number.")
         if self.high_r <= max(self.fail_r, 0.0):
             raise InputError(f"reward.high_r is {self.high_r}, but it must be above 0 and above fail_r={self.fail_r}.")
+        if self.step_r < 0:
+            raise InputError(
+                f"reward.step_r is {self.step_r}, but it must be at least 0, or failing early may be best."
+            )
         if self.std_r < 0:
             raise InputError(f"reward.std_r is {self.std_r}, but a standard deviation is at least 0.")
         object.__setattr__(self, "reward_distribution", _distribution(self.reward_distribution))
@@ -130,7 +136,8 @@ class ImageDataset:
     nr_of_images: int | None = None
     """Number of observation ids; by default the highest in use and one."""
     noise_on_read: float = 0.0
-    """Greatest noise on a pixel when an image is shown: a share of full brightness; above 1, grey levels of 255."""
+    """Greatest noise on a pixel when an image is shown: a share of full brightness; above 1, grey levels of 255. A
+    `config` file has whole grey levels, and what is beyond the point is left out, as by the authors' code."""
     rotation_on_read: float = 0.0
     """Greatest rotation, in degrees, when an image is shown."""
     path: str | None = None
@@ -210,7 +217,7 @@ ALIASES = {
 
 
 def load_json(path: str | Path) -> dict[str, Any]:
-    """The knobs in a JSON file of the authors' layout."""
+    """The knobs in a JSON file of the authors' layout, which mean there what they mean to the authors' code."""
     try:
         content = json.loads(Path(path).expanduser().read_text("utf-8"))
     except OSError as error:
@@ -219,7 +226,11 @@ def load_json(path: str | Path) -> dict[str, Any]:
         raise InputError(f"config is '{path}', which is no JSON: {error}.") from None
     if not isinstance(content, dict):
         raise InputError(f"config is '{path}', which holds no JSON object: graph_shape, reward, … are expected.")
-    return canonical(content)
+    knobs = canonical(content)
+    images = knobs.get("image_dataset", {})
+    if is_number(noise := images.get("noise_on_read")) and 0 <= noise <= 255:
+        knobs["image_dataset"] = {**images, "noise_on_read": int(noise) / 255}
+    return knobs
 
 
 def canonical(knobs: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def as_tabular(knobs: GraphKnobs, goal: np.ndarray, name: str) -> TabularMDP:
     number = np.full(len(graph.kinds), TERMINAL)
     number[going_on] = np.arange(len(going_on))
     after = graph.successors.reshape(-1, graph.actions)[going_on]
-    return TabularMDP(number[after], worth[after], horizon=2 * (shape.d + 1), name=name)
+    return TabularMDP(number[after], worth[after] + reward.step_r, horizon=2 * (shape.d + 1), name=name)
 
 
 def _refuse_chance(knobs: GraphKnobs) -> None:

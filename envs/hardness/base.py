@@ -123,6 +123,14 @@ class ToyVectorEnv(NativeVectorEnv):
                 infos[f"final_{name}"], infos[name] = infos[name], later
         return self._show(observations), rewards, terminations, truncations, infos
 
+    def wander(self, actions: np.ndarray) -> np.ndarray:
+        """One step of every copy in which nothing is paid and no episode ends; returns the observations."""
+        self._require_episode("wander")
+        actions = self._checked(actions)
+        self._steps += 1
+        self._move(actions)
+        return self._observe()
+
     def _pay(self, actions: np.ndarray, terminations: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
         payment = self._payment
         due = payment.due(self._earned(actions))

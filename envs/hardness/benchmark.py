@@ -17,7 +17,7 @@ from lcd.envs.errors import InputError, nearest
 from lcd.envs.hardness.base import VIEWS
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.envs.hardness.images import ImageKnobs
+from lcd.envs.hardness.image_knobs import ImageKnobs
 from lcd.envs.hardness.injection import InjectionKnobs
 from lcd.envs.hardness.knobs import HardnessKnobs
 from lcd.envs.hardness.mdp import build_mdp
@@ -46,7 +46,9 @@ def knob_order(base: str) -> list[str]:
     else:
         kinds = [InjectionKnobs]
     names = [f.name for kind in kinds for f in fields(kind) if f.init and f.name != "images"]
-    return names + (list(MUJOCO_KNOBS) if base.startswith("mujoco/") else [])
+    if base.startswith("mujoco/"):
+        return [name for name in names if name != "reward_clip"] + list(MUJOCO_KNOBS)
+    return names
 
 
 class TaskNames(Sequence[str]):
@@ -157,6 +159,8 @@ def _knobs_of(base: str, given: Mapping[str, Any]) -> Any:
     kinds: dict[str, type[HardnessKnobs] | type[PointKnobs]] = {"discrete": HardnessKnobs, "continuous": PointKnobs}
     kind = kinds.get(base, InjectionKnobs)
     own = MUJOCO_KNOBS if base.startswith("mujoco/") else ()
+    if own and "reward_clip" in given:
+        raise InputError(f"reward_clip is {given['reward_clip']!r}, but {base} has none: it is Atari's and others'.")
     return kind.from_dict({name: value for name, value in given.items() if name not in own})
 
 

@@ -6,131 +6,19 @@ distractors exist in `pixels` only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
-from lcd.envs.checks import MOST_TABLE_BYTES, is_number, require_share, require_whole_knob
 from lcd.envs.colours import label_colours
-from lcd.envs.errors import InputError, nearest
+from lcd.envs.errors import InputError
+from lcd.envs.hardness.figure_sprites import MOST_BYTES, KeptSprites, ShownSprites, margin, windows
+from lcd.envs.hardness.image_knobs import ImageKnobs
 from lcd.envs.hardness.picture_files import picture_sprites
-from lcd.envs.hardness.shapes import RADIUS, distractor_masks, figure_masks, noise_tiles
+from lcd.envs.hardness.shapes import distractor_masks, figure_mask, figure_masks, noise_tiles
 from lcd.envs.state import State
 from lcd.envs.streams import Streams
-
-TRANSFORMS = ("shift", "scale", "rotate", "flip")
-MOST_PIXELS = 1024
-MOST_DISTRACTORS = 1000
-_SCALE_STEPS = 5
-_MOST_SPRITE_BYTES = 2**29
-
-
-@dataclass(frozen=True)
-class ImageKnobs:
-    """What makes the toy hard to see. Those called `image_…` are MDP Playground's, except the size."""
-
-    image_size: int = 24
-    """Height and width in pixels. Below about 36, a few scales and rotations make many-sided states look the same."""
-    image_transforms: str | Sequence[str] = ()
-    """Which of shift, scale, rotate and flip happen at random: "shift,flip" or a sequence."""
-    image_sh_quant: int = 1
-    """Shifts are multiples of this many pixels."""
-    image_scale_range: Sequence[float] = (0.75, 1.25)
-    """Least and largest scale."""
-    image_ro_quant: int = 15
-    """Rotations are multiples of this many degrees."""
-    image_radius: float = RADIUS
-    """Radius of a figure at scale 1, as a share of the image's side (MDP Playground's is 0.2)."""
-    image_folder: str | None = None
-    """Folder of the user's own images, which in alphabetical order take the polygons' place."""
-    texture: float = 0.0
-    """Strength of the textures of figure and background, 0 (none) to 1; new ones every frame unless `motion`."""
-    contrast: float = 1.0
-    """Difference in mean brightness between figure and background, above 0 and up to 1."""
-    distractors: int = 0
-    """Number of smaller shapes scattered over the background."""
-    lookalikes: int = 0
-    """How many other states have almost the same polygon as a state."""
-    motion: float = 0.0
-    """Pixels by which the figure drifts in a step, bouncing off the borders.
-
-    What is otherwise drawn anew every frame (textures, distractors, transforms) then stays for an episode, so
-    that the motion can be seen."""
-
-    def __post_init__(self) -> None:
-        require_whole_knob(self, "image_size", 12, MOST_PIXELS)
-        require_whole_knob(self, "image_sh_quant", 1, MOST_PIXELS)
-        require_whole_knob(self, "image_ro_quant", 1, 360)
-        require_whole_knob(self, "distractors", 0, MOST_DISTRACTORS)
-        require_whole_knob(self, "lookalikes", 0, MOST_TABLE_BYTES)
-        require_share(self, "texture")
-        require_share(self, "contrast")
-        if self.contrast == 0:
-            raise InputError("contrast is 0, but a figure without any contrast is invisible; it must be above 0.")
-        if not is_number(self.motion) or not 0 <= self.motion <= MOST_PIXELS:
-            raise InputError(f"motion is {self.motion!r}, but it must be a number of pixels from 0 to {MOST_PIXELS}.")
-        object.__setattr__(self, "image_transforms", parse_transforms(self.image_transforms))
-        if not is_number(self.image_radius) or not 0.05 <= self.image_radius <= 0.5:
-            raise InputError(f"image_radius is {self.image_radius!r}, but it must be a number from 0.05 to 0.5.")
-        object.__setattr__(self, "image_scale_range", _scale_range(self.image_scale_range, self.image_radius))
-        if self.moves and min(self.reaches) < 1:
-            raise InputError(
-                f"image_size is {self.image_size}, but at scale {self.image_scale_range[1]} the figure has no room to "
-                "move; a larger image or a smaller image_scale_range would leave some."
-            )
-
-    @property
-    def scales(self) -> tuple[float, ...]:
-        """The scales that occur."""
-        if "scale" not in self.image_transforms:
-            return (1.0,)
-        return tuple(float(s) for s in np.geomspace(self.image_scale_range[0], self.image_scale_range[1], _SCALE_STEPS))
-
-    @property
-    def rotations(self) -> tuple[float, ...]:
-        """The rotations that occur, in degrees."""
-        if "rotate" not in self.image_transforms:
-            return (0.0,)
-        return tuple(float(angle) for angle in range(0, 360, self.image_ro_quant))
-
-    @property
-    def flips(self) -> int:
-        """The number of ways in which a figure is flipped."""
-        return 4 if "flip" in self.image_transforms else 1
-
-    @property
-    def moves(self) -> bool:
-        """Does the figure ever leave the middle?"""
-        return "shift" in self.image_transforms or self.motion > 0
-
-    @property
-    def reaches(self) -> tuple[int, ...]:
-        """By how many pixels a figure of each scale can move and stay in the image."""
-        return tuple(int(self.image_size * (0.5 - self.image_radius * scale) + 1e-9) for scale in self.scales)
-
-
-def parse_transforms(given: str | Sequence[str]) -> tuple[str, ...]:
-    """The transforms' names in their fixed order."""
-    given = "" if given == "none" else given
-    names = [n.strip() for n in given.split(",") if n.strip()] if isinstance(given, str) else list(given or ())
-    for name in names:
-        if name not in TRANSFORMS:
-            raise InputError(f"image_transforms has '{name}', which is no transform; {nearest(name, TRANSFORMS)}")
-    return tuple(name for name in TRANSFORMS if name in names)
-
-
-def _scale_range(given: Sequence[float], radius: float) -> tuple[float, float]:
-    largest = round(0.5 / radius, 9)
-    numbers = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
-    if len(numbers) != 2 or not all(map(is_number, numbers)) or not 0.2 <= numbers[0] <= numbers[1] <= largest:
-        raise InputError(
-            f"image_scale_range is {given!r}, but it must be two rising numbers from 0.2 to {largest:.2f}, where the "
-            "figure fills the image."
-        )
-    return float(numbers[0]), float(numbers[1])
 
 
 class Renderer:
@@ -154,14 +42,13 @@ class Renderer:
         self._reaches = np.array(knobs.reaches if knobs.moves else [0] * len(knobs.scales))
         self._reach = int(self._reaches.max())
         self._variants = len(knobs.scales) * len(knobs.rotations) * knobs.flips
-        self._colours: np.ndarray | None = None
-        self._figures = _windows(self._sprites(states), knobs.image_size)
+        self._bounds = None if knobs.chances is None else np.cumsum(knobs.chances)[:-1]
+        self._colours: KeptSprites | None = None
+        self._figures = self._sprites(states)
         self._plain = view != "pixels" or (knobs.texture == 0 and knobs.distractors == 0)
         if not self._plain:
             self._backgrounds, self._fillings = _texture_windows(knobs)
-            self._clutter = _windows(
-                _margin(distractor_masks(knobs.image_size), knobs.image_size // 2), knobs.image_size
-            )
+            self._clutter = windows(margin(distractor_masks(knobs.image_size), knobs.image_size // 2), knobs.image_size)
         copies = len(geometry)
         self._variant = np.zeros(copies, dtype=np.int64)
         self._start = np.zeros((copies, 2))
@@ -181,27 +68,42 @@ class Renderer:
     def _words_a_frame(self) -> int:
         return self.halves * self._words_a_half
 
-    def _sprites(self, states: int) -> np.ndarray:
+    def _sprites(self, states: int) -> KeptSprites | ShownSprites:
         knobs, side = self.knobs, self.knobs.image_size + 2 * self._reach
-        if 3 * states * self._variants * side * side > _MOST_SPRITE_BYTES:
-            raise InputError(
-                f"image_ro_quant is {knobs.image_ro_quant}, but {states * self._variants} different figures of "
-                f"{side}x{side} pixels are too many to keep; a larger image_ro_quant or a smaller image_size would fit."
-            )
+        all_fit = 3 * states * self._variants * side * side <= MOST_BYTES
         variants = (knobs.scales, knobs.rotations, knobs.flips)
-        if knobs.image_folder is None:
-            masks = figure_masks(states, knobs.image_size, knobs.lookalikes, *variants, knobs.image_radius)
-        else:
+        if knobs.image_folder is not None:
+            if not all_fit:
+                raise InputError(
+                    f"image_ro_quant is {knobs.image_ro_quant}, but {states * self._variants} different pictures of "
+                    f"{side}x{side} pixels are too many to keep; a larger image_ro_quant or image_sc_quant, or a "
+                    "smaller image_size, would fit."
+                )
             radius = knobs.image_size * knobs.image_radius
             masks, colours = picture_sprites(knobs.image_folder, states, knobs.image_size, radius, *variants)
             if self.view == "pixels":
                 border = [(0, 0), (self._reach, self._reach), (self._reach, self._reach), (0, 0)]
                 colours = np.pad(colours.reshape(-1, *colours.shape[2:]), border)
-                self._colours = _windows(colours, knobs.image_size)
-        sprites = _margin(masks.reshape(-1, knobs.image_size, knobs.image_size), self._reach)
+                self._colours = KeptSprites(colours, knobs.image_size, self._reach)
+        elif all_fit:
+            masks = figure_masks(states, knobs.image_size, knobs.lookalikes, *variants, knobs.image_radius)
+        else:
+            return ShownSprites(partial(self._sprite, label_colours(states)), knobs.image_size)
+        sprites = margin(masks.reshape(-1, knobs.image_size, knobs.image_size), self._reach)
         if self.view == "semantic":
             sprites &= np.repeat(label_colours(states), self._variants, axis=0)[:, None, None, :]
-        return sprites
+        return KeptSprites(sprites, knobs.image_size, self._reach)
+
+    def _sprite(self, colours: np.ndarray, number: int) -> np.ndarray:
+        """One figure, in an image that it just fits into."""
+        knobs = self.knobs
+        state, variant = divmod(number, self._variants)
+        scale, turn, flip = np.unravel_index(variant, (len(knobs.scales), len(knobs.rotations), knobs.flips))
+        side = knobs.image_size - 2 * knobs.reaches[scale]
+        radius = knobs.image_radius * knobs.image_size * knobs.scales[scale]
+        mask = figure_mask(state, side, knobs.lookalikes, radius, knobs.rotations[turn], int(flip))
+        sprite = margin(mask[None], 0)[0]
+        return sprite & colours[state] if self.view == "semantic" else sprite
 
     def begin(self, index: np.ndarray | None = None) -> None:
         """Start a new episode of the copies in `index` (None: all)."""
@@ -239,11 +141,10 @@ class Renderer:
         return frames[0] if self.halves == 1 else np.concatenate(frames, axis=2)
 
     def _draw_half(self, states: np.ndarray, variant: np.ndarray, offset: np.ndarray, words: Any) -> np.ndarray:
-        corner = self._reach - offset
-        place = (states * self._variants + variant, corner[:, 0], 3 * corner[:, 1])
-        figure = self._figures[place]
+        numbers = states * self._variants + variant
+        figure = self._figures.at(numbers, offset)
         if self._colours is not None:
-            frames = self._paint_pictures(figure, self._colours[place], words)
+            frames = self._paint_pictures(figure, self._colours.at(numbers, offset), words)
         else:
             frames = self._paint_plainly(figure) if self._plain else self._paint(figure, offset, words)
         return frames.reshape(len(states), self.knobs.image_size, self.knobs.image_size, 3)
@@ -256,13 +157,18 @@ class Renderer:
         count = len(self._geometry) if index is None else len(index)
         variant = np.zeros(count, dtype=np.int64)
         if self._variants > 1:
-            variant = self._geometry.integers(self._variants, index)
+            variant = self._drawn_variants(index)
         if "shift" not in self.knobs.image_transforms:
             return variant, np.zeros((count, 2), dtype=dtype)
         quantum = self.knobs.image_sh_quant
         steps_each_way = (self._reaches // quantum)[self._scale_of(variant)][:, None]
         offset = self._geometry.integers(2 * steps_each_way + 1, index, count=2) - steps_each_way
         return variant, (quantum * offset).astype(dtype)
+
+    def _drawn_variants(self, index: np.ndarray | None) -> np.ndarray:
+        if self._bounds is None:
+            return self._geometry.integers(self._variants, index)
+        return np.searchsorted(self._bounds, self._geometry.uniform(index), side="right")
 
     def _paint_plainly(self, figure: np.ndarray) -> np.ndarray:
         if self.view != "pixels":
@@ -327,21 +233,8 @@ def _texture_windows(knobs: ImageKnobs) -> tuple[np.ndarray, np.ndarray]:
     light, dark = _brightness(knobs.contrast)
     wrap = [(0, 0), (0, knobs.image_size), (0, knobs.image_size), (0, 0)]
     tiles = (np.clip(np.rint(level + noise), 0, 255).astype(np.uint8) for level in (dark, light))
-    backgrounds, fillings = (_windows(np.pad(t, wrap, mode="wrap"), knobs.image_size) for t in tiles)
+    backgrounds, fillings = (windows(np.pad(t, wrap, mode="wrap"), knobs.image_size) for t in tiles)
     return backgrounds, fillings
-
-
-def _margin(masks: np.ndarray, margin: int) -> np.ndarray:
-    """(n, size, size) masks with a border, repeated for three channels."""
-    padded = np.pad(masks, [(0, 0), (margin, margin), (margin, margin)])
-    return np.repeat(padded[..., None], 3, axis=3)
-
-
-def _windows(images: np.ndarray, size: int) -> np.ndarray:
-    """All (size, size, 3) cut-outs, to be indexed by image, top and three times the left."""
-    count, height, width, channels = images.shape
-    rows = np.ascontiguousarray(images).reshape(count, height, width * channels)
-    return sliding_window_view(rows, (size, size * channels), axis=(1, 2))
 
 
 def _field(words: np.ndarray, number: int, high: int) -> np.ndarray:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from lcd.envs.checks import MOST_STEPS, is_number, refuse_unknown_knobs, require_finite_knob, require_whole_knob
+from lcd.envs.checks import (
+    MOST_STEPS,
+    is_number,
+    refuse_unknown_knobs,
+    require_finite_knob,
+    require_one_of,
+    require_whole_knob,
+)
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.images import MOST_PIXELS, parse_transforms
+from lcd.envs.hardness.image_knobs import MOST_PIXELS, parse_transforms
 from lcd.envs.hardness.payment import Noise
 from lcd.envs.hardness.transforms import ImageTransforms
 from lcd.envs.spaces import is_image, number_of_actions
+
+CLIPS: dict[str, Callable[[np.ndarray], np.ndarray] | None] = {
+    "none": None,
+    "sign": np.sign,
+    "clip": lambda rewards: rewards.clip(-1.0, 1.0),
+}
 
 
 @dataclass(frozen=True)
@@ -36,8 +49,12 @@ class InjectionKnobs:
     """Added to every step's reward, after the scale."""
     term_state_reward: float = 0.0
     """Added, times the scale, when an episode terminates (not when it is truncated)."""
+    reward_clip: str = "none"
+    """What an agent learns from, after all else: the rewards themselves (none), their signs (sign), or what is left of
+    them between -1 and 1 (clip). Curves are of the rewards themselves."""
     irrelevant_features: bool | Mapping[str, Any] = False
-    """A toy beside the environment, seen and acted on with it and never rewarded: true, or the toy's own knobs."""
+    """A toy beside the environment, seen and acted on with it: true, or the toy's own knobs. It is never rewarded, and
+    starts anew with the environment's episodes only."""
     irr_state_space_dim: int | None = None
     """Dimensions of a point mass beside a continuous environment: `irrelevant_features` in short."""
     image_transforms: Any = ()
@@ -62,6 +79,7 @@ class InjectionKnobs:
             value = getattr(self, name)
             if not callable(value) and (not is_number(value) or not 0 <= value < np.inf):
                 raise InputError(f"{name} is {value!r}, but it must be a number of at least 0, or a function.")
+        require_one_of("reward_clip", self.reward_clip, tuple(CLIPS))
         if self.irr_state_space_dim is not None:
             require_whole_knob(self, "irr_state_space_dim", 1)
             own = {} if isinstance(self.irrelevant_features, bool) else dict(self.irrelevant_features)

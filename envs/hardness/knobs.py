@@ -21,7 +21,7 @@ from lcd.envs.checks import (
     require_whole_number,
 )
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.images import ImageKnobs
+from lcd.envs.hardness.image_knobs import ImageKnobs
 
 MOST_POWER = 1000
 """The largest exponent that is worked out: what is beyond is more than anything is built of."""
@@ -269,5 +269,5 @@ class HardnessKnobs:
         own = [f.name for f in fields(cls) if f.init and f.name != "images"]
         of_images = [f.name for f in fields(ImageKnobs)]
         refuse_unknown_knobs(knobs, [*own, *of_images])
-        images = ImageKnobs(**{name: value for name, value in knobs.items() if name in of_images})
+        images = ImageKnobs.from_dict({name: value for name, value in knobs.items() if name in of_images})
         return cls(images=images, **{name: value for name, value in knobs.items() if name in own})

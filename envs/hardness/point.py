@@ -18,7 +18,7 @@ from lcd.envs.checks import (
     require_whole_knob,
 )
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.images import MOST_PIXELS
+from lcd.envs.hardness.image_knobs import MOST_PIXELS
 from lcd.envs.hardness.knobs import Checked
 
 MOST_DIMENSIONS, MOST_ORDER, MOST_LENGTH = 1000, 20, 1e12
@@ -28,7 +28,10 @@ TO_A_POINT, ALONG_A_LINE = "move_to_a_point", "move_along_a_line"
 
 @dataclass(frozen=True)
 class PointKnobs:
-    """What makes the point mass hard to steer. Names are MDP Playground's, defaults those of its table 1."""
+    """What makes the point mass hard to steer.
+
+    Names are MDP Playground's, and so are defaults, but for `make_denser`.
+    """
 
     state_space_dim: int = 2
     """Number of dimensions; each has an action of its own."""
@@ -52,7 +55,8 @@ class PointKnobs:
     target_radius: float = 0.05
     """Nearer than this the target is reached and the episode ends."""
     make_denser: bool = True
-    """Reward the distance that the point came nearer to the target; else 1 for reaching it."""
+    """Reward the distance that the point came nearer to the target; else 1 for reaching it. MDP Playground's default is
+    false, and all of its paper's runs of the point mass say true."""
     action_loss_weight: float = 0.0
     """Times the length of the action, taken from the reward at once."""
     terminal_states: Checked = None

@@ -82,6 +82,11 @@ def figure_masks(
     return np.stack(masks).reshape(states, -1, size, size)
 
 
+def figure_mask(state: int, size: int, lookalikes: int, radius: float, rotation: float, flip: int) -> np.ndarray:
+    """(size, size): one state's figure, with a radius in pixels, a rotation in degrees, and the flip of that number."""
+    return _flipped(polygon_mask(size, figure_radii(state, lookalikes), radius, rotation), flip + 1)[-1]
+
+
 def _flipped(mask: np.ndarray, flips: int) -> list[np.ndarray]:
     return [mask, mask[:, ::-1], mask[::-1], mask[::-1, ::-1]][:flips]
 

@@ -18,7 +18,7 @@ _WITHOUT_END = {"terminal_state_density": 0.0}
 
 
 class SideToy:
-    """Appends a toy's observations and actions to those of an environment; its rewards and ends mean nothing."""
+    """Appends a toy's observations and actions to those of an environment; it pays nothing and never ends."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 
 from lcd.envs.checks import seed_list
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.injection import InjectionKnobs
+from lcd.envs.hardness.injection import CLIPS, InjectionKnobs
 from lcd.envs.hardness.payment import Generators, Noise, Payment
 from lcd.envs.hardness.side_toy import SideToy
 from lcd.envs.mujoco import jolt_state
@@ -87,7 +87,7 @@ class Injector:
         self._asked = actions = np.asarray(actions)
         if self.side_toy is not None:
             actions, toys = self.side_toy.split(actions)
-            self._toys = self.side_toy.toy.step(toys)[0]
+            self._toys = self.side_toy.toy.wander(toys)
         if not self._discrete or self._quiet:
             return actions
         others = number_of_actions(self._actions) - 1
@@ -145,7 +145,11 @@ class Injector:
         rewards, events = self.payment.paid(due, noise, terminated)
         if idle.any():
             rewards, events = (np.where(idle, earned, values) for values in (rewards, events))
-        return rewards, {} if self.payment.noise == 0 and self.payment.shift == 0 else {"event_reward": events}
+        told = {} if self.payment.noise == 0 and self.payment.shift == 0 else {"event_reward": events}
+        clip = CLIPS[self.knobs.reward_clip]
+        if clip is None:
+            return rewards, told
+        return clip(rewards), {name: clip(values) for name, values in told.items()} | {"original_reward": rewards}
 
     def seen(self, observations: np.ndarray, index: np.ndarray | None = None) -> np.ndarray:
         """What the copies in `index` (None: all) show: the toy beside, images transformed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -54,6 +54,8 @@ class Sb3(Learner):
             if min(env.single_observation_space.shape[:2]) < SMALLEST_FOR_SB3:
                 own = {"features_extractor_class": _extractor(), "features_extractor_kwargs": {"width": 64}}
                 params["policy_kwargs"] = own | params.get("policy_kwargs", {})
+        if params.get("action_noise") is not None:
+            params["action_noise"] = _action_noise(params["action_noise"], env.single_action_space)
         try:
             trained_in = adapter(env, self.log, self.seeds)
             self.model = algorithm(policy, trained_in, seed=number, device="cpu", verbose=0, **params)
@@ -129,6 +131,16 @@ def load_algorithm(algorithm: str) -> type[Any]:
             return getattr(import_module(module), name)
     except ImportError as error:
         raise InputError(f"agent=sb3/{name.lower()} needs the extra 'sb3': pip install '.[sb3]' ({error}).") from None
+
+
+def _action_noise(given: float | Mapping[str, float], actions: spaces.Space) -> Any:
+    """The library's noise on actions, which are from -1 to 1 for it."""
+    from stable_baselines3.common.noise import NormalActionNoise, OrnsteinUhlenbeckActionNoise
+
+    mean = np.zeros(actions.shape)
+    if isinstance(given, Mapping):
+        return OrnsteinUhlenbeckActionNoise(mean, np.full_like(mean, given["sigma"]), given["theta"], dt=1.0)
+    return NormalActionNoise(mean, np.full_like(mean, given))
 
 
 def _logger(told: dict[str, float]) -> Any:

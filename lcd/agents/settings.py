@@ -4,8 +4,9 @@ They are apart from the agents, so that a mistake in one is found before PyTorch
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from lcd.envs.errors import InputError
 
@@ -174,7 +175,9 @@ class Sb3Config:
 
     Attributes:
         copies: environment copies of each seed.
-        params: the agent's own arguments (learning_rate, buffer_size, policy_kwargs, …).
+        params: the agent's own arguments (learning_rate, buffer_size, policy_kwargs, …). `action_noise` is the
+            deviation of normal noise on actions, which are from -1 to 1 there, or `{sigma: …, theta: …}`: noise that
+            goes back to zero by the share theta in every step, and on by a normal number of deviation sigma.
     """
 
     copies: int = 1
@@ -182,6 +185,19 @@ class Sb3Config:
 
     def __post_init__(self) -> None:
         check("copies", self.copies, "at least 1", self.copies >= 1)
+        noise = self.params.get("action_noise")
+        right = "a number of at least 0, or {sigma: a number of at least 0, theta: one above 0 and at most 1}"
+        check("params.action_noise", noise, right, noise is None or _is_action_noise(noise))
+
+
+def _is_action_noise(given: object) -> bool:
+    numbers: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {"sigma": given, "theta": 1.0}
+    if set(numbers) != {"sigma", "theta"}:
+        return False
+    for number in numbers.values():
+        if not isinstance(number, int | float) or isinstance(number, bool) or not math.isfinite(number):
+            return False
+    return numbers["sigma"] >= 0 and 0 < numbers["theta"] <= 1
 
 
 @dataclass(frozen=True)

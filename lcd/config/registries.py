@@ -11,6 +11,8 @@ from lcd.envs.registry import Registry
 
 launchers = Registry("launcher", "lcd.launchers")
 launchers.add("local", "lcd.pipelines.launch.local:launch")
+launchers.add("slurm", "lcd.pipelines.launch.slurm:launch")
+launchers.add("ray", "lcd.pipelines.launch.ray:launch")
 
 kinds = Registry("kind of job", "lcd.jobs")
 kinds.add("train", "lcd.pipelines.kinds.train:TRAINING")

@@ -4,7 +4,8 @@ SIGHUP comes when the terminal goes away; a process that was started to outlive 
 
 A command or a worker that was stopped ends with `CONTINUE_ME`; the same command goes on from what it kept. A process
 that is at something which is worth finishing says so by `deferring_stops`: it is then asked, not interrupted, and looks
-at `stop_requested()` when it comes to a point where it can stop. A second signal interrupts it all the same.
+at `stop_requested()` when it comes to a point where it can stop. A second signal interrupts it all the same, unless it
+comes with the first: a cluster tells every process of a job, and the one that started them passes it on.
 """
 
 from __future__ import annotations
@@ -13,15 +14,20 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 CONTINUE_ME = os.EX_TEMPFAIL if hasattr(os, "EX_TEMPFAIL") else 75
 """The exit status of what was stopped and may be continued (EX_TEMPFAIL of sysexits.h, 75)."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGUSR1") if hasattr(signal, name))
 
+ECHO_S = 2.0
+"""Signals within so many seconds are one."""
+
 _patient = False
 _asked = False
+_asked_at = 0.0
 
 
 class Stopped(BaseException):
@@ -35,6 +41,27 @@ def handle_stop_signals() -> None:
             # nohup has this one ignored.
             if signal.Signals(number).name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, _stop)
+
+
+@contextlib.contextmanager
+def stopping_once(numbers: Iterable[int]) -> Iterator[list[int]]:
+    """Take signals in while this lasts, whoever did before: the first raises `Stopped`, and no other one anything.
+
+    Gives the list of those that came.
+    """
+    told: list[int] = []
+
+    def stop(number: int, _: Any) -> None:
+        told.append(number)
+        if len(told) == 1:
+            raise Stopped
+
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
@@ -77,7 +104,8 @@ def stop_requested() -> bool:
 
 
 def _stop(*_: Any) -> None:
-    global _asked
-    if not _patient or _asked:
+    global _asked, _asked_at
+    if not _patient or (_asked and time.monotonic() - _asked_at > ECHO_S):
         raise Stopped
-    _asked = True
+    if not _asked:
+        _asked, _asked_at = True, time.monotonic()

@@ -122,7 +122,8 @@ def analysis_table(analysis: Analysis, width: int = 120) -> Table:
 
 def _that_fit(cells: dict[str, list[str]], width: int) -> list[str]:
     """The first columns that a terminal of that width has room for without breaking numbers; at least two."""
-    fitting, taken = [], 2  # a column costs its padding and what is drawn between columns
+    fitting: list[str] = []
+    taken = 2  # a column costs its padding and what is drawn between columns
     for name, column in cells.items():
         longest = max(map(len, [*column, *name.split()]), default=0)
         taken += 2 + min(longest, MOST_LETTERS)

@@ -35,6 +35,27 @@ class TakesGraphs(Protocol):
         """Make the calls."""
 
 
+class LooksAhead(Protocol):
+    """A launcher that can say, before anything is written, what is in its way."""
+
+    def look_ahead(self, **knobs: Any) -> None:
+        """Raise an `InputError` where nothing can be launched; `knobs` are what it is called with later."""
+
+
+def look_ahead(name: str, settings: Mapping[str, Any], **knobs: Any) -> None:
+    """Refuse what would fail for every call, before anything is written.
+
+    Args:
+        name: a registered launcher, or `module:object`.
+        settings: the launcher's own, as plain values.
+        knobs: what every launcher is told.
+    """
+    launcher = launchers.resolve(name)
+    own = settings_for(launcher, settings, "launcher", f"launcher={name}")
+    if offers(launcher, LooksAhead):
+        launcher.look_ahead(**knobs, **own)
+
+
 def launch(
     name: str,
     function: str,

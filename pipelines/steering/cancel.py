@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from lcd.config.steering_schemas import CancelConfig
+from lcd.pipelines.launch.slurm_jobs import cancel_queued
 from lcd.pipelines.steering.chosen import chosen, study_of
 from lcd.pipelines.steering.glance import LEFT_TO_DO, RUNNING, Glance, Seen
-from lcd.pipelines.study.cancelling import LOOK_EVERY_S, cancel
+from lcd.pipelines.study.cancelling import LOOK_EVERY_S, SENTENCE, cancel
 from lcd.pipelines.study.hands import is_at_work
 from lcd.process import exits, signals
 
@@ -18,14 +19,18 @@ from lcd.process import exits, signals
 def run(cfg: CancelConfig) -> int:
     """Cancel what is at work or waits; returns the exit code: 75 where some that were waited for have not stopped."""
     study, console = study_of(cfg), Console()
-    found = [each for each in chosen(Glance(study).look(), cfg) if each.state in LEFT_TO_DO]
+    seen = Glance(study).look()
+    found = [each for each in chosen(seen, cfg) if each.state in LEFT_TO_DO]
     for each in found:
         cancel(each.folder)
+    wanted = {each.name for each in seen if each.state in LEFT_TO_DO} - {each.name for each in found}
+    jobs = cancel_queued(study.path, lambda name: name not in wanted, SENTENCE) if found else 0
     at_work = [each for each in found if each.state == RUNNING]
     told = (
         f"{len(found)} runs of {study.path} are cancelled" if found else f"Nothing of {study.path} is at work or waits"
     )
-    console.print(f"{told}.", highlight=False, soft_wrap=True, markup=False)
+    of_slurm = f", and {jobs} of their jobs were taken out of Slurm's queue" if jobs else ""
+    console.print(f"{told}{of_slurm}.", highlight=False, soft_wrap=True, markup=False)
     if found:
         console.print("'lcd retry' lets them go on from where they came to.", highlight=False)
     if at_work and cfg.wait:

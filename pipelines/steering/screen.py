@@ -26,11 +26,19 @@ ADVICE = {
 }
 
 
-def screen(study: Path, seen: Sequence[Seen], width: int, height: int) -> list[str]:
-    """The lines of a screen; but for the paths of logs they are as wide as it is at most, and about as many."""
+def screen(study: Path, seen: Sequence[Seen], width: int, height: int, queued: int = 0) -> list[str]:
+    """The lines of a screen; but for the paths of logs they are as wide as it is at most, and about as many.
+
+    Args:
+        study: the study's folder.
+        seen: its runs.
+        width: of the screen.
+        height: of the screen.
+        queued: how many of those that wait do so in a cluster's queue.
+    """
     width, more = max(width, LEAST_WIDTH), max(0, height - LEAST_HEIGHT)
     summary = Summary(seen)
-    lines = [*_head(study, summary, width)]
+    lines = [*_head(study, summary, width, queued)]
     if len(seen) <= 5 + more // 3:
         lines += _runs(seen, width)
     else:
@@ -40,7 +48,7 @@ def screen(study: Path, seen: Sequence[Seen], width: int, height: int) -> list[s
     return lines
 
 
-def _head(study: Path, summary: Summary, width: int) -> Iterator[str]:
+def _head(study: Path, summary: Summary, width: int, queued: int) -> Iterator[str]:
     cost, left, count = summary.cost, summary.left, len(summary.seen)
     agents = f", {cost['seeds']:,} agents" if cost["seeds"] else ""
     yield fit(f"{count:,} run{'s' * (count != 1)}{agents} of {printable(study)}", width)
@@ -55,7 +63,9 @@ def _head(study: Path, summary: Summary, width: int) -> Iterator[str]:
         if left is not None:
             going = f"about {_hours(left.core / HOUR, left.gpu / HOUR)} to go"
         yield fit(going, width)
-    if summary.states[WAITING] and not summary.states[RUNNING]:
+    if queued:
+        yield fit(f"{queued:,} run{'s are' if queued > 1 else ' is'} in Slurm's queue.", width)
+    elif summary.states[WAITING] and not summary.states[RUNNING]:
         yield fit("None is being trained now: the command that asked for them goes on with them.", width)
 
 

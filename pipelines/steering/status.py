@@ -13,8 +13,9 @@ from rich.live import Live
 from rich.text import Text
 
 from lcd.config.steering_schemas import StatusConfig
+from lcd.pipelines.launch.slurm_jobs import PENDING, queued
 from lcd.pipelines.steering.chosen import asked, chosen, study_of
-from lcd.pipelines.steering.glance import CANCELLED, DAMAGED, DIVERGED, FAILED, LEFT_TO_DO, Glance, Seen
+from lcd.pipelines.steering.glance import CANCELLED, DAMAGED, DIVERGED, FAILED, LEFT_TO_DO, WAITING, Glance, Seen
 from lcd.pipelines.steering.screen import screen
 from lcd.pipelines.steering.summary import Summary
 from lcd.process import exits, signals
@@ -45,7 +46,10 @@ def run(cfg: StatusConfig) -> int:
 
 
 def _text(study: Path, seen: Sequence[Seen], console: Console) -> Text:
-    return Text("\n".join(screen(study, seen, console.width, console.height if console.is_terminal else 0)))
+    waiting = {each.name for each in seen if each.state == WAITING}
+    at_slurm = {name for job, state in queued(study).items() if state == PENDING for name in job.calls}
+    height = console.height if console.is_terminal else 0
+    return Text("\n".join(screen(study, seen, console.width, height, len(waiting & at_slurm))))
 
 
 def _exit_code(seen: Sequence[Seen], some: bool) -> int:

@@ -159,8 +159,14 @@ class Run(Job):
         update_status(self.path, **changes)
 
     def mark(self, anew: bool = False, **changes: Any) -> bool:
-        """Change its status if nobody trains it, and drop what was trained if it is to begin `anew`; whether so."""
-        if is_held(self.path) or (acquired := acquire(self.path)) is None:
+        """Change its status if nobody trains it, and drop what was trained if it is to begin `anew`; whether so.
+
+        One that somebody brought to its end meanwhile stays done, unless it is to begin anew.
+        """
+        if is_held(self.path):
+            return False
+        acquired = acquire(self.path, needed=lambda: anew or self.status["state"] != DONE)
+        if acquired is None:
             return False
         lease, still = acquired
         if not lease.prepare(anew=anew, still=still):

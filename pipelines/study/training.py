@@ -15,7 +15,7 @@ from lcd.envs.benchmarks import BENCHMARKS, reward_range
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.kinds.pretrain import before_pretraining
-from lcd.pipelines.launch.launchers import calls_at_once, launchers
+from lcd.pipelines.launch.launchers import calls_at_once, look_ahead
 from lcd.pipelines.launch.order import waits_for
 from lcd.pipelines.publish.track import tracker_entry, usable
 from lcd.pipelines.study import devices, store
@@ -32,7 +32,8 @@ from lcd.scores.left_out import told_points
 
 def check_trainable(cfg: Asked, jobs: Iterable[Job]) -> None:
     """Refuse what would fail for every run, before anything is written."""
-    launchers.resolve(cfg.launcher.name)
+    chosen = cfg.launcher
+    look_ahead(chosen.name, chosen.settings, workers=chosen.workers, threads=chosen.threads, grace=chosen.grace)
     # Another launcher's workers may be on machines that have other devices.
     if cfg.launcher.name == "local":
         devices.check_device(device_of(cfg))

@@ -161,7 +161,6 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=None)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--returns", type=int, default=0)
-    parser.add_argument("--agent", default="ppo")
     parser.add_argument("--their-seeds", type=int, default=3)
     parser.add_argument("--kept", type=Path, help="a file with their returns, which is made where it is not there")
     parser.add_argument("--train", type=Path)

@@ -119,20 +119,24 @@ def test_gradient_follows_the_papers_weights():
     assert compare(decisions, goal, 3, "gradient") == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("distribution", ["needle_in_haystack", "gradient"])
-def test_returns_of_the_policies(distribution):
+@pytest.mark.parametrize(
+    ("distribution", "of_a_step"), [("needle_in_haystack", 0.0), ("gradient", 0.0), ("gradient", 0.25)]
+)
+def test_returns_of_the_policies(distribution, of_a_step):
     knobs = {
         "graph_shape": {"b": 3, "d": 1, "p": 0.3},
-        "reward": {"high_r": 2.0, "fail_r": -1.0, "reward_distribution": distribution},
+        "reward": {"high_r": 2.0, "fail_r": -1.0, "step_r": of_a_step, "reward_distribution": distribution},
         "goal": [2],
     }
     rng = np.random.default_rng(0)
     for policy in ("random", "navigation", "optimal"):
         env = make(256, **knobs)
-        returns = []
+        returns, so_far = [], np.zeros(256)
         for _ in range(400):
             _, rewards, terminations, _, _ = env.step(policy_actions(env, policy, rng))
-            returns.append(rewards[terminations])
+            so_far += rewards
+            returns.append(so_far[terminations])
+            so_far[terminations] = 0
         returns = np.concatenate(returns[40:])
         expected = expected_return(env.knobs, env.goals[0], policy)
         assert abs(returns.mean() - expected) <= 4 * returns.std() / np.sqrt(len(returns)) + 1e-12
@@ -341,6 +345,18 @@ def test_the_authors_file_and_table_3s_spellings(tmp_path):
     assert merge({"graph_shape": {"d": 1}}, {"graph_shape": {"p": 0.5}})["graph_shape"] == {"d": 1, "p": 0.5}
 
 
+@pytest.mark.parametrize(("in_file", "levels"), [(0.05, 0), (1, 1), (12.9, 12), (51, 51)])
+def test_noise_in_a_file_is_in_whole_grey_levels_as_the_authors_code_takes_it(tmp_path, in_file, levels):
+    file = tmp_path / "graph.json"
+    file.write_text(json.dumps({**UPSTREAM, "image_dataset": {"nr_of_images": 40, "noise_on_read": in_file}}))
+    assert GraphKnobs.from_dict({"config": str(file)}).image_dataset.noise_on_read == levels / 255
+    brightest = {make(view=view, config=str(file)).reset()[0].max() for view in ("pixels", "figure_ground")}
+    assert max(brightest) <= 255
+    assert (len(brightest) > 1) == (levels > 0)
+    beside = {"config": str(file), "image_dataset": {"noise_on_read": 0.05}}
+    assert GraphKnobs.from_dict(beside).image_dataset.noise_on_read == 0.05
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     b=st.integers(2, 4),
@@ -376,6 +392,7 @@ def test_sets_that_are_not_given_stay_clear_of_the_others(b, d, own, first, size
         ({"reward": {"high_r": -1}}, ["reward.high_r is -1"]),
         ({"reward": {"fail_r": "x"}}, ["reward.fail_r is 'x'"]),
         ({"reward": {"std_r": -1}}, ["reward.std_r is -1"]),
+        ({"reward": {"step_r": -0.1}}, ["reward.step_r is -0.1", "at least 0"]),
         ({"reward": {"reward_distribution": "gradien"}}, ["did you mean 'gradient'"]),
         ({"reward": {"min_static_reward_episodes": 5, "max_static_reward_episodes": 5}}, ["is 5", "below"]),
         ({"observations": {"MDP_W": 1}}, ["observations.MDP_W is 1", "true or false"]),

@@ -14,7 +14,7 @@ from lcd.envs.ctgraph.knobs import SECTIONS, GraphKnobs
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.envs.hardness.images import ImageKnobs
+from lcd.envs.hardness.image_knobs import ImageKnobs
 from lcd.envs.hardness.injection import InjectionKnobs
 from lcd.envs.hardness.knobs import HardnessKnobs
 from lcd.envs.hardness.mdp import build_mdp

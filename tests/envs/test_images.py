@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lcd.envs.colours import label_colours
-from lcd.envs.hardness.images import ImageKnobs, Renderer
+from lcd.envs.hardness.image_knobs import ImageKnobs
+from lcd.envs.hardness.images import Renderer
 from lcd.envs.hardness.shapes import figure_masks, polygon_mask
 from lcd.envs.streams import Streams, seed_sequence
 
@@ -16,7 +17,7 @@ STATES = 8
 
 def renderer(view, copies=64, seed=0, states=STATES, **knobs):
     streams = Streams.spawn([seed_sequence(seed, "train", c) for c in range(copies)], 2)
-    made = Renderer(ImageKnobs(**knobs), view, states, *streams)
+    made = Renderer(ImageKnobs.from_dict(knobs), view, states, *streams)
     made.begin()
     return made
 
@@ -107,6 +108,50 @@ def test_scale_rotate_and_flip_change_the_figure():
     assert kinds(image_transforms="scale") == 5
     assert kinds(image_transforms="rotate", image_ro_quant=30) == 4
     assert kinds(image_transforms="rotate", image_ro_quant=40) == 9 // 3
+
+
+AUTHORS = {"image_defaults": "mdp-playground"}
+
+
+@pytest.mark.parametrize(
+    ("scales", "transform", "values"),
+    [([0.8, 1.25], "scale", 9), ([0.5, 2], "scale", 30), ([0.5, 1.5], "rotate", 360), ([0.5, 1.5], "flip", 3)],
+)
+def test_the_packages_defaults_have_as_many_values_as_the_package(scales, transform, values):
+    knobs = ImageKnobs.from_dict({**AUTHORS, "image_transforms": transform, "image_scale_range": scales})
+    assert len(knobs.scales) * len(knobs.rotations) * knobs.flips == values
+    sizes = np.array(knobs.scales) * 20
+    assert np.allclose(sizes, np.rint(sizes))
+
+
+def test_radii_are_whole_parts_of_what_is_drawn_evenly_in_logarithms():
+    """As the package draws them: a radius whose logarithm is uniform, cut off to whole pixels."""
+    knobs = ImageKnobs.from_dict({**AUTHORS, "image_transforms": "scale,flip", "image_scale_range": [0.8, 1.25]})
+    theirs = np.exp(np.random.default_rng(0).uniform(np.log(16), np.log(25), 200_000)).astype(int)
+    expected = np.bincount(theirs, minlength=25)[16:] / len(theirs)
+    chances = knobs.chances.reshape(9, 3)
+    assert np.abs(chances.sum(axis=1) - expected).max() < 0.004
+    assert np.allclose(chances.sum(axis=0), [0.5, 0.25, 0.25])
+    made = Renderer(knobs, "figure_ground", STATES, *Streams.spawn([seed_sequence(0, n) for n in range(4000)], 2))
+    drawn = np.bincount(made._draw_geometry(None, np.int64)[0] // 3, minlength=9) / 4000
+    assert np.abs(drawn - expected).max() < 0.03
+
+
+@pytest.mark.parametrize("view", ["pixels", "figure_ground", "semantic"])
+def test_figures_drawn_when_they_are_shown_are_those_drawn_beforehand(view, monkeypatch):
+    knobs = {"image_transforms": ALL, "image_sc_quant": 2, "image_ro_quant": 90, "image_double_flips": False}
+    kept = frames(view, **knobs)
+    monkeypatch.setattr("lcd.envs.hardness.images.MOST_BYTES", 0)
+    monkeypatch.setattr("lcd.envs.hardness.figure_sprites.MOST_BYTES_SHOWN", 20_000)
+    drawn = renderer(view, **knobs)
+    assert np.array_equal(drawn.draw(np.arange(64) % STATES, np.zeros(64)), kept)
+    assert 0 < drawn._figures.bytes <= 20_000
+
+
+def test_all_transforms_of_the_package_at_once_fit_into_memory():
+    made = renderer("pixels", **AUTHORS | {"image_transforms": ALL, "image_scale_range": [0.5, 2]})
+    assert made.draw(np.arange(64) % STATES, np.zeros(64)).shape == (64, 100, 100, 3)
+    assert made._figures.bytes < 64 * 100 * 100 * 3
 
 
 def test_contrast_is_the_difference_in_brightness():

@@ -54,7 +54,10 @@ def test_the_toy_does_the_same_as_a_table(knobs):
 
 
 def test_the_graph_does_the_same_as_a_table():
-    knobs = {"graph_shape": {"b": 3, "d": 2}, "reward": {"fail_r": -0.5, "reward_distribution": "gradient"}}
+    knobs = {
+        "graph_shape": {"b": 3, "d": 2},
+        "reward": {"fail_r": -0.5, "step_r": 0.1, "reward_distribution": "gradient"},
+    }
     graph = get_benchmark("ctgraph")
     tabular = graph.tabular("ctgraph/ct-fo-b1", 4, **knobs)
     goal = graph.graph("ctgraph/ct-fo-b1", 4, **knobs)[1].tolist()

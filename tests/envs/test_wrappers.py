@@ -11,6 +11,7 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from lcd.agents.stepping import EpisodeLog, Stepper
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.envs.hardness.wrappers import HardnessVectorWrapper, HardnessWrapper
@@ -112,6 +113,20 @@ def test_reward_noise_is_scaled_and_has_its_deviation():
     assert abs(noise.std() - 1.5) < 0.03
 
 
+@pytest.mark.parametrize(("how", "clipped"), [("sign", np.sign), ("clip", lambda rewards: rewards.clip(-1, 1))])
+def test_agents_learn_from_clipped_rewards_and_curves_are_of_whole_ones(how, clipped):
+    knobs = {"reward_noise": 0.7, "reward_shift": -2.5}
+    whole = play(HardnessVectorWrapper(vector(), seed=3, **knobs), 20)[1]
+    _, rewards, _, _, infos = play(HardnessVectorWrapper(vector(), seed=3, reward_clip=how, **knobs), 20)
+    assert np.array_equal(rewards, clipped(whole))
+    assert np.array_equal([i["original_reward"] for i in infos], whole)
+    stepper, log = Stepper(HardnessVectorWrapper(vector(), seed=3, reward_clip=how, **knobs)), EpisodeLog(1, 2)
+    stepper.reset(seed=3)
+    for _ in range(4):
+        log.add(stepper.step(np.zeros(2, np.int64)))
+    assert log.pop()[0]["return_mean"] == pytest.approx(whole[:4, 0].sum())
+
+
 def test_another_action_is_taken_as_often_as_asked():
     env = HardnessVectorWrapper(vector(copies=500, length=100), transition_noise=0.3, seed=1)
     env.reset()
@@ -156,6 +171,31 @@ def test_irrelevant_features_of_continuous_and_image_environments():
     assert play(env, 12)[0].shape == (13, 2, 5)
     with pytest.raises(InputError, match="image_size"):
         HardnessVectorWrapper(vector(image=True), irrelevant_features=True)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_irrelevant_point_never_jumps_while_the_environments_episode_runs(mode):
+    """It started anew after 100 steps of its own, and whenever it came upon the target that a lone one has."""
+    own = {"state_space_dim": 2, "target_radius": 5.0}
+    env = HardnessVectorWrapper(vector(mode, copies=40, length=250, box=True), irrelevant_features=own)
+    actions = np.zeros((40, 4), np.float32)
+    places = [env.reset(seed=1)[0][:, 2:]] + [env.step(actions)[0][:, 2:] for _ in range(249)]
+    assert (np.array(places) == places[0]).all()
+    actions[:, 2:] = -0.5 * np.sign(places[0])
+    travelled = [env.reset(seed=1)[0][:, 2:]] + [env.step(actions)[0][:, 2:] for _ in range(15)]
+    assert np.allclose(np.diff(travelled, axis=0), actions[:, 2:])
+    assert (np.linalg.norm(travelled, axis=2).min(axis=0) < 5.0).sum() > 20
+
+
+def test_irrelevant_states_follow_their_own_table_for_ever():
+    own = {"state_space_size": 6, "action_space_size": 5, "terminal_state_density": 0.5}
+    env = HardnessVectorWrapper(vector(copies=30, length=320), irrelevant_features=own)
+    after = env.injector.side_toy.toy.mdps[0].transitions
+    states, rng = env.reset(seed=1)[0][:, 2:].argmax(axis=1), np.random.default_rng(0)
+    for _ in range(319):
+        actions = rng.integers(5, size=(30, 2))
+        expected, states = after[states, actions[:, 1]], env.step(actions)[0][:, 2:].argmax(axis=1)
+        assert np.array_equal(states, expected)
 
 
 def test_flat_actions_and_numbered_states():
@@ -243,6 +283,7 @@ def test_a_run_continues_bit_for_bit():
         ({"reward_noise": -1}, ["reward_noise", "-1"]),
         ({"image_transforms": "shift"}, ["image_transforms", "no images"]),
         ({"irrelevant_features": 3}, ["irrelevant_features", "3"]),
+        ({"reward_clip": "signs"}, ["reward_clip", "signs", "sign"]),
         ({"image_scale_range": (2, 1)}, ["image_scale_range"]),
         ({"seed": [1, 2, 3]}, ["seed", "3"]),
     ],

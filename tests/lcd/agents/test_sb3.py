@@ -14,6 +14,7 @@ from lcd.agents.sb3 import adapter, load_algorithm
 from lcd.agents.stepping import EpisodeLog
 from lcd.config.budgets import read
 from lcd.envs.errors import InputError
+from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.pipelines.study.configs import Device
 
@@ -64,6 +65,35 @@ def test_continuous(tmp_path, name, monkeypatch):
     assert curve[curve["split"] == "eval"]["step"].tolist() == [0, 100]
     # The library makes a folder for its logs wherever temporary files go.
     assert [*(tmp_path / "tmp").glob("SB3-*")] == []
+
+
+def noise_on_actions(name, **params):
+    """What was added to the policy's actions in training without updates, after the random ones."""
+    known = read("agent", name)["params"] | {"learning_starts": 1, "gradient_steps": 0} | params
+    env = HardnessContinuousVectorEnv(1, action_space_max=2.0)
+    taken, step = [], env.step
+    env.step = lambda actions: taken.append(actions) or step(actions)
+    agent = agents.resolve(name)(validate(name, {"params": known}), env, [0])
+    agent.learn(2000, 2000, lambda step: None)
+    agent.model.replay_buffer.pos = len(taken)
+    seen = agent.model.replay_buffer.observations[: len(taken), 0]
+    return ((np.concatenate(taken) - agent.model.predict(seen, deterministic=True)[0]) / 2)[1:]
+
+
+def test_deterministic_agents_explore_as_the_papers():
+    assert noise_on_actions("sb3/td3").std() == pytest.approx(0.1, rel=0.05)
+    assert noise_on_actions("sb3/td3", action_noise=0.05).std() == pytest.approx(0.05, rel=0.05)
+    assert np.abs(noise_on_actions("sb3/td3", action_noise=None)).max() < 1e-6
+    wandering = noise_on_actions("sb3/ddpg")
+    # It is at zero when an episode begins, of which it has hundreds of steps.
+    assert wandering.std() == pytest.approx(0.04 / np.sqrt(1 - 0.85**2), rel=0.15)
+    assert np.corrcoef(wandering[1:, 0], wandering[:-1, 0])[0, 1] == pytest.approx(0.85, abs=0.05)
+
+
+@pytest.mark.parametrize("noise", [-0.1, "loud", True, float("nan"), {"sigma": 1}, {"sigma": 0.1, "theta": 2}])
+def test_noise_that_is_none_is_refused_in_a_sentence(noise):
+    with pytest.raises(InputError, match=r"agent\.params\.action_noise=.* should be a number of at least 0, or"):
+        validate("sb3/ddpg", {"params": {"action_noise": noise}})
 
 
 def test_small_images_and_several_discrete_actions(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from lcd.agents import agents, validate
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.learner import spaces_for
+from lcd.envs.ctgraph.graph import CTGraphVectorEnv
 from lcd.envs.errors import Diverged, InputError
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
@@ -122,6 +123,21 @@ def test_irrelevant_features_become_one_table():
     assert agent.values.shape == (1, 8 * 3, 8 * 3)
     agent.learn(200, 1000, lambda step: None)
     assert (agent.values != 0).any()
+
+
+def test_a_ct_graph_whose_states_are_all_seen_is_solved_by_a_table():
+    kind, seeds = agents.resolve("tabular/q_learning"), [0, 1]
+    knobs = {"graph_shape": {"d": 2, "p": 0.3}, "observations": {"MDP_D": True, "MDP_W": True}}
+    graphs = CTGraphVectorEnv(8, view="state", seed=seeds, **knobs)
+    numbered = spaces_for(kind, graphs)
+    assert np.array_equal(numbered.reset()[0], graphs.observation_ids)
+    settings = {"copies": 4, "epsilon": 0.3, "initial": 1.0, "learning_rate": 0.3}
+    agent = kind(validate("tabular/q_learning", settings), numbered, seeds)
+    agent.learn(8000, 8000, lambda step: None)
+    held_out = spaces_for(kind, CTGraphVectorEnv(8, view="state", seed=seeds, split="eval", **knobs))
+    assert [row["return_mean"] for row in Evaluator(held_out, seeds, 2)(agent, 0)] == [1.0, 1.0]
+    with pytest.raises(InputError, match="tabular"):
+        spaces_for(kind, CTGraphVectorEnv(2, view="pixels"))
 
 
 def test_tables_need_numbered_states_and_actions():

@@ -84,8 +84,8 @@ def test_a_call_that_never_begins_is_ended(tmp_path):
 
 def test_no_calls_and_unknown_launchers():
     assert launch("local", "launched:act", []) == []
-    with pytest.raises(InputError, match=r"slurm.*local"):
-        launch("slurm", "launched:act", [])
+    with pytest.raises(InputError, match=r"pbs.*local"):
+        launch("pbs", "launched:act", [])
     assert 1 <= usable_cores() <= os.cpu_count()
 
 

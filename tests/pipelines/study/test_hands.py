@@ -159,3 +159,16 @@ def test_a_command_goes_on_with_what_a_killed_one_was_at(tmp_path):
     assert second.returncode == 0, told
     assert all(run.done for run in store.Study(out).runs())
     assert not list(out.glob("runs/*/at-work"))
+
+
+def test_a_run_that_was_done_meanwhile_is_not_marked_as_waiting(run):
+    """A command that ends looks which runs say that they are at work; another hand may end one right then."""
+    lease = take(hands.DISK, run.path, Entry(), ELSEWHERE)
+    lease.prepare()
+    with hands.holding(lease):
+        store.update_status(lease.folder, state="done", step=100)
+    assert lease.end(done=True)
+    assert not run.mark(state="queued")
+    assert run.status["state"] == "done"
+    assert last_entry(hands.DISK, run.path).what == "done"
+    assert run.mark(anew=True, state="queued")
