@@ -155,9 +155,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return code
     except (KeyboardInterrupt, signals.Stopped) as told:
+        kept = signals.kept(told)
         # The terminal may be what went away.
         with contextlib.suppress(OSError):
-            print(f"\nStopped; what is trained is kept. The same command continues: {line}", file=sys.stderr)
+            rest = f"; {kept} is kept" if kept else ""
+            print(f"\nStopped{rest}. The same command continues: {line}", file=sys.stderr)
         return STOPPED if isinstance(told, KeyboardInterrupt) else signals.CONTINUE_ME
     except (BrokenPipeError, SystemExit) as gone:
         # Rich ends a process whose output nobody reads any more.

@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass, field
 
 from lcd.horizon.gorp import Gorp, timesteps
+from lcd.horizon.rollouts import OutOfStepsError
 
 _TESTS = 64
 """How many tests share the error of one k: more than doubling and bisecting takes."""
@@ -96,6 +97,7 @@ class Search:
         self._look(tried, None)
         if self.up_to is not None and mdp.num_actions > 1:
             limit = self._log(max(self.timesteps / mdp.horizon**2, 1.0))
+            self.gorp.rollouts.most = self.most_steps
             while limit < self.up_to and self._may_go_on(tried):
                 limit = min(limit + _DEEPER, self.up_to)
                 self._look(tried, limit)
@@ -121,7 +123,10 @@ class Search:
             before = tried.get(k)
             if before is not None and before.most >= most:
                 continue
-            tried[k] = found = self.least_m(k, most, before)
+            try:
+                tried[k] = found = self.least_m(k, most, before)
+            except OutOfStepsError:
+                break
             if found.m is not None:
                 best = min(best, k + self._log(found.m))
 

@@ -26,6 +26,7 @@ from lcd.files.reading import Unreadable, read_json
 from lcd.files.slugs import slug
 from lcd.horizon import listed
 from lcd.horizon.analysis import Settings, analyse
+from lcd.process import signals
 
 MDPS, PRODUCT = "mdps", "horizons"
 CSV, MARKDOWN, FIGURE = "horizons.csv", "horizons.md", "horizons.png"
@@ -77,7 +78,8 @@ def run(title: str, named: Sequence[Named], cfg: HorizonConfig, settings: Settin
         outputs.check(out, PRODUCT, (CSV, MARKDOWN, FIGURE), inputs)
         outputs.check(out / MDPS, "")
     rows, left_out, console = [], {}, Console(emoji=False)
-    with Console(stderr=True).status(f"making {title}") as status:
+    keeping = contextlib.nullcontext() if out is None else signals.keeping("every MDP that is done")
+    with keeping, Console(stderr=True).status(f"making {title}") as status:
         for number, each in enumerate(named, 1):
             where = f"{number} of {len(named)}"
             try:

@@ -77,6 +77,21 @@ def deferring_stops() -> Iterator[None]:
         raise Stopped
 
 
+@contextlib.contextmanager
+def keeping(what: str) -> Iterator[None]:
+    """While this lasts a command that is stopped says that `what` is kept."""
+    try:
+        yield
+    except (KeyboardInterrupt, Stopped) as told:
+        told.add_note(what)
+        raise
+
+
+def kept(told: BaseException) -> str:
+    """What a command that was stopped has kept; empty where that is nothing, or not known."""
+    return next(iter(vars(told).get("__notes__", [])), "")
+
+
 def stop_this_process() -> None:
     """What SIGTERM from outside would do, where `handle_stop_signals` takes it in; of use from any thread."""
     if signal.getsignal(signal.SIGTERM) is _stop:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from lcd.report.curve_figures import PANEL
 from lcd.report.figures import MUTED, SET_STYLES, styled_figure
@@ -65,7 +65,8 @@ def steps_against_horizon(found: pd.DataFrame, narrow: bool = False) -> Figure:
     """
     figure = Figure(figsize=PANEL if narrow else (1.4 * PANEL[0], PANEL[1]), layout="constrained")
     axes = figure.subplots()
-    top = 3 * max([1e3, *found["N"].dropna()])
+    steps = found["N"].dropna()
+    top = 3 * max([1e3, *steps])
     for place, (agent, mine) in enumerate(found.groupby("agent", sort=True)):
         colour, marker = SET_STYLES[place % len(SET_STYLES)][0], _MARKERS[place % len(_MARKERS)]
         x = mine["H"].fillna(mine["H_low"]).to_numpy(float)
@@ -74,13 +75,17 @@ def steps_against_horizon(found: pd.DataFrame, narrow: bool = False) -> Figure:
         # Agents side by side, so that none hides another.
         axes.plot(x[never], np.full(never.sum(), top * 1.4**place), marker, color=colour, mfc="white", markersize=5)
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    agents = found["agent"].nunique()
+    axes.set_ylim(0.5 * min([1e3, *steps]), top * 1.4**agents)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if top < 100 * min([1e3, *steps]) else (1,)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{EngFormatter(sep='')(value)}" if value < top / 1.8 else "")
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_xlim(0, 1.05 * max(LONG, found[["H", "H_low"]].max(axis=None)))
     axes.axhline(top / 1.8, color=MUTED, linewidth=0.9)
     axes.axvline(LONG, color=MUTED, linewidth=1, linestyle="--")
-    axes.annotate("not solved", (1, top), (3, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-                  va="center", fontsize=7.5, color=MUTED)  # fmt: skip
-    axes.set_xlabel("effective horizon H (or the least that it can be)")
+    axes.annotate("not solved", (1, top * 1.4 ** ((agents - 1) / 2)), (3, 0), xycoords=("axes fraction", "data"),
+                  textcoords="offset points", va="center", fontsize=7.5, color=MUTED)  # fmt: skip
+    axes.set_xlabel("effective horizon H, or its lower bound")
     axes.set_ylabel("steps of a seed until it is solved")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)

@@ -10,6 +10,7 @@ from lcd.pipelines.publish.pretrained import publish
 from lcd.pipelines.study.encoders import FLOW, pretraining_from
 from lcd.pipelines.study.store import Pretraining, Study, default_folder
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
+from lcd.process import signals
 
 
 def run(cfg: PretrainConfig) -> int:
@@ -18,7 +19,7 @@ def run(cfg: PretrainConfig) -> int:
     job = Job(config)
     check_trainable(cfg, [job])
     study = Study(cfg.out or default_folder(f"pretrain-{FLOW}-{cfg.benchmark.name}", job.config), create=True)
-    with study.at_work():
+    with signals.keeping("what is trained"), study.at_work():
         (made,) = study.ask({"pretrain": job.config}, [job])
         console.print(opening(study, [made]), highlight=False, soft_wrap=True, markup=False)
         if not made.done and not train_missing(cfg, study, [made], console):

@@ -72,7 +72,7 @@ def run(cfg: TrainConfig) -> int:
         return dry_run.print_estimate([job], cfg, folder, console)
     determinism.refuse_chance(missing(folder, [job]), console, cfg.deadlines)
     study = Study(folder, create=True)
-    with study.at_work():
+    with signals.keeping("what is trained"), study.at_work():
         (made,) = study.ask({"train": run_config}, [job])
         remember(study, choices_of_run(cfg), {task_name(run_config)} if "points" in run_config else ())
         console.print(opening(study, [made]), highlight=False, soft_wrap=True, markup=False)

@@ -26,6 +26,7 @@ from lcd.pipelines.study.configs import RunConfig, canonical, task_name
 from lcd.pipelines.study.extending import extended
 from lcd.pipelines.study.point_choices import Chosen
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
+from lcd.process import signals
 
 
 def run(cfg: DiagnoseConfig) -> int:
@@ -42,7 +43,7 @@ def run(cfg: DiagnoseConfig) -> int:
         return dry_run.print_estimate(jobs, cfg, default_out(cfg), console, report)
     determinism.refuse_chance(store.missing(default_out(cfg), jobs), console, cfg.deadlines)
     study = store.Study(default_out(cfg), create=True)
-    with study.at_work():
+    with signals.keeping("what is trained"), study.at_work():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
         # Before anything is trained: what is killed goes on with the same points.
         point_choices.remember(study, points, _tasks_of_points(trainings(jobs)))

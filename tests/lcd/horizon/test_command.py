@@ -113,6 +113,15 @@ def test_a_file_too_large_for_this_machine_is_refused_before_it_is_solved(file, 
     assert "would take at least" in capsys.readouterr().err
 
 
+def test_nothing_is_said_to_be_kept_where_nothing_is(file, monkeypatch, capsys):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lcd.horizon.command.analyse", stopped)
+    assert cli.main(["horizon", str(file)]) == 130
+    assert "\nStopped. The same command continues: lcd horizon" in capsys.readouterr().err
+
+
 def test_help_lists_every_key(capsys):
     assert cli.main(["horizon", "--help"]) == 0
     told = capsys.readouterr().out

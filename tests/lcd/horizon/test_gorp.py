@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from slow_horizon import Slow
 
 from lcd.envs.tabular.mdp import TabularMDP
-from lcd.horizon import gorp as gorp_module
+from lcd.horizon import rollouts as rollouts_module
 from lcd.horizon.analysis import Settings, analyse
 from lcd.horizon.bounds import upper_bound
 from lcd.horizon.exact import solve
@@ -112,11 +112,11 @@ def test_counted_rollouts_have_the_means_of_rollouts(monkeypatch):
     rng = np.random.default_rng(5)
     transitions = rng.integers(-1, 6, size=(6, 3))
     rewards = rng.normal(size=(6, 3))
-    gorp = made((transitions, rewards, 8))
+    gorp = made((transitions, rewards, 8)).rollouts
     leaves = np.repeat(np.arange(6), 400)
-    one_by_one = gorp._mean_returns(leaves, 5, 20)
-    monkeypatch.setattr(gorp_module, "_FEWEST_COUNTED", 0)
-    counted = gorp._mean_returns(leaves, 5, 20)
+    one_by_one = gorp.mean_returns(leaves, 5, 20)
+    monkeypatch.setattr(rollouts_module, "_FEWEST_COUNTED", 0)
+    counted = gorp.mean_returns(leaves, 5, 20)
     for state in range(6):
         one, other = one_by_one[leaves == state], counted[leaves == state]
         error = math.sqrt((one.var() + other.var()) / 400)
@@ -126,19 +126,19 @@ def test_counted_rollouts_have_the_means_of_rollouts(monkeypatch):
 
 def test_many_rollouts_of_one_leaf_are_split_up(monkeypatch):
     rng = np.random.default_rng(5)
-    gorp = made((rng.integers(0, 6, size=(6, 3)), rng.random((6, 3)), 8))
-    whole = gorp._mean_returns(np.array([0, 1]), 5, 300)
-    monkeypatch.setattr(gorp_module, "EPISODES_AT_ONCE", 64)
-    parts = gorp._mean_returns(np.array([0, 1]), 5, 300)
+    gorp = made((rng.integers(0, 6, size=(6, 3)), rng.random((6, 3)), 8)).rollouts
+    whole = gorp.mean_returns(np.array([0, 1]), 5, 300)
+    monkeypatch.setattr(rollouts_module, "EPISODES_AT_ONCE", 64)
+    parts = gorp.mean_returns(np.array([0, 1]), 5, 300)
     assert np.allclose(whole, parts, atol=0.25)
 
 
 @pytest.mark.parametrize("counted", [1, 10**9])
 def test_returns_are_discounted_in_double_precision(monkeypatch, counted):
     # There is one action, so that every rollout has the same return.
-    monkeypatch.setattr("lcd.horizon.gorp._FEWEST_COUNTED", counted)
-    found = made((np.array([[1], [2], [3], [4], [-1]]), np.array([[0.0], [0.0], [3.0], [1.0], [2.0]]), 5))
-    (mean,) = found._mean_returns(np.array([0]), left=5, m=7)
+    monkeypatch.setattr("lcd.horizon.rollouts._FEWEST_COUNTED", counted)
+    found = made((np.array([[1], [2], [3], [4], [-1]]), np.array([[0.0], [0.0], [3.0], [1.0], [2.0]]), 5)).rollouts
+    (mean,) = found.mean_returns(np.array([0]), left=5, m=7)
     assert mean == pytest.approx(3 * 0.99**2 + 0.99**3 + 2 * 0.99**4, rel=1e-14)
 
 

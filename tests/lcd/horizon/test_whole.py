@@ -70,7 +70,7 @@ def test_all_tasks_are_rows_of_a_table(chains, tmp_path, capsys):
     assert "| chains/5 | 5 | 2 | 5 |" in (out / "horizons.md").read_text()
 
 
-def test_what_is_done_is_not_done_again(chains, tmp_path, monkeypatch):
+def test_what_is_done_is_not_done_again(chains, tmp_path, monkeypatch, capsys):
     out, analysed = tmp_path / "all", []
     real = whole.analyse
 
@@ -82,7 +82,8 @@ def test_what_is_done_is_not_done_again(chains, tmp_path, monkeypatch):
 
     monkeypatch.setattr(whole, "analyse", counted)
     asked = ["horizon", "chains", "timesteps=1e4", f"out={out}"]
-    assert cli.main(asked) != 0
+    assert cli.main(asked) == 130
+    assert "Stopped; every MDP that is done is kept. The same command continues: lcd horizon" in capsys.readouterr().err
     assert cli.main(asked) == 0
     assert analysed == ["chain-3", "chain-5", "chain-5"]
     first = rows_in(out)
