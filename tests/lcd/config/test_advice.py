@@ -50,7 +50,7 @@ def keys():
 
 @pytest.fixture(scope="module")
 def known():
-    return {*keys()} | {"frontend.weights"} | OWN_SETS
+    return {*keys()} | {"frontend.weights", "frontend.keep"} | OWN_SETS
 
 
 def test_what_sentences_propose_exists(known):
