@@ -327,10 +327,8 @@ def test_rendering():
         ({"contrast": 0}, ["contrast", "0"]),
         ({"motion": -1}, ["motion", "-1"]),
         ({"image_transforms": "shift,scale", "image_scale_range": (1, 1.49)}, ["image_size", "1.49"]),
-        (
-            {"view": "pixels", "image_size": 100, "image_transforms": "rotate,flip,scale", "image_ro_quant": 1},
-            ["image_ro_quant", "1"],
-        ),
+        ({"image_transforms": "rotate", "image_ro_quant": 0}, ["image_ro_quant", "0"]),
+        ({"image_transforms": "scale", "image_sc_quant": 0}, ["image_sc_quant", "0"]),
         ({"action_space_size": 1, "sequence_length": 6, "mdp_seed": 0}, ["sequence_length", "6"]),
     ],
 )
