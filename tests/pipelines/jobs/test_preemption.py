@@ -178,7 +178,7 @@ def test_a_second_signal_abandons_the_iteration(tmp_path):
     config = PROCGEN | {"kind": "train", "benchmark": "toy", "task": "toy/easy-sight-easy-reward"}
     process = standing(tmp_path, config, Device("cpu"), 37, often=True)
     process.terminate()
-    time.sleep(0.5)
+    time.sleep(signals.ECHO_S + 0.5)
     process.terminate()
     assert process.wait(WAIT_S) == signals.CONTINUE_ME
     assert kept_step(tmp_path) == 128
