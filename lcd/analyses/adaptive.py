@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Evidence
-from lcd.analyses.areas import seed_areas, tasks_of, with_interval
+from lcd.analyses.areas import SeedAreas, cut_sentence, seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 
 Choice = Mapping[str, str]
@@ -37,17 +37,21 @@ def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: b
         (curves["shaping"] == "none") & (curves["view"] == PERCEPTION.baseline) & np.isclose(curves["reward_p"], 1)
     ]
     sizes = sorted(plain[["agent", "frontend"]].drop_duplicates().itertuples(index=False, name=None))
-    rows = []
+    rows, measured = [], []
     for benchmark, mine in plain.groupby("benchmark", sort=True):
-        tasks = {key[1]: found for key, found in tasks_of(mine) if key[1] in chosen}
+        areas_of = {key[1]: _areas_by_size(found) for key, found in tasks_of(mine) if key[1] in chosen}
+        measured += areas_of.values()
         for agent, frontend in sizes:
-            samples: dict[str, pd.Series] = {}
-            for task, found in tasks.items():
-                pair = {"one": {"agent": agent, "frontend": frontend}, "own": dict(chosen[task])}
-                areas = seed_areas(found, pair)
-                samples |= {} if areas is None else {f"{task} {name}": areas[name] for name in areas}
-            if len(samples) == 2 * len(tasks) and samples:
-                named = {"benchmark": benchmark, "one size": f"{agent} + {frontend}", "tasks": float(len(tasks))}
+            pairs = {"one": dict.fromkeys(areas_of, f"{agent} + {frontend}")}
+            pairs["own"] = {task: f"{chosen[task]['agent']} + {chosen[task]['frontend']}" for task in areas_of}
+            samples = {
+                f"{task} {name}": areas[pairs[name][task]]
+                for task, areas in areas_of.items()
+                for name in pairs
+                if pairs[name][task] in areas
+            }
+            if len(samples) == 2 * len(areas_of) and samples:
+                named = {"benchmark": benchmark, "one size": f"{agent} + {frontend}", "tasks": float(len(areas_of))}
                 rows.append(named | with_interval(("AUC adaptive", "AUC one size", "gain"), samples, _means))
     if not rows:
         return None
@@ -55,9 +59,18 @@ def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: b
     better = (table["gain_low"] > 0).sum()
     says = [f"Adapting to the diagnosis is better for sure than {better} of {len(table)} choices made for all tasks."]
     note = "Mean AUC over tasks, on pixels at p = 1; intervals over seeds. Where both choose the same, the gain is 0."
+    note += cut_sentence(measured)
     if shared_seeds:
         note += " The diagnosis was made from the same seeds, which favours what it recommends."
     return Analysis("adaptive", "Adapting to each task against one size for all", table, says, note)
+
+
+def _areas_by_size(curves: pd.DataFrame) -> SeedAreas:
+    """Every choice of agent and front-end of one task to its AUC by seed, over the steps that all of them have."""
+    sizes = curves[["agent", "frontend"]].drop_duplicates().itertuples(index=False, name=None)
+    found = seed_areas(curves, {f"{agent} + {one}": {"agent": agent, "frontend": one} for agent, one in sorted(sizes)})
+    assert found is not None  # every choice is one of the curves'
+    return found
 
 
 def _means(averages: np.ndarray) -> np.ndarray:

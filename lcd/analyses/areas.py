@@ -1,12 +1,13 @@
 """Areas under the curves of chosen conditions, and statistics of them with intervals over seeds."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lcd.curves.table import area, common_interval, split_curves
+from lcd.curves.spans import area, interval_of_agents
+from lcd.curves.table import split_curves
 from lcd.statistics.intervals import bootstrap, mean_over_seeds
 
 Condition = Mapping[str, object]
@@ -21,10 +22,23 @@ def rows_where(curves: pd.DataFrame, split: str = "eval", **wanted: Any) -> pd.D
     return curves[chosen]
 
 
-def seed_areas(
-    curves: pd.DataFrame, conditions: Mapping[str, Condition], split: str = "eval"
-) -> dict[str, pd.Series] | None:
+class SeedAreas(dict[str, pd.Series]):
+    """Condition to its AUC by seed.
+
+    Attributes:
+        last: the step up to which all conditions are compared.
+        cut: whether some agent was trained for longer than that.
+    """
+
+    def __init__(self, areas: Mapping[str, pd.Series], last: float, cut: bool) -> None:
+        super().__init__(areas)
+        self.last, self.cut = last, cut
+
+
+def seed_areas(curves: pd.DataFrame, conditions: Mapping[str, Condition], split: str = "eval") -> SeedAreas | None:
     """Each condition's AUC by seed, over the steps that all of the conditions span.
+
+    Agents may have other budgets than each other: then the one with the least steps says how far.
 
     Args:
         curves: curves of one task, with the column `normalised`.
@@ -36,12 +50,25 @@ def seed_areas(
     found = {name: split_curves(rows_where(curves, split, **wanted), ["seed"]) for name, wanted in conditions.items()}
     if not all(found.values()):
         return None
-    grids = [steps for seeds in found.values() for steps, _ in seeds.values()]
-    low, high = common_interval(grids, f"task '{curves['task'].iloc[0]}'")
-    return {
+    grids: dict[str, list[np.ndarray]] = {}
+    for name, seeds in found.items():
+        grids.setdefault(str(conditions[name].get("agent", "")), []).extend(steps for steps, _ in seeds.values())
+    low, high = interval_of_agents(grids, f"task '{curves['task'].iloc[0]}'")
+    areas = {
         name: pd.Series({key[0]: area(*curve, low, high) for key, curve in seeds.items()})
         for name, seeds in found.items()
     }
+    ends = [min(steps[-1] for steps in mine) for mine in grids.values()]
+    return SeedAreas(areas, high, max(ends) > high)
+
+
+def cut_sentence(areas: Iterable[SeedAreas]) -> str:
+    """That agents with other budgets were compared over the steps that all of them have, or nothing."""
+    lasts = sorted({each.last for each in areas if each.cut})
+    if not lasts:
+        return ""
+    steps = f"{lasts[0]:,.0f}" if len(lasts) == 1 else f"{lasts[0]:,.0f} to {lasts[-1]:,.0f}"
+    return f" Agents have budgets of their own: areas are over the steps that all of them have, the first {steps}."
 
 
 def final_returns(rows: pd.DataFrame) -> pd.Series:

@@ -12,7 +12,8 @@ import pandas as pd
 from scipy import stats
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence
-from lcd.curves.table import area, as_trained
+from lcd.curves.spans import area
+from lcd.curves.table import as_trained
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.task_names import PREFIX
 from lcd.report.grid_figures import METRICS, drawings

@@ -14,7 +14,8 @@ import pandas as pd
 from lcd.analyses.analysis import Analysis, Evidence, joined_names
 from lcd.analyses.areas import with_interval
 from lcd.curves.names import evaluated_name
-from lcd.curves.table import CONDITION, SETTING, area, as_trained, common_interval, split_curves
+from lcd.curves.spans import area, common_interval
+from lcd.curves.table import CONDITION, SETTING, as_trained, split_curves
 from lcd.envs.families.family import parse_point
 
 KEYS = (*CONDITION, "split")

@@ -9,7 +9,8 @@ from scipy.stats import rankdata
 from lcd.analyses.analysis import Analysis, Evidence
 from lcd.analyses.areas import tasks_of, with_interval
 from lcd.analyses.levels import place_of_setting
-from lcd.curves.table import SETTING, area, common_interval, split_curves
+from lcd.curves.spans import area, interval_of_agents
+from lcd.curves.table import SETTING, split_curves
 from lcd.statistics.intervals import iqm
 
 Setting = tuple
@@ -64,7 +65,10 @@ def _by_seed(rows: pd.DataFrame) -> Curves:
 def _means(
     curves: Mapping[Setting, Mapping[int, tuple[np.ndarray, np.ndarray]]], where: str
 ) -> dict[Setting, pd.Series]:
-    low, high = common_interval([steps for seeds in curves.values() for steps, _ in seeds.values()], where)
+    grids: dict[str, list[np.ndarray]] = {}
+    for setting, seeds in curves.items():
+        grids.setdefault(setting[NAMES.index("agent")], []).extend(steps for steps, _ in seeds.values())
+    low, high = interval_of_agents(grids, where)
     return {
         setting: pd.Series({seed: area(*curve, low, high) for seed, curve in seeds.items()})
         for setting, seeds in curves.items()

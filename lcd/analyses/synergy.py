@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence, joined_names
-from lcd.analyses.areas import seed_areas, tasks_of, with_interval
+from lcd.analyses.areas import cut_sentence, seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 
 BASE_AGENT = "ppo"
@@ -32,7 +32,7 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
         None with one agent alone.
     """
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]
-    rows = []
+    rows, measured = [], []
     for base, better in _pairs(sorted(plain["agent"].unique())):
         for (benchmark, task), mine in tasks_of(plain):
             areas = seed_areas(
@@ -44,6 +44,7 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
                 },
             )
             if areas is not None:
+                measured.append(areas)
                 named = {"benchmark": benchmark, "task": task, "agents": f"{base}, {better}"}
                 rows.append(named | with_interval(NAMES, areas, differentials))
     if not rows:
@@ -63,6 +64,7 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
     note = (
         f"Baseline: AUC of the simpler agent on {seen}. both = AUC(better agent, {solved}) − baseline; sum of parts = "
         f"[AUC(better agent, {seen}) − baseline] + [AUC(simpler agent, {solved}) − baseline]; synergy = both − sum."
+        + cut_sentence(measured)
     )
     title = "Learning to see and to act: together, or one at a time?"
     return Analysis("synergy", title, table, says, note, [Drawing("synergy", title, partial(_draw, table))])

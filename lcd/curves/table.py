@@ -171,37 +171,6 @@ def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.n
     }
 
 
-def common_interval(grids: list[np.ndarray], where: str, overlap: float = 0.9) -> tuple[float, float]:
-    """The steps that all curves span.
-
-    Args:
-        grids: each curve's steps, in order.
-        where: what these are the curves of, for an error's sentence.
-        overlap: the least share of the steps spanned by any that all must span.
-    """
-    if min(len(grid) for grid in grids) < 2:
-        raise InputError(
-            f"A curve of {where} has one evaluation only: an area needs at least two (is a run unfinished?)."
-        )
-    first, last = [grid[0] for grid in grids], [grid[-1] for grid in grids]
-    low, high = max(first), min(last)
-    share = max(high - low, 0.0) / (max(last) - min(first))
-    if share < overlap:
-        raise InputError(
-            f"The curves of {where} have {share:.0%} of their steps in common (shortest end {high:g}, "
-            f"longest {max(last):g}): at least {overlap:.0%} is needed (is a run unfinished?)."
-        )
-    return low, high
-
-
-def area(steps: np.ndarray, values: np.ndarray, low: float, high: float) -> float:
-    """Mean height of a piecewise-linear curve between two steps within its span; exact."""
-    inside = (steps > low) & (steps < high)
-    grid = np.concatenate([[low], steps[inside], [high]])
-    heights = np.interp(grid, steps, values)
-    return float(np.sum(np.diff(grid) * (heights[1:] + heights[:-1]) / 2) / (high - low))
-
-
 def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = None) -> tuple[pd.DataFrame, list[str]]:
     """Set the columns r_min and r_max to the ranges that normalise each row.
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from lcd.curves.names import FAMILY, evaluated_name
-from lcd.curves.table import TEXT, common_interval, split_curves
+from lcd.curves.spans import common_interval
+from lcd.curves.table import TEXT, split_curves
 from lcd.envs.errors import InputError
 from lcd.families.measured import Measured, measured_families, with_one_name
 

@@ -300,7 +300,8 @@ def samples_by_task(held_out: pd.DataFrame, overlap: float = Thresholds.overlap)
         row = dict(zip(KEYS, key, strict=True))
         view = solved[row["benchmark"]]
         curves = curves_by_condition(index, row, view)
-        steps = dict.fromkeys(curves, common_steps(curves, f"task '{row['task']}'", overlap))
+        agents = dict.fromkeys(curves, row["agent"])
+        steps = dict.fromkeys(curves, common_steps(curves, agents, f"task '{row['task']}'", overlap))
         found[key] = samples_between(curves, steps, view)
     return found
 

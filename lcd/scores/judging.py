@@ -73,10 +73,11 @@ class TaskNumbers(dict[str, Any]):
             return self._leave_out(asked, curves)
         names, least = list(curves), self.thresholds.no_signal
         where, overlap = f"task '{self.row['task']}'", self.thresholds.overlap
+        agents = {name: self.index.key_under(self.row, conditions[name])["agent"] for name in names}
         if any(contrast.follows_stages for contrast in asked):
-            steps = {name: common_steps({name: curves[name]}, where, overlap) for name in names}
+            steps = {name: common_steps({name: curves[name]}, agents, where, overlap) for name in names}
         else:
-            steps = dict.fromkeys(names, common_steps(curves, where, overlap))
+            steps = dict.fromkeys(names, common_steps(curves, agents, where, overlap))
         samples = samples_between(curves, steps, self.solved, asked)
         finals = [np.array([np.interp(steps[name][1], *curve) for curve in curves[name].values()]) for name in names]
         estimate, interval = samples.intervals(least, self.level)

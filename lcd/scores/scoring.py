@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lcd.curves.index import Curve, CurveIndex
-from lcd.curves.table import area, common_interval
+from lcd.curves.spans import area, interval_of_agents
 from lcd.scores.contrasts import HEADLINE, Contrast, all_conditions
 from lcd.statistics.confidence import LEVEL
 from lcd.statistics.intervals import BOOTSTRAP_SEED, RESAMPLES, Interval, bootstrap, mean_over_seeds, replicates
@@ -90,9 +90,19 @@ def curves_by_condition(
     return {name: curves for name, curves in found.items() if curves}
 
 
-def common_steps(curves: Mapping[str, Mapping[int, Curve]], where: str, overlap: float) -> tuple[float, float]:
-    """The steps that all curves of a task have in common; see `lcd.curves.table.common_interval`."""
-    return common_interval([steps for seeds in curves.values() for steps, _ in seeds.values()], where, overlap)
+def common_steps(
+    curves: Mapping[str, Mapping[int, Curve]], agents: Mapping[str, str], where: str, overlap: float
+) -> tuple[float, float]:
+    """The steps that all curves of a task have in common; see `lcd.curves.spans.interval_of_agents`.
+
+    Args:
+        curves: Condition to its curves.
+        agents: Condition to its agent.
+    """
+    grids: dict[str, list[np.ndarray]] = {}
+    for name, seeds in curves.items():
+        grids.setdefault(agents[name], []).extend(steps for steps, _ in seeds.values())
+    return interval_of_agents(grids, where, overlap)
 
 
 def samples_between(

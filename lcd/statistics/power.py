@@ -111,7 +111,8 @@ def _samples(
     for task in tasks:
         curves = curves_by_condition(index, {**group, "task": task}, solved)
         if curves:
-            low, high = common_steps(curves, f"task '{task}'", thresholds.overlap)
+            agents = dict.fromkeys(curves, group["agent"])
+            low, high = common_steps(curves, agents, f"task '{task}'", thresholds.overlap)
             ends = [low + share * (high - low) for share in shares]
             found[task] = [(end, samples_between(curves, dict.fromkeys(curves, (low, end)), solved)) for end in ends]
     return found

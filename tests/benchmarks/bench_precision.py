@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from lcd.agents import networks
 from lcd.agents.networks import ActorCritic
 from lcd.config.compose import compose
-from lcd.curves.table import area
+from lcd.curves.spans import area
 from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.runs import run_config_from

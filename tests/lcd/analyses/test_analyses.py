@@ -180,10 +180,10 @@ def test_adapting_takes_each_tasks_own_choice(make_study):
 
 
 def test_curves_of_other_lengths_leave_an_analysis_out_with_a_note(make_study):
-    short = make_study({"a": GAMES["a"]}, 2, 0.01, agent="ppg", steps=(0, 250, 500))
-    diagnosis = diagnose_curves(pd.concat([make_study({"a": GAMES["a"]}, 2, 0.01, agent="ppo"), short]))
+    short = make_study({"a": GAMES["a"]}, 2, 0.01, frontend="flow", steps=(0, 250, 500))
+    diagnosis = diagnose_curves(pd.concat([make_study({"a": GAMES["a"]}, 2, 0.01), short]))
     found, notes = analyse(Evidence(diagnosis))
-    assert "synergy" not in {analysis.key for analysis in found}
+    assert "frontend" not in {analysis.key for analysis in found}
     assert any("at least 90%" in note for note in notes)
 
 

@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lcd.curves.spans import area, common_interval
 from lcd.curves.table import (
     COLUMNS,
-    area,
     as_trained,
     attach_ranges,
     check_curves,
-    common_interval,
     evaluated_names,
     read_curves,
 )

@@ -4,7 +4,8 @@ import pytest
 from family_curves import STEPS, family_curves
 
 from lcd.curves.names import evaluated_name
-from lcd.curves.table import area, as_trained, attach_ranges, check_curves, normalised, of_points
+from lcd.curves.spans import area
+from lcd.curves.table import as_trained, attach_ranges, check_curves, normalised, of_points
 from lcd.envs import benchmarks
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import Family, parse_point, point_name
