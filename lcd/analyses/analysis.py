@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lcd.scores.hard import HardFrom
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -33,7 +35,7 @@ class Evidence:
     """
 
     diagnosis: Diagnosis
-    threshold: float = 0.5
+    threshold: HardFrom = field(default_factory=HardFrom)
     chosen: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     shared_seeds: bool = False
     grid: Grid | None = None

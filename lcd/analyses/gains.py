@@ -11,6 +11,7 @@ from lcd.analyses.analysis import Analysis, Drawing, Evidence
 from lcd.analyses.areas import final_returns, rows_where, seed_areas, tasks_of, with_interval
 from lcd.scores.contrasts import PERCEPTION
 from lcd.scores.diagnosis import Diagnosis
+from lcd.scores.hard import FROM_HALF, HardFrom
 from lcd.statistics.hypotheses import adjust, correlation, t_test
 
 BASE = {"frontend": "identity", "shaping": "none"}
@@ -30,12 +31,12 @@ def shaping_gains(evidence: Evidence) -> list[Analysis]:
     return [] if evidence.curves.empty else gains(evidence.diagnosis, "shaping", evidence.threshold)
 
 
-def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Analysis]:
+def gains(diagnosis: Diagnosis, factor: str, threshold: HardFrom = FROM_HALF) -> list[Analysis]:
     """What each value of a factor gains over none: by task, and over easy, hard and all tasks.
 
     Args:
         factor: frontend (on φ's baseline) or shaping (on its last variant), all else equal and p = 1.
-        threshold: from where on a scaled score counts as hard.
+        threshold: from where on scaled scores are hard.
 
     Returns:
         The gain of each task, and that of groups of tasks with tests; empty where the factor was not varied.
@@ -43,7 +44,7 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Ana
     rows, samples = _by_task(diagnosis, factor)
     if not rows:
         return []
-    score, title = SCORE[factor], {"frontend": "front-ends", "shaping": "reward for sub-goals"}[factor]
+    title = {"frontend": "front-ends", "shaping": "reward for sub-goals"}[factor]
     table = pd.DataFrame(rows)
     table["p (Holm)"] = adjust(table["p"].to_numpy())
     note = (
@@ -54,7 +55,7 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: float = 0.5) -> list[Ana
     title = f"What {title} gain, task by task"
     figure = Drawing(factor, title, partial(_draw, table, factor))
     by_task = Analysis(factor, title, table, _sentences(table, factor), note, [figure])
-    grouped = _by_hardness(table, samples, factor, score, threshold)
+    grouped = _by_hardness(diagnosis, table, samples, factor, threshold)
     return [by_task, grouped]
 
 
@@ -71,8 +72,6 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
     if set(diagnosis.curves[factor].unique()) <= {BASE[factor]}:
         return rows, samples
     other = "shaping" if factor == "frontend" else "frontend"
-    scores = diagnosis.table
-    scores = scores[(scores[factor] == BASE[factor]) & (scores[other] == BASE[other])]
     # Without a range an area is no share of what is possible.
     held = diagnosis.curves[diagnosis.curves["normalised"].notna()]
     for (benchmark, task), curves in tasks_of(held[held[other] == BASE[other]]):
@@ -83,9 +82,8 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
                 areas = seed_areas(mine, conditions)
                 if areas is None:
                     continue
-                found = scores[
-                    (scores["benchmark"] == benchmark) & (scores["task"] == task) & (scores["agent"] == agent)
-                ]
+                found = _plain_scores(diagnosis, benchmark, agent)
+                found = found[found["task"] == task]
                 placed = {name: float(found[name].iloc[0]) if len(found) else np.nan for name in ("phi", "psi")}
                 key = (benchmark, agent, value)
                 samples.setdefault(key, {})[task] = areas
@@ -95,6 +93,13 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
                     | {SIGN[SCORE[factor]]: placed[SCORE[factor]]}
                 )
     return rows, samples
+
+
+def _plain_scores(diagnosis: Diagnosis, benchmark: str, agent: str) -> pd.DataFrame:
+    """The scores of an agent's tasks without a front-end and shaping."""
+    scores = diagnosis.table
+    wanted = {"benchmark": benchmark, "agent": agent, **BASE}
+    return scores[(scores[list(wanted)] == list(wanted.values())).all(axis=1)]
 
 
 def _row(areas: list[pd.Series], curves: list[pd.DataFrame]) -> dict[str, float]:
@@ -122,15 +127,18 @@ def relative(without: np.ndarray, having: np.ndarray) -> np.ndarray:
     return 100 * (having - without) / np.maximum(np.abs(without), LEAST)
 
 
-def _by_hardness(table: pd.DataFrame, samples: Mapping, factor: str, score: str, threshold: float) -> Analysis:
+def _by_hardness(
+    diagnosis: Diagnosis, table: pd.DataFrame, samples: Mapping, factor: str, threshold: HardFrom
+) -> Analysis:
     """Gain over hard, easy and all tasks, and its rank correlation with the score."""
-    rows = []
+    rows, score = [], SCORE[factor]
     for (benchmark, agent, value), by_task in samples.items():
+        least = threshold.of(_plain_scores(diagnosis, benchmark, agent))[score]
         mine = table[(table["benchmark"] == benchmark) & (table["agent"] == agent) & (table[factor] == value)]
         placed = mine.set_index("task")[SIGN[score]]
         groups = {
-            f"hard {SIGN[score]}": placed.index[placed >= threshold],
-            f"easy {SIGN[score]}": placed.index[placed < threshold],
+            f"hard {SIGN[score]}": placed.index[placed >= least],
+            f"easy {SIGN[score]}": placed.index[placed < least],
             "all": placed.index,
         }
         ranked = correlation(placed.to_numpy(), mine.set_index("task")["gain"].to_numpy())

@@ -8,6 +8,7 @@ import pandas as pd
 from lcd.analyses.analysis import Analysis, Evidence
 from lcd.scores.challenge_table import GROUP
 from lcd.scores.diagnosis import Diagnosis
+from lcd.scores.hard import FROM_HALF, SIGNS, HardFrom
 from lcd.scores.validity import withheld
 from lcd.statistics.intervals import BOOTSTRAP_SEED
 
@@ -38,22 +39,25 @@ def classes(evidence: Evidence) -> Analysis | None:
     return taxonomy(evidence.diagnosis, evidence.threshold) if len(evidence.diagnosis.table) else None
 
 
-def taxonomy(diagnosis: Diagnosis, threshold: float = 0.5) -> Analysis:
+def taxonomy(diagnosis: Diagnosis, threshold: HardFrom = FROM_HALF) -> Analysis:
     """The class of every task that has both scores, with the probability of each class over resampled seeds.
 
     Tasks whose class is withheld (see `lcd.scores.validity`) are left out.
 
     Args:
         diagnosis: its scaled scores are compared with the threshold.
-        threshold: a scaled score of at least this is hard.
+        threshold: from where on they are hard.
     """
-    rows = []
-    for _, group in diagnosis.table.groupby(list(GROUP), sort=False):
+    rows, says = [], []
+    for key, group in diagnosis.table.groupby(list(GROUP), sort=False):
+        hard_from = threshold.of(group)
+        if threshold.depends_on_tasks and np.isfinite(list(hard_from.values())).all():
+            says.append(_told_threshold(dict(zip(GROUP, key, strict=True)), hard_from, group))
         for _, row in group[group["phi"].notna() & group["psi"].notna()].iterrows():
             if withheld(row["validity"]):
                 continue
-            kind = CLASSES[row["phi"] >= threshold, row["psi"] >= threshold]
-            chances = class_probabilities(row, threshold)
+            kind = CLASSES[row["phi"] >= hard_from["phi"], row["psi"] >= hard_from["psi"]]
+            chances = class_probabilities(row, hard_from)
             named = {f"P({name})": chances.get(name, np.nan) for name in CLASSES.values()}
             rows.append(
                 {name: row[name] for name in (*GROUP, "task")}
@@ -63,22 +67,33 @@ def taxonomy(diagnosis: Diagnosis, threshold: float = 0.5) -> Analysis:
     columns = [*GROUP, "task", "class", "sure", *(f"P({name})" for name in CLASSES.values())]
     table = pd.DataFrame(rows, columns=columns)
     sure = int((table["sure"] >= SURE).sum())
-    says = (
-        [f"{sure} of {len(table)} tasks keep their class in at least {SURE:.0%} of resampled studies."]
-        if len(table)
-        else []
-    )
+    if len(table):
+        says.insert(0, f"{sure} of {len(table)} tasks keep their class in at least {SURE:.0%} of resampled studies.")
     note = (
-        f"Hard means a scaled score of at least {threshold:g}. Probabilities are shares of scores drawn from their "
+        f"Hard means {threshold.words}. Probabilities are shares of scores drawn from their "
         "distribution over resampled seeds."
     )
     return Analysis("taxonomy", "Classes of tasks", table, says, note)
 
 
-def class_probabilities(row: pd.Series, threshold: float, draws: int = DRAWS) -> Mapping[str, float]:
+def _told_threshold(group: Mapping[str, str], hard_from: Mapping[str, float], rows: pd.DataFrame) -> str:
+    """From where on scores are hard in a group, and how many tasks are, where the tasks decide it."""
+    told = [
+        f"{SIGNS[name]} is hard from {number:.2f} on ({int((rows[name] >= number).sum())} of {len(rows)} tasks)"
+        for name, number in hard_from.items()
+    ]
+    return f"{', '.join(group.values())}: {'; '.join(told)}."
+
+
+def class_probabilities(row: pd.Series, hard_from: Mapping[str, float], draws: int = DRAWS) -> Mapping[str, float]:
     """Class to its probability: t-distributed draws of φ and ψ with the bootstrap's standard errors.
 
-    Empty where the intervals are unknown.
+    Args:
+        row: a task's scores.
+        hard_from: score to the number from which on it is hard, which is taken as it is.
+
+    Returns:
+        Empty where the intervals are unknown.
     """
     seeds, rng = int(row["seeds"]), np.random.default_rng(BOOTSTRAP_SEED)
     spread = {}
@@ -91,7 +106,8 @@ def class_probabilities(row: pd.Series, threshold: float, draws: int = DRAWS) ->
 
     width = stdtrit(seeds - 1, 0.975)
     hard = {
-        score: row[score] + spread[score] / width * rng.standard_t(seeds - 1, draws) >= threshold for score in spread
+        score: row[score] + spread[score] / width * rng.standard_t(seeds - 1, draws) >= hard_from[score]
+        for score in spread
     }
     return {name: float(((hard["phi"] == phi) & (hard["psi"] == psi)).mean()) for (phi, psi), name in CLASSES.items()}
 

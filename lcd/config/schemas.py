@@ -62,7 +62,10 @@ class StudyConfig:
     source: str | None = field(
         default=None, metadata=doc("the study whose diagnosis says what each task is trained with; null: none")
     )
-    threshold: float = field(default=0.5, metadata=doc("from where on a scaled score counts as hard"))
+    threshold: Any = field(
+        default=0.5,
+        metadata=doc("from where on a scaled score is hard: a number, median, largest-gap, or {phi: …, psi: …}"),
+    )
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     noise_free: bool = field(default=False, metadata=doc("evaluate without noise, too, where the task has some"))
     grid: dict[str, Any] = field(
@@ -221,7 +224,10 @@ class ReportConfig:
     horizons: str | None = field(
         default=None, metadata=doc("CSV file of tasks' effective horizons, as lcd horizon writes it; null: none")
     )
-    threshold: float = field(default=0.5, metadata=doc("from where on a scaled score counts as hard"))
+    threshold: Any = field(
+        default=0.5,
+        metadata=doc("from where on a scaled score is hard: a number, median, largest-gap, or {phi: …, psi: …}"),
+    )
     out: str | None = field(default=None, metadata=doc("folder of the report; null: in the study, beside the file"))
     definition: str = field(default="paper", metadata=DEFINITION)
     analyses: list[str] | None = field(default=None, metadata=ANALYSES)

@@ -12,6 +12,7 @@ from lcd.config.study_files import check_path
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import not_plain
 from lcd.process.limits import require_memory
+from lcd.scores.hard import HardFrom
 
 NO_KNOBS = ("self", "task", "view", "split", "num_envs", "copies", "seed", "seeds", "reward_p")
 SEED_BYTES = 1024
@@ -163,6 +164,8 @@ def check_values(config: Any, prefix: str = "") -> None:
             seed_list(key, value)
         if entry.name == "reward_p" and value is not None:
             check_probabilities(key, value)
+        if entry.name == "threshold":
+            HardFrom.parse(key, value)
         if key == "study.steps":
             _check_steps(key, value)
 

@@ -36,6 +36,7 @@ from lcd.report.transfer_figures import transfer_figures
 from lcd.scores.challenge_table import GROUP
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, Contrast
 from lcd.scores.diagnosis import Diagnosis
+from lcd.scores.hard import FROM_HALF, HardFrom
 from lcd.scores.judging import STATUSES
 from lcd.scores.left_out import STATES, LeftOut
 from lcd.scores.validity import distrusted, withheld
@@ -63,7 +64,7 @@ def write_report(
     transfers: Sequence[Transfer] = (),
     analyses: Sequence[Analysis] | None = None,
     pictures: Pictures | None = None,
-    threshold: float = 0.5,
+    threshold: HardFrom = FROM_HALF,
     first: str | None = None,
     names: Sequence[str] | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
@@ -80,7 +81,7 @@ def write_report(
         transfers: the outcomes of curricula; with them the diagnosis may be empty.
         analyses: what else is told; None makes those that the curves allow.
         pictures: what each task looks like under its views.
-        threshold: from where on a scaled score counts as hard.
+        threshold: from where on scaled scores are hard.
         first: the key of the analysis that comes before all else: an ablation's.
         names: the page's sections, in their order; None: all that are registered.
         settings: section to its own settings.
@@ -105,7 +106,7 @@ def write_report(
         "statuses": STATUSES,
         "method": METHOD,
         "definitions": DEFINITIONS,
-        "threshold": threshold,
+        "threshold": threshold.words,
         "meanings": MEANINGS,
         "marks": MARKS,
         "sure": SURE,
@@ -137,7 +138,7 @@ def _picture(folder: Path, name: str, caption: str, draw: Callable[[bool], Figur
 
 
 def _drawn(
-    folder: Path, diagnosis: Diagnosis, transfers: Sequence[Transfer], threshold: float
+    folder: Path, diagnosis: Diagnosis, transfers: Sequence[Transfer], threshold: HardFrom
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The figures of scores and curricula, written as PNG and SVG; their addresses for a wide and for a narrow page."""
 
@@ -228,7 +229,7 @@ _IN_WORDS = {
 }
 
 
-def _group_sections(diagnosis: Diagnosis, pictures: Pictures, threshold: float) -> list[dict[str, Any]]:
+def _group_sections(diagnosis: Diagnosis, pictures: Pictures, threshold: HardFrom) -> list[dict[str, Any]]:
     """The groups that were trained under more than one condition, or all of them where none was."""
     found = taxonomy(diagnosis, threshold)
     advice = recommendations(diagnosis, found) if len(diagnosis.table) else pd.DataFrame()

@@ -15,12 +15,13 @@ from matplotlib.transforms import Bbox
 from lcd.report.figures import MUTED, new_figure, short_name, styled_figure
 from lcd.scores.challenge_table import GROUP
 from lcd.scores.diagnosis import Diagnosis
+from lcd.scores.hard import FROM_HALF, HardFrom
 from lcd.scores.validity import withheld
 
 POINT = "#0072b2"
 
 
-def planes(diagnosis: Diagnosis, narrow: bool = False, threshold: float = 0.5) -> Iterator[tuple[str, Figure]]:
+def planes(diagnosis: Diagnosis, narrow: bool = False, threshold: HardFrom = FROM_HALF) -> Iterator[tuple[str, Figure]]:
     """The φ-ψ plane of every group of tasks, by a name fit for a file; `narrow` draws for a phone's width."""
     for place, (_, group) in enumerate(diagnosis.table.groupby(list(GROUP), sort=False)):
         # What has neither score (a front-end on pixels, a sweep) has no place on the plane.
@@ -29,13 +30,13 @@ def planes(diagnosis: Diagnosis, narrow: bool = False, threshold: float = 0.5) -
 
 
 @styled_figure
-def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: float = 0.5) -> Figure:
+def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: HardFrom = FROM_HALF) -> Figure:
     """Tasks by φ (perception) and ψ (reward), with intervals; tasks without both are listed under it.
 
     Args:
         table: rows of a diagnosis' table, of one (benchmark, agent, front-end, shaping) group.
         narrow: draw for a phone's width.
-        threshold: from where on a score counts as hard.
+        threshold: from where on scaled scores are hard.
     """
     placed = table[table["phi"].notna() & table["psi"].notna()]
     listed = [_unplaced(row) for _, row in table.drop(placed.index).iterrows()]
@@ -46,8 +47,8 @@ def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: float 
     axes.set(xlim=limits[0], ylim=limits[1])
     axes.set_xlabel("φ  perceptual challenge  →", loc="right")
     axes.set_ylabel("ψ  reinforcement-learning challenge  →", loc="top")
-    for line in (axes.axvline, axes.axhline):
-        line(threshold, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    for line, number in zip((axes.axvline, axes.axhline), threshold.of(table).values(), strict=True):
+        line(number, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     if placed.empty or not placed["validity"].map(withheld).all():
         _name_quadrants(axes)
     for _, row in placed.iterrows():

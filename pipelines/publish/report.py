@@ -19,6 +19,7 @@ from lcd.pipelines.study import cost, dynamics, longer, stopping, store
 from lcd.pipelines.study.adaptive import recommended
 from lcd.pipelines.study.configs import TrackerEntry
 from lcd.pipelines.study.quarantine import Finished, read_finished
+from lcd.scores.hard import HardFrom
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +41,7 @@ class ReportOptions:
 
     Attributes:
         definition: of the headline's φ and ψ.
-        threshold: from where on a scaled score counts as hard.
+        threshold: from where on scaled scores are hard.
         formats: what tables are written in besides CSV.
         first: the key of the analysis that is told before all else: an ablation's.
         ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
@@ -50,7 +51,7 @@ class ReportOptions:
     """
 
     definition: str = "paper"
-    threshold: float = 0.5
+    threshold: HardFrom = field(default_factory=HardFrom)
     formats: Sequence[str] = ()
     first: str | None = None
     ranges: str | Mapping[str, Any] | None = None
@@ -77,7 +78,7 @@ def run(cfg: ReportConfig) -> int:
         from lcd.pipelines.publish.against import compare
 
         return compare(cfg, source, Path(cfg.against).expanduser(), console, formats)
-    how = ReportOptions(cfg.definition, cfg.threshold, formats, ranges=cfg.ranges, **parts_of(cfg))
+    how = _options(cfg, formats)
     if cfg.horizons is not None:
         from lcd.scores.horizons import read_horizons
 
@@ -96,13 +97,19 @@ def _report_wandb(cfg: ReportConfig) -> int:
 
     if cfg.against is not None:
         raise InputError("against: two are compared by their files: report the wandb: runs first, then curves.csv.")
-    how = ReportOptions(cfg.definition, cfg.threshold, _formats(cfg.tables), ranges=cfg.ranges, **parts_of(cfg))
+    how = _options(cfg, _formats(cfg.tables))
     source = place_of(str(cfg.path))
     folder = output_folder(cfg, source)
     outputs.check(folder, PRODUCT, FILES)
     curves = read_wandb(str(cfg.path), cfg.map)
     publish(source, folder, Console(), how=how, curves=curves)
     return 0
+
+
+def _options(cfg: ReportConfig, formats: Sequence[str]) -> ReportOptions:
+    """How a command wants a diagnosis told."""
+    threshold = HardFrom.parse("threshold", cfg.threshold)
+    return ReportOptions(cfg.definition, threshold, formats, ranges=cfg.ranges, **parts_of(cfg))
 
 
 def parts_of(cfg: ReportConfig | DiagnoseConfig) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from lcd.pipelines.study import store
 from lcd.pipelines.study.parts import Part
 from lcd.pipelines.study.parts import parts_of as usual_parts
 from lcd.pipelines.study.quarantine import read_finished
+from lcd.scores.hard import HardFrom
 
 NAME = "adaptive"
 Recommended = dict[str, Any]
@@ -40,7 +41,7 @@ def recommend(cfg: DiagnoseConfig) -> Recommended | None:
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]
     agents = sorted(set(plain["agent"]), key=lambda name: (name != own_agents[0], name))
     diagnosis = diagnose_curves(plain[plain["agent"] == agents[0]]) if agents else diagnose_curves(curves)
-    classes = taxonomy(diagnosis, study.threshold)
+    classes = taxonomy(diagnosis, HardFrom.parse("study.threshold", study.threshold))
     untrusted = [sentence for severity, sentence in diagnosis.warnings if severity == ERROR]
     if untrusted and classes.table.empty:
         raise InputError(f"study.source={study.source} recommends nothing. {untrusted[0]}")

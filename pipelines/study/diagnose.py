@@ -27,6 +27,7 @@ from lcd.pipelines.study.extending import extended
 from lcd.pipelines.study.point_choices import Chosen
 from lcd.pipelines.study.training import check_trainable, opening, train_missing
 from lcd.process import signals
+from lcd.scores.hard import HardFrom
 
 
 def run(cfg: DiagnoseConfig) -> int:
@@ -82,7 +83,7 @@ def finish(
     if chosen is not None:
         study.note(recommended=chosen)
     point_choices.remember(study, point_choices.weighed_again(study, points), _tasks_of_points(run_configs))
-    how = ReportOptions(definition=cfg.definition, threshold=cfg.study.threshold, **parts_of(cfg))
+    how = ReportOptions(cfg.definition, HardFrom.parse("study.threshold", cfg.study.threshold), **parts_of(cfg))
     tracker = usable(tracker_entry(cfg.tracker))[0]
     try:
         return publish(study.path, study.diagnosis_dir, console, study=study, tracker=tracker, how=how)

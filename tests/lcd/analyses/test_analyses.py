@@ -16,6 +16,7 @@ from lcd.analyses.synergy import synergy
 from lcd.analyses.taxonomy import recommendations, taxonomy
 from lcd.envs.errors import InputError
 from lcd.scores.diagnosis import diagnose_curves
+from lcd.scores.hard import HardFrom
 from lcd.statistics.hypotheses import correlation
 
 GAMES = {
@@ -54,7 +55,7 @@ def test_classes_follow_the_threshold_and_their_probabilities_the_noise(world):
     mine = table[table["agent"] == "ppo"].set_index("task")["class"].to_dict()
     assert mine == {"w/a": "perception", "w/b": "reward", "w/c": "both", "w/d": "neither"}
     np.testing.assert_allclose(table.filter(regex=r"^P\(").sum(axis=1), 1)
-    assert (taxonomy(world, threshold=2.0).table["class"] == "neither").all()
+    assert (taxonomy(world, HardFrom(2.0, 2.0)).table["class"] == "neither").all()
 
 
 def test_a_class_at_the_threshold_is_a_coin_toss(make_study):

@@ -61,5 +61,7 @@ def test_nobodys_home_is_no_folder():
 
 
 def test_a_number_without_end_is_refused_however_it_is_written():
-    with pytest.raises(InputError, match=r"study\.threshold=inf must be a finite number"):
+    with pytest.raises(InputError, match=r"study\.threshold=Infinity must be a number, median"):
         compose("diagnose", ["benchmark=toy", "study.threshold=Infinity"])
+    with pytest.raises(InputError, match=r"power=inf must be a finite number"):
+        compose("power", ["path=x.csv", "power=Infinity"])
