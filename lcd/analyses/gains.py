@@ -9,6 +9,8 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence
 from lcd.analyses.areas import final_returns, rows_where, seed_areas, tasks_of, with_interval
+from lcd.envs.benchmarks import registered_benchmark
+from lcd.envs.protocols import moving_tasks_of
 from lcd.scores.contrasts import PERCEPTION
 from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.hard import FROM_HALF, HardFrom
@@ -17,8 +19,10 @@ from lcd.statistics.hypotheses import adjust, correlation, t_test
 BASE = {"frontend": "identity", "shaping": "none"}
 VIEW = {"frontend": PERCEPTION.baseline, "shaping": PERCEPTION.variants[-1]}
 SCORE = {"frontend": "phi", "shaping": "psi"}
+GAINED = {"frontend": "AUC gained over pixels", "shaping": "AUC gained by shaping"}
 SIGN = {"phi": "φ", "psi": "ψ"}
 LEAST = 0.01
+MOVING = "moving"
 
 
 def frontend_gains(evidence: Evidence) -> list[Analysis]:
@@ -62,8 +66,7 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: HardFrom = FROM_HALF) ->
 def _draw(table: pd.DataFrame, factor: str, narrow: bool) -> Any:
     from lcd.report.analysis_figures import outcomes
 
-    words = {"frontend": "AUC gained over pixels", "shaping": "AUC gained by shaping"}[factor]
-    return outcomes(table, ("gain",), factor, words, narrow)
+    return outcomes(table, ("gain",), factor, GAINED[factor], narrow)
 
 
 def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
@@ -131,43 +134,73 @@ def _by_hardness(
     diagnosis: Diagnosis, table: pd.DataFrame, samples: Mapping, factor: str, threshold: HardFrom
 ) -> Analysis:
     """Gain over hard, easy and all tasks, and its rank correlation with the score."""
-    rows, score = [], SCORE[factor]
+    rows, points, score = [], [], SCORE[factor]
     for (benchmark, agent, value), by_task in samples.items():
         least = threshold.of(_plain_scores(diagnosis, benchmark, agent))[score]
         mine = table[(table["benchmark"] == benchmark) & (table["agent"] == agent) & (table[factor] == value)]
         placed = mine.set_index("task")[SIGN[score]]
-        groups = {
-            f"hard {SIGN[score]}": placed.index[placed >= least],
-            f"easy {SIGN[score]}": placed.index[placed < least],
-            "all": placed.index,
-        }
-        ranked = correlation(placed.to_numpy(), mine.set_index("task")["gain"].to_numpy())
-        for name, tasks in groups.items():
-            if len(tasks):
-                mean = {"benchmark": benchmark, "agent": agent, factor: value, "tasks of": name}
-                rows.append(mean | _of_group({task: by_task[task] for task in tasks}))
-                correlated = name == "all"
-                rows[-1] |= {
-                    f"Spearman with {SIGN[score]}": ranked.statistic if correlated else np.nan,
-                    "p (Spearman)": ranked.p if correlated else np.nan,
-                }
+        gained = mine.set_index("task")["gain"]
+        for name, (tasks, correlated) in _groups(benchmark, factor, placed, least).items():
+            if not len(tasks):
+                continue
+            mean = {"benchmark": benchmark, "agent": agent, factor: value, "tasks of": name}
+            ranked = correlation(placed[tasks].to_numpy(), gained[tasks].to_numpy()) if correlated else None
+            rows.append(mean | _of_group({task: by_task[task] for task in tasks}))
+            points += [mean | {"gain": gained[task]} for task in tasks]
+            rows[-1] |= {
+                f"Spearman with {SIGN[score]}": np.nan if ranked is None else ranked.statistic,
+                "p (Spearman)": np.nan if ranked is None else ranked.p,
+            }
     grouped = pd.DataFrame(rows)
     grouped["p (Holm)"] = adjust(grouped["p"].to_numpy())
     says = []
-    for _, row in grouped[grouped["tasks of"] == "all"].iterrows():
+    for _, row in grouped[grouped["tasks of"].isin(["all", MOVING])].iterrows():
         rho, p = row[f"Spearman with {SIGN[score]}"], row["p (Spearman)"]
+        over = "" if row["tasks of"] == "all" else f" over the {row['n']:.0f} tasks with motion of their own"
         if np.isfinite(rho):
-            says.append(f"{row[factor]}: the gain's rank correlation with {SIGN[score]} is {rho:.2f} (p = {p:.3f}).")
+            says.append(
+                f"{row[factor]}: the gain's rank correlation with {SIGN[score]}{over} is {rho:.2f} (p = {p:.3f})."
+            )
     note = (
         "Gain is the mean over the group's tasks; its interval resamples seeds within each task. t is one-tailed over "
         "tasks (would it help on other tasks of the kind?). Rank correlations over few tasks take few values: with "
         "three tasks only ±1 and ±0.5, and p is never below 1/3."
     )
+    if MOVING in set(grouped["tasks of"]):
+        note += f" {MOVING.capitalize()}: the tasks whose motion the flow front-end learns from, as in the paper."
     words = {
         "frontend": "Do front-ends help where it is hard to see?",
         "shaping": "Does shaping help where reward is hard?",
-    }
-    return Analysis(f"{factor}-by-hardness", words[factor], grouped, says, note)
+    }[factor]
+    figure = Drawing(f"{factor}-by-hardness", words, partial(_draw_groups, grouped, pd.DataFrame(points), factor))
+    return Analysis(f"{factor}-by-hardness", words, grouped, says, note, [figure])
+
+
+def _groups(benchmark: str, factor: str, placed: pd.Series, least: float) -> dict[str, tuple[pd.Index, bool]]:
+    """Name of a group of tasks to its tasks, and whether the gain is correlated with the score over it.
+
+    Args:
+        placed: task to its score, NaN where it has none.
+        least: from where on the score is hard.
+    """
+    sign = SIGN[SCORE[factor]]
+    hard, easy = placed.index[placed >= least], placed.index[placed < least]
+    groups = {f"hard {sign}": (hard, False), f"easy {sign}": (easy, False), "all": (placed.index, True)}
+    known = registered_benchmark(benchmark)
+    moving = placed.index if known is None else placed.index.intersection(list(moving_tasks_of(known)))
+    if factor == "frontend" and 0 < len(moving) < len(placed):
+        groups |= {
+            f"hard {sign}, {MOVING}": (hard.intersection(moving), False),
+            f"easy {sign}, {MOVING}": (easy.intersection(moving), False),
+            MOVING: (moving, True),
+        }
+    return groups
+
+
+def _draw_groups(grouped: pd.DataFrame, points: pd.DataFrame, factor: str, narrow: bool) -> Any:
+    from lcd.report.analysis_figures import grouped_bars
+
+    return grouped_bars(grouped, points, factor, GAINED[factor], narrow)
 
 
 def _of_group(by_task: Mapping[str, Mapping[str, pd.Series]]) -> dict[str, float]:

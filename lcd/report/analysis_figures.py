@@ -56,6 +56,45 @@ def outcomes(table: pd.DataFrame, values: Sequence[str], split: str | None, word
     return figure
 
 
+@styled_figure
+def grouped_bars(grouped: pd.DataFrame, points: pd.DataFrame, split: str, words: str, narrow: bool = False) -> Figure:
+    """A panel an agent: a bar for each group of tasks, with its interval and a point for each of its tasks (figure 3b).
+
+    Args:
+        grouped: the mean `gain` of each group (`tasks of`), with its bounds.
+        points: the `gain` of each task of each group, with the same columns.
+        split: the column that tells series apart.
+        words: what the axis shows.
+        narrow: draw for a phone's width.
+    """
+    panels_of = list(grouped.groupby(["benchmark", "agent"], sort=True))
+    names, series = list(dict.fromkeys(grouped["tasks of"])), sorted(grouped[split].unique())
+    rows = len(names) * len(series)
+    figure = new_figure(4.4 if narrow else 8.4, 0.9 + (0.5 + 0.26 * rows) * len(panels_of))
+    panels = figure.subplots(len(panels_of), 1, squeeze=False).ravel()
+    thickness = 0.8 / len(series)
+    for axes, (key, mine) in zip(panels, panels_of, strict=True):
+        own = points[(points[["benchmark", "agent"]] == list(key)).all(axis=1)]
+        axes.axvline(0, color=MUTED, linewidth=0.9)
+        for place, value in enumerate(series):
+            bars, dots = mine[mine[split] == value], own[own[split] == value]
+            shift = thickness * (place - (len(series) - 1) / 2)
+            at, where = ([names.index(name) + shift for name in each["tasks of"]] for each in (bars, dots))
+            colour = COLOURS[place % 4]
+            axes.barh(at, bars["gain"], 0.85 * thickness, color=colour, alpha=0.35, label=short_name(value, 24))
+            axes.hlines(at, bars["gain_low"], bars["gain_high"], color=colour, linewidth=1.6)
+            axes.plot(dots["gain"], where, "o", color=INK, markersize=3.2, alpha=0.7)
+        axes.set_yticks(range(len(names)), names, fontsize=8.5)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.tick_params(axis="y", length=0, labelcolor=INK)
+        if len(panels_of) > 1:
+            axes.set_title(", ".join(map(short_name, key)), loc="left", fontsize=9)
+    panels[-1].set_xlabel(words, loc="right")
+    if len(series) > 1:
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=3, fontsize=8.5)
+    return figure
+
+
 def _series(table: pd.DataFrame, values: Sequence[str], split: str | None) -> list[tuple[str, pd.DataFrame, str]]:
     if split is None:
         return [(name, table, name) for name in values]

@@ -112,6 +112,31 @@ def test_a_front_ends_gain_is_relative_to_pixels_and_grouped_by_phi(world):
     assert of.loc["all", "Spearman with φ"] > 0.7
 
 
+def test_the_papers_seven_moving_games_are_a_group_of_their_own(make_study):
+    easy, hard = (0.60, 0.62, 0.64, 0.60, 0.55, 0.50), (0.20, 0.50, 0.80, 0.78, 0.77, 0.75)
+    games = {"chaser": easy, "starpilot": hard, "climber": hard, "maze": easy, "coinrun": hard}
+    gain = {"chaser": -0.01, "starpilot": 0.3, "climber": 0.1, "maze": 0.02, "coinrun": -0.1}
+    games = {f"procgen/{name}": areas for name, areas in games.items()}
+    flow = {name: (areas[0] + gain[name.removeprefix("procgen/")], *[None] * 5) for name, areas in games.items()}
+    named = {"benchmark": "procgen", "agent": "ppo"}
+    curves = [make_study(games, 4, 0.01, **named), make_study(flow, 4, 0.01, frontend="flow", **named)]
+    _, grouped = gains(diagnose_curves(pd.concat(curves)), "frontend")
+    of = grouped.table.set_index("tasks of")
+    means = {
+        "hard φ, moving": 0.2,
+        "easy φ, moving": -0.01,
+        "moving": 0.13,
+        "hard φ": 0.1,
+        "easy φ": 0.005,
+        "all": 0.062,
+    }
+    assert of["gain"].to_dict() == pytest.approx(means)
+    assert of["n"].to_dict() == {name: float(n) for name, n in zip(means, (2, 1, 3, 3, 2, 5), strict=True)}
+    assert set(of.index[of["Spearman with φ"].notna()]) == {"moving", "all"}
+    assert any("over the 3 tasks with motion of their own" in sentence for sentence in grouped.says)
+    assert grouped.figures[0].draw(False).get_axes()
+
+
 def test_a_relative_gain_over_nothing_is_left_out(make_study):
     rows = [
         make_study({"a": (0.0, *[None] * 5)}, 3, 0.001),
