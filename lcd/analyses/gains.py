@@ -158,9 +158,8 @@ def _by_hardness(
         rho, p = row[f"Spearman with {SIGN[score]}"], row["p (Spearman)"]
         over = "" if row["tasks of"] == "all" else f" over the {row['n']:.0f} tasks with motion of their own"
         if np.isfinite(rho):
-            says.append(
-                f"{row[factor]}: the gain's rank correlation with {SIGN[score]}{over} is {rho:.2f} (p = {p:.3f})."
-            )
+            sure = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+            says.append(f"{row[factor]}: the gain's rank correlation with {SIGN[score]}{over} is {rho:.2f} ({sure}).")
     note = (
         "Gain is the mean over the group's tasks; its interval resamples seeds within each task. t is one-tailed over "
         "tasks (would it help on other tasks of the kind?). Rank correlations over few tasks take few values: with "

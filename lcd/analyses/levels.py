@@ -53,8 +53,9 @@ def final_performance(curves: pd.DataFrame) -> Analysis:
         table = table.drop(columns=[BETTER, f"{BETTER}_low", f"{BETTER}_high"])
     note = (
         "Normalised held-out returns at the end of training over tasks and seeds (Agarwal et al. 2021): interquartile "
-        "mean, median of the tasks' means, shortfall from 1, and the probability that a seed is above one on plain "
-        "pixels with all rewards, on the same task. Intervals resample the seeds of each task."
+        "mean (of three values or fewer their plain mean), median of the tasks' means, shortfall from 1, and the "
+        "probability that a seed is above one on plain pixels with all rewards, on the same task. Intervals resample "
+        "the seeds of each task."
     )
     title = "Final performance"
     figures = [Drawing("final", title, partial(_draw, scores))] if curves["task"].nunique() > 1 else []

@@ -129,9 +129,11 @@ def _summary(run_config: RunConfig, folder: Path) -> Table:
     groups = held_out.groupby(["task", "context"], sort=False)
     for key, of_task in groups:
         names, ends = _ends(of_task)
-        for name, numbers in zip([*names, "IQM"], [*ends.T, iqm(ends)], strict=True):
+        # A quarter of three seeds, rounded down, is none: nothing is cut off.
+        pooled = "IQM" if len(names) > 3 else "IQM (of so few: the mean)"
+        for name, numbers in zip([*names, pooled], [*ends.T, iqm(ends)], strict=True):
             whose = f"{evaluated_name(*key)}, {name}" if len(groups) > 1 else name
-            _add(table, whose, numbers, bold=name == "IQM")
+            _add(table, whose, numbers, bold=name == pooled)
     return table
 
 
