@@ -55,7 +55,8 @@ class ProcgenKnobs:
         shaping: none, or subgoals: extra reward in training, for heist, leaper and maze.
         key_reward, door_reward: heist's extra reward for a key picked up and for a door opened.
         lane_reward: leaper's for a lane of the road or a row of the river that is reached first in an episode.
-        cell_reward: maze's for a cell that is entered first in an episode.
+        cell_reward: maze's for a cell that is entered first in an episode. With these three as they are, all
+            of a level's sub-goals together are worth less than its own goal (10), in every mode.
         cache: where skins are kept; see `lcd.envs.procgen.skins.cache_folder`.
         num_threads: threads that step the copies.
         center_agent, use_backgrounds, use_monochrome_assets, restrict_themes, use_generated_assets, paint_vel_info,
@@ -75,7 +76,7 @@ class ProcgenKnobs:
     key_reward: float = 1.0
     door_reward: float = 1.0
     lane_reward: float = 0.5
-    cell_reward: float = 0.05
+    cell_reward: float = 0.015
     cache: str | None = None
     num_threads: int = 4
     center_agent: bool = True

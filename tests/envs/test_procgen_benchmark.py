@@ -12,7 +12,7 @@ from lcd.envs.errors import InputError
 from lcd.envs.population import make_points, make_population
 from lcd.envs.procgen.knobs import ProcgenKnobs
 from lcd.envs.procgen.mask_tables import GAMES
-from lcd.envs.procgen.snapshot import Snapshot
+from lcd.envs.procgen.snapshot import WALL, Snapshot, keys_held, lanes
 from lcd.envs.protocols import offers
 
 # Cobbe et al. 2020: hard and easy, R_min and R_max.
@@ -88,11 +88,16 @@ def test_a_population_gives_every_seed_what_it_gets_alone():
     assert all(np.array_equal(env.step(a)[0], seen) for a, seen in zip(actions[30:], onward, strict=True))
 
 
-def in_sight(env, kinds: tuple[int, ...]) -> np.ndarray:
-    """(kinds, copies): how many entities of a type there are."""
+def snapshots(env) -> list[Snapshot]:
+    """The state of every copy."""
     state = env.get_state()
     parts = np.split(state["bytes"], np.cumsum(state["lengths"])[:-1])
-    types = [Snapshot(part.tobytes()).entities["type"] for part in parts]
+    return [Snapshot(part.tobytes()) for part in parts]
+
+
+def in_sight(env, kinds: tuple[int, ...]) -> np.ndarray:
+    """(kinds, copies): how many entities of a type there are."""
+    types = [state.entities["type"] for state in snapshots(env)]
     return np.array([[(of_copy == kind).sum() for of_copy in types] for kind in kinds])
 
 
@@ -100,6 +105,36 @@ def shaped(game: str, copies: int = 12, split: str = "train", view: str = "pixel
     return get_benchmark("procgen-easy").make_vec(
         f"procgen/{game}", view=view, split=split, num_envs=copies, seed=2, shaping="subgoals", **knobs
     )
+
+
+@needs_procgen
+@pytest.mark.parametrize(
+    ("game", "mode"),
+    [
+        ("maze", "easy"),
+        ("maze", "hard"),
+        ("maze", "memory"),
+        ("leaper", "hard"),
+        ("heist", "hard"),
+        ("heist", "memory"),
+    ],
+)
+def test_all_sub_goals_of_a_level_are_worth_less_than_its_goal(game, mode):
+    env = get_benchmark("procgen").make_vec(
+        f"procgen/{game}", view="pixels", split="train", num_envs=32, seed=0, mode=mode, num_levels=0
+    )
+    env.reset()
+    usual, states = ProcgenKnobs(game), snapshots(env)
+    most = {
+        "maze": lambda state: usual.cell_reward * (state.grid != WALL).sum(),
+        "leaper": lambda state: usual.lane_reward * len(lanes(state)),
+        "heist": lambda state: (usual.key_reward + usual.door_reward) * len(keys_held(state)),
+    }[game]
+    worth = [float(most(state)) for state in states]
+    assert 0 < max(worth) < 10
+    if game == "maze":  # a perfect maze of n x n: cells at even places, and one opening fewer between them
+        side = {"easy": 15, "hard": 25, "memory": 31}[mode]
+        assert max(worth) == pytest.approx(usual.cell_reward * (2 * ((side + 1) // 2) ** 2 - 1))
 
 
 @needs_procgen
