@@ -88,6 +88,12 @@ class RangesByKnobs(Protocol):
         ...
 
 
+class RangeSets(Protocol):
+    """Ranges of returns by where they come from, the benchmark's own first; without it there are only its own."""
+
+    range_sets: Mapping[str, Mapping[str, tuple[float, float]]]
+
+
 class ViewsByTask(Protocol):
     """Tasks that do not have all of the benchmark's views."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import resources
 from typing import Any
 
 from gymnasium.vector import VectorEnv
@@ -54,6 +56,17 @@ RANGES: Mapping[str, Mapping[str, tuple[float, float]]] = {
 }
 
 
+RANDOM_RETURNS = "random_returns.csv"
+"""A random agent's mean held-out returns with their standard errors, as `lcd measure` gave them."""
+
+
+@cache
+def _measured() -> Mapping[tuple[str, str], float]:
+    """Benchmark and task to a random agent's mean return."""
+    lines = resources.files(__package__).joinpath(RANDOM_RETURNS).read_text(encoding="utf-8").splitlines()
+    return {(row["benchmark"], row["task"]): float(row["r_min"]) for row in csv.DictReader(lines)}
+
+
 # The seven games with consistent motion: the paper's section 4.
 MOVING = ("chaser", "leaper", "dodgeball", "climber", "bossfight", "starpilot", "bigfish")
 
@@ -73,6 +86,10 @@ class ProcgenBenchmark:
         self.knobs: dict[str, Any] = {"mode": mode, "num_levels": num_levels}
         self.r_min = {task: float(RANGES[mode][_game(task)][0]) for task in self.tasks}
         self.r_max = {task: float(RANGES[mode][_game(task)][1]) for task in self.tasks}
+        self.range_sets = {
+            "cobbe": {task: (self.r_min[task], self.r_max[task]) for task in self.tasks},
+            "measured": {task: (_measured()[self.name, task], self.r_max[task]) for task in self.tasks},
+        }
 
     def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
         """Copies of a game; `knobs` override the benchmark's own."""

@@ -41,6 +41,7 @@ for _name, _function in {
     "returns": "raw_returns:without_range",
     "horizon": "look_ahead:against_horizon",
     "solved": "solved:solved",
+    "ranges": "other_ranges:under_other_ranges",
     "published": "published:beside_the_paper",
 }.items():
     analyses.add(_name, f"lcd.analyses.{_function}")

@@ -215,7 +215,10 @@ class ReportConfig:
     )
     tables: list[str] = field(default_factory=list, metadata=doc("further formats of all tables: markdown, latex"))
     ranges: Any = field(
-        default=None, metadata=doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
+        default=None,
+        metadata=doc(
+            "YAML or JSON file of task: [lo, hi], ranges.csv of lcd measure, or measured; or 'ranges.TASK=[lo,hi]'"
+        ),
     )
     map: Any = field(
         default=None,
@@ -249,7 +252,10 @@ class PowerConfig:
 
     path: str | None = field(default=None, metadata=doc("study folder or file of curves; path= may be left out"))
     ranges: Any = field(
-        default=None, metadata=doc("YAML or JSON file of task: [lo, hi]; or one by one, 'ranges.TASK=[lo,hi]'")
+        default=None,
+        metadata=doc(
+            "YAML or JSON file of task: [lo, hi], ranges.csv of lcd measure, or measured; or 'ranges.TASK=[lo,hi]'"
+        ),
     )
     definition: str = field(default="paper", metadata=doc("of φ and ψ", DEFINITION_NAMES))
     power: float = field(default=0.8, metadata=doc("wanted probability of finding a difference"))
@@ -290,7 +296,10 @@ class MeasureConfig:
         default=16, metadata=doc("objectness: videos that choose maps, and as many that score", least=2)
     )
     deadline: int = field(default=3600, metadata=doc("seconds in which no episode ends until it fails", least=1))
-    out: str | None = field(default=None, metadata=doc("objectness: folder of the table and the sheets; null: none"))
+    out: str | None = field(
+        default=None,
+        metadata=doc("folder of ranges.csv, for lcd report ranges=; of a front-end the table and sheets; null: none"),
+    )
 
 
 @dataclass

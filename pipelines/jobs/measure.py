@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
+from scipy.special import stdtrit
 
 from lcd.config.schemas import MeasureConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies, reward_range
@@ -21,6 +23,7 @@ from lcd.pipelines.study.parts import check_names
 from lcd.process.deadlines import Countdown
 
 PRODUCT = "objectness"
+RANGES_PRODUCT, RANGES_FILE = "ranges", "ranges.csv"
 
 
 def run(cfg: MeasureConfig, console: Console | None = None) -> int:
@@ -32,16 +35,44 @@ def run(cfg: MeasureConfig, console: Console | None = None) -> int:
     console = console or Console()
     if cfg.frontend["name"] != "identity":
         return measure_frontend(benchmark, tasks if cfg.tasks else list(moving_tasks_of(benchmark)), cfg, console)
+    folder = None if cfg.out is None else Path(cfg.out).expanduser()
+    if folder is not None:
+        outputs.check(folder, RANGES_PRODUCT, [RANGES_FILE])
     table = Table("task", "episodes", "mean return", "standard error", "stated R_min", box=None, pad_edge=False)
+    rows = []
     with console.status("") as status:
         for task in tasks:
             status.update(f"{task}: {cfg.episodes} episodes at random")
-            returns = random_returns(benchmark, task, cfg)
-            error = returns.std(ddof=1) / math.sqrt(len(returns)) if len(returns) > 1 else math.nan
-            stated, _ = reward_range(benchmark, task, cfg.seed)
-            table.add_row(task, str(len(returns)), f"{returns.mean():.3g}", f"{error:.2g}", f"{stated:.3g}")
+            row = measured_range(benchmark, task, cfg)
+            rows.append(row)
+            numbers = (f"{row['r_min']:.3g}", f"{row['standard_error']:.2g}", f"{row['stated_r_min']:.3g}")
+            table.add_row(task, str(row["episodes"]), *numbers)
     console.print(table)
+    if folder is not None:
+        with outputs.drafted(folder, RANGES_PRODUCT) as draft:
+            write_atomic(draft / RANGES_FILE, csv_text(pd.DataFrame(rows)))
+        console.print(f"ranges     {folder / RANGES_FILE}", highlight=False, soft_wrap=True)
     return 0
+
+
+def measured_range(benchmark: Benchmark, task: str, cfg: MeasureConfig) -> dict[str, Any]:
+    """A task's R_min as a random agent's mean return, with Student's 95 % interval, and its stated R_min and R_max."""
+    returns = random_returns(benchmark, task, cfg)
+    count = len(returns)
+    error = returns.std(ddof=1) / math.sqrt(count) if count > 1 else math.nan
+    half = float(stdtrit(max(count - 1, 1), 0.975)) * error
+    stated, best = reward_range(benchmark, task, cfg.seed)
+    mean = float(returns.mean())
+    return {
+        "task": task,
+        "r_min": mean,
+        "r_max": best,
+        "r_min_low": mean - half,
+        "r_min_high": mean + half,
+        "standard_error": error,
+        "episodes": count,
+        "stated_r_min": stated,
+    }
 
 
 def measure_frontend(benchmark: Benchmark, tasks: list[str], cfg: MeasureConfig, console: Console) -> int:

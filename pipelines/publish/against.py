@@ -16,7 +16,8 @@ PRODUCT = "comparison"
 def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, formats: list[str]) -> int:
     """Write the comparison as a page and as tables, print what it says; returns the exit code."""
     from lcd.analyses.against import against
-    from lcd.curves.ranges import ranges_from
+    from lcd.curves.ranges import range_sets, ranges_from
+    from lcd.curves.reading import concatenated
     from lcd.curves.table import evaluated_names
     from lcd.pipelines.study.quarantine import read_finished
     from lcd.report.comparison import write_comparison
@@ -30,7 +31,8 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
     both = [read_finished(path, study) for path, study in zip((source, other), studies, strict=True)]
     for finished in both:
         finished.print_left_out(console)
-    ranges = ranges_from(cfg.ranges, set.union(*(evaluated_names(finished.curves) for finished in both)))
+    curves = concatenated([finished.curves for finished in both])
+    ranges = ranges_from(cfg.ranges, evaluated_names(curves), range_sets(curves))
     first, second = (diagnose_curves(finished.curves, ranges, definition=cfg.definition) for finished in both)
     found = against(first, second, names)
     with outputs.drafted(folder, PRODUCT, [source, other]) as draft:

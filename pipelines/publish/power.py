@@ -24,7 +24,7 @@ NAME = 15
 
 def run(cfg: PowerConfig) -> int:
     """Print what telling tasks apart takes; returns the exit code."""
-    from lcd.curves.ranges import ranges_from
+    from lcd.curves.ranges import range_sets, ranges_from
     from lcd.curves.table import evaluated_names
     from lcd.statistics.power import tell_apart
 
@@ -40,7 +40,7 @@ def run(cfg: PowerConfig) -> int:
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
     finished = read_finished(source, study)
     finished.print_left_out(console)
-    ranges = ranges_from(cfg.ranges, evaluated_names(finished.curves))
+    ranges = ranges_from(cfg.ranges, evaluated_names(finished.curves), range_sets(finished.curves))
     found = tell_apart(finished.curves, cfg.definition, cfg.power, cfg.alpha, ranges=ranges)
     if found.empty:
         raise InputError(f"{source} has no two tasks with scores and two seeds each: there is nothing to tell apart.")

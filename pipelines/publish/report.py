@@ -155,7 +155,7 @@ def publish(
     from lcd.analyses import Evidence, analyse
     from lcd.analyses.grids import Grid
     from lcd.analyses.transfer import transfers
-    from lcd.curves.ranges import ranges_from
+    from lcd.curves.ranges import range_sets, ranges_from
     from lcd.curves.table import evaluated_names
     from lcd.scores.horizons import note_of_strangers
 
@@ -163,7 +163,8 @@ def publish(
     finished = read_finished(source, study) if curves is None else Finished(curves)
     finished.print_left_out(console, each=False)
     tasks = evaluated_names(finished.curves)
-    ranges, strangers = ranges_from(how.ranges, tasks), note_of_strangers(how.horizons, tasks)
+    ranges = ranges_from(how.ranges, tasks, range_sets(finished.curves))
+    strangers = note_of_strangers(how.horizons, tasks)
     diagnosis = diagnosed(finished, study, how, ranges)
     curricula = transfers(diagnosis.others)
     known: dict[str, Any] = {}
