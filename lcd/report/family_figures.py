@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -73,22 +73,45 @@ def profiles(found: Measured, higher_is_better: bool, narrow: bool = False) -> F
 
 
 @styled_figure
+def distributions(table: pd.DataFrame, names: Sequence[str], narrow: bool = False) -> Figure:
+    """Overall performance under several distributions, with intervals over seeds (figure 23).
+
+    Args:
+        table: of the analysis, a row a method, a column a distribution.
+        names: the distributions.
+        narrow: draw for a phone's width.
+    """
+    figure = new_figure(4.4 if narrow else 8.4, 3.2)
+    axes = figure.subplots()
+    values, lows, highs = (table[[name + end for name in names]].to_numpy(float) for end in ("", "_low", "_high"))
+    _grouped_bars(axes, list(table["agent"]), values, np.abs(np.stack([lows, highs]) - values))
+    axes.set_xticks(np.arange(len(names)), names)
+    axes.legend(ncols=2 if narrow else 4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    return figure
+
+
+def _grouped_bars(axes: Axes, methods: list[str], values: np.ndarray, ends: np.ndarray) -> None:
+    """Groups of bars, in each a method's: values (methods, groups), and how far their intervals go down and up."""
+    width = 0.8 / len(methods)
+    for number, (method, (colour, _)) in enumerate(_styles(methods)):
+        shift = width * (number - (len(methods) - 1) / 2)
+        axes.bar(
+            np.arange(values.shape[1]) + shift, values[number], 0.94 * width, yerr=np.nan_to_num(ends[:, number]),
+            color=colour, label=short_name(method, 24), ecolor=INK, error_kw={"elinewidth": 1}, capsize=2,
+        )  # fmt: skip
+    axes.set_ylabel("performance")
+    axes.grid(visible=False, axis="x")
+
+
+@styled_figure
 def points(found: Measured, narrow: bool = False) -> Figure:
     """What methods reach on each point, with intervals over seeds (figure 2)."""
     figure = new_figure(4.4 if narrow else 8.4, 3.6)
     axes = figure.subplots()
-    places = np.arange(len(found.contexts))
-    width = 0.8 / len(found.methods)
-    for number, (method, (colour, _)) in enumerate(_styles(found.methods)):
-        seeds = found.scores[method]
-        ends = np.nan_to_num(np.abs(np.stack(mean_interval(seeds.T)) - seeds.mean(1)))
-        style = {"ecolor": INK, "error_kw": {"elinewidth": 1}, "capsize": 2}
-        shift = width * (number - (len(found.methods) - 1) / 2)
-        label = short_name(method, 24)
-        axes.bar(places + shift, seeds.mean(1), 0.94 * width, yerr=ends, color=colour, label=label, **style)
-    axes.set_xticks(places, _point_labels(found), fontsize=7.5)
-    axes.set_ylabel("performance")
-    axes.grid(visible=False, axis="x")
+    means = found.means
+    ends = [np.abs(np.stack(mean_interval(seeds.T)) - seeds.mean(1)) for seeds in found.scores.values()]
+    _grouped_bars(axes, found.methods, means, np.stack(ends, 1))
+    axes.set_xticks(np.arange(len(found.contexts)), _point_labels(found), fontsize=7.5)
     axes.legend(ncols=2 if narrow else 4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
     return figure
 

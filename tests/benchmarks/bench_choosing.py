@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses import Evidence
-from lcd.analyses.families import FamilySettings, families
+from lcd.analyses.families import families
+from lcd.analyses.family_settings import FamilySettings
 from lcd.curves.names import evaluated_name
 from lcd.envs.families.family import point_name
 from lcd.families.accuracy import errors
