@@ -181,7 +181,7 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
         notes.append("Nobody knows the range of all points (r_min, r_max): scores are returns as they are.")
     default_name = default_among_points(where["benchmark"], where["task"]) if len(own) else ""
     if default_name:
-        rows = pd.concat([own.assign(context=default_name), rows[rows["context"] != default_name]])
+        rows = _with_default(rows, own, default_name)
     rows = rows.assign(agent=rows["agent"].astype(object))
     scores, seeds, contexts, left = _complete(rows, scale)
     points = [parse_point(context) or {} for context in contexts]
@@ -232,6 +232,22 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
         failure,
         failures(rows, failure, contexts, scores),
     )
+
+
+def _with_default(rows: pd.DataFrame, own: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The rows of points, of which the default is one: its scores are the task's own.
+
+    It weighs what rows with its features as context say, or, where there are none, its own rows; if other points have
+    weights and it has none, it is no point.
+    """
+    again = rows["context"] == name
+    if _says_weights(rows):
+        if again.any():
+            (given, *_) = _numbers(rows[again])
+            own = own.assign(**{WEIGHT: given})
+        elif not _says_weights(own):
+            return rows
+    return pd.concat([own.assign(context=name), rows[~again]])
 
 
 def _complete(
