@@ -93,8 +93,9 @@ def distributions(table: pd.DataFrame, names: Sequence[str], narrow: bool = Fals
 def _grouped_bars(axes: Axes, methods: list[str], values: np.ndarray, ends: np.ndarray) -> None:
     """Groups of bars, in each a method's: values (methods, groups), and how far their intervals go down and up."""
     width = 0.8 / len(methods)
-    for number, (method, (colour, _)) in enumerate(_styles(methods)):
-        shift = width * (number - (len(methods) - 1) / 2)
+    styles = dict(_styles(sorted(methods)))  # as in the figures whose methods are in this order
+    for number, method in enumerate(methods):
+        shift, (colour, _) = width * (number - (len(methods) - 1) / 2), styles[method]
         axes.bar(
             np.arange(values.shape[1]) + shift, values[number], 0.94 * width, yerr=np.nan_to_num(ends[:, number]),
             color=colour, label=short_name(method, 24), ecolor=INK, error_kw={"elinewidth": 1}, capsize=2,
