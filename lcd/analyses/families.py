@@ -267,7 +267,10 @@ def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
                         f"{joined_names(known.loc[which, 'agent'].tolist())}.")  # fmt: skip
     if not (worse | better).all():
         unsure = joined_names(known.loc[~(worse | better), "agent"].tolist())
-        says.append(f"For {unsure} the intervals of both overlap: more seeds would tell.")
+        says.append(
+            f"Of {unsure} what is reported and what holds over the family cannot be told apart (their intervals "
+            "overlap): more seeds would tell."
+        )
     return says
 
 

@@ -209,11 +209,9 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
         if point_name(family.points[place]) in places
     }  # fmt: skip
     if order and len(contexts) < len(order):
-        what = f"their choice, the curves' column '{WEIGHT}', says" if _says_weights(rows) else "they weigh in it"
-        notes.append(
-            f"{len(contexts)} of the family's {len(order)} points are measured: they weigh what {what}, made to sum "
-            "to 1."
-        )
+        chosen = f"how they were chosen says what each counts (the column '{WEIGHT}')"
+        what = chosen if _says_weights(rows) else "each counts as in the family, and together they make 1"
+        notes.append(f"{len(contexts)} of the family's {len(order)} points are measured; {what}.")
     return Measured(
         str(where["benchmark"]),
         str(where["task"]),

@@ -46,7 +46,8 @@ def test_a_single_method_is_told_of_and_one_seed_says_that_it_cannot_tell():
     frame = family_curves("cart", NAMES, {"a": ramp + seeds}, {"a": np.array([0.3, 0.5, 0.6])})
     assert told(frame)["families"].says[:2] == [
         "On the default MDP a reaches 0.47; over the family 0.40.",
-        "For a the intervals of both overlap: more seeds would tell.",
+        "Of a what is reported and what holds over the family cannot be told apart (their intervals overlap): "
+        "more seeds would tell.",
     ]
     alone = told(frame[frame["seed"] == 1])["families"].says
     assert alone[0] == "On the default MDP a reaches 0.50; over the family 0.40."
