@@ -38,6 +38,9 @@ ALIKE, APART = 0.1, 0.3
 TOLD = 0.005
 """Normalised scores that differ by less say nothing of an order."""
 
+LACKS = "lacks"
+"""How what is found begins of a claim whose methods were not trained."""
+
 Verdict = tuple[str, bool]
 """What was found, and whether the claim holds."""
 
@@ -149,7 +152,7 @@ def _overall_first(method: str) -> Callable[[Measured], Verdict]:
 def _swapped(found: Measured) -> Verdict:
     before = found.reported["ppo"].mean() - found.reported["td3"].mean()
     after = found.overall["ppo"].mean() - found.overall["td3"].mean()
-    return f"ppo − td3: reported {before:+.3g}, overall {after:+.3g}", bool(before > 0 > after)
+    return f"ppo − td3: reported {before:+.5g}, overall {after:+.5g}", bool(before > 0 > after)
 
 
 def _points_disagree(found: Measured) -> Verdict:
@@ -222,7 +225,19 @@ def claims_about_families(evidence: Evidence) -> Analysis | None:
     )
     none = "None of them could be tested here: each needs the paper's methods, and what they report."
     says = [f"{held} of {len(tested)} claims that could be tested hold." if tested else none]
-    return Analysis("family_claims", "The paper's claims about families", pd.DataFrame(rows), says, note)
+    return Analysis("family_claims", "The paper's claims about families", pd.DataFrame(_together(rows)), says, note)
+
+
+def _together(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """The claims, of which those that lack the same methods on a task share a row."""
+    found: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for row in rows:
+        alone = () if row["found"].startswith(LACKS) else (row["claim"],)
+        found.setdefault((row["task"], row["found"], *alone), []).append(row)
+    return [
+        same[0] if len(same) == 1 else same[0] | {"claim": f"{len(same)} claims", "paper": ""}
+        for same in found.values()
+    ]
 
 
 def run_claims(found: Sequence[Measured]) -> Iterator[dict[str, str]]:
@@ -239,7 +254,7 @@ def run_claims(found: Sequence[Measured]) -> Iterator[dict[str, str]]:
 def _row(claim: Claim, found: Measured, named: Measured) -> dict[str, str]:
     row = {"task": found.task, "claim": claim.says, "paper": claim.paper}
     if lacking := _lacking(named, claim.methods):
-        return row | {"found": f"lacks {', '.join(lacking)}", "outcome": "not tested", "points": ""}
+        return row | {"found": f"{LACKS} {', '.join(lacking)}", "outcome": "not tested", "points": ""}
     try:
         told, holds = claim.test(_only(named, claim.methods))
     except InputError as why:

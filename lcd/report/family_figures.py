@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from lcd.families.measured import Measured
 from lcd.families.profiles import profile
@@ -21,9 +22,9 @@ _TAIL = 0.025
 _MOST_LEVELS = 12
 """A feature with more values is drawn as it is, not as the lines of a map."""
 _WAYS = {
-    "with_replacement": "M1, with replacement",
-    "without_replacement": "M2, without",
-    "kmeans": "M3, k-means",
+    "with_replacement": "with_replacement (M1)",
+    "without_replacement": "without_replacement (M2)",
+    "kmeans": "kmeans (M3)",
     "quadrature": "quadrature",
 }
 
@@ -274,6 +275,7 @@ def accuracy(table: pd.DataFrame, narrow: bool = False) -> Figure:
     ticks = sorted(set(table["N"]))
     axes.set_xticks(ticks, [str(tick) for tick in ticks], fontsize=8)
     axes.minorticks_off()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.tick_params(axis="x", colors=MUTED)
     axes.set_xlabel("points")

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 from family_curves import NAMES, family_curves, scores
 
-from lcd.analyses.family_claims import CLAIMS, by_paper, run_claims
+from lcd.analyses import Evidence
+from lcd.analyses.family_claims import CLAIMS, by_paper, claims_about_families, run_claims
 from lcd.families.measured import measured_families
 from lcd.scores.diagnosis import diagnose_curves
 
@@ -50,6 +51,22 @@ def test_a_claim_whose_methods_are_missing_is_not_tested():
     assert {row["outcome"] for row in rows} == {"not tested"}
     assert rows[0]["found"] == "lacks ppo, trpo, sac, td3"
     assert claims(family_curves("inverted_pendulum", NAMES, scores(0.4, 0.6))) == []
+    told = claims_about_families(Evidence(diagnose_curves(family_curves("pendulum", NAMES, scores(0.4, 0.6)))))
+    assert told.table[["claim", "found"]].values.tolist() == [[f"{len(rows)} claims", "lacks ppo, trpo, sac, td3"]]
+
+
+def test_claims_about_half_cheetahs_need_no_range_and_say_how_many_points_they_are_about():
+    names = [f"friction={friction},gravity={g},torso_mass=2" for friction in (0.1, 0.3) for g in (-2, -5)]
+    agents = {
+        name: np.full((4, 2), score) for name, score in zip(("ppo", "trpo", "sac", "td3"), (2, 3, 4, 5), strict=True)
+    }
+    default = {name: np.full(2, score) for name, score in zip(agents, (5, 4, 3, 2), strict=True)}
+    frame = family_curves("families/half-cheetah", names, agents, default, benchmark="families")
+    rows = claims(frame.drop(columns=["r_min", "r_max"]))
+    assert [row["points"] for row in rows] == ["5 of 120"] * 2  # the default is one of them
+    assert rows[0]["found"] == "ppo − td3: reported +1500, overall -1500"
+    assert rows[0]["outcome"] == "holds"
+    assert claims(family_curves("pendulum", NAMES, scores(0.4, 0.6)).drop(columns=["r_min", "r_max"])) == []
 
 
 def test_methods_are_called_as_in_the_paper():
