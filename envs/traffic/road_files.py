@@ -24,8 +24,12 @@ MOST_SECONDS = 120
 """For netconvert to make a network of an extract."""
 SUFFIXES = (".osm", ".osm.xml", ".net.xml")
 """What the names of road files end in."""
+ENCODINGS = ("UTF-8", "UTF-16", "ISO-8859-1", "US-ASCII")
+"""What a road file may say that it is written in: what the parser reads by itself."""
 NO_CARS = frozenset({"all", "passenger"})
 """Who is kept out of a lane that is not for cars, among others."""
+MOST_OF_A_LANE = 1_000_000
+"""Metres of a lane, and metres per second of its limit, are fewer."""
 Attributes = Mapping[str, str]
 
 
@@ -44,12 +48,12 @@ class Roads:
 
     Attributes:
         signalised: the junctions that have traffic lights.
-        leads_to: road → the junction that it leads to.
+        leads_to: junction → the roads that lead to it.
         lanes: road → lane's number → the lane; those for cars alone.
     """
 
     signalised: list[str] = field(default_factory=list)
-    leads_to: dict[str, str] = field(default_factory=dict)
+    leads_to: dict[str, list[str]] = field(default_factory=dict)
     lanes: dict[str, dict[str, Lane]] = field(default_factory=dict)
 
 
@@ -84,13 +88,16 @@ def read_roads(path: str | Path) -> Roads:
 def _content(path: Path) -> bytes:
     try:
         # Whatever waits for a writer is not opened.
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise InputError(f"'{path}' is no file: give an extract of OpenStreetMap or a network of SUMO.")
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+        regular = stat.S_ISREG(os.stat(path).st_mode)
+        content = b""
+        if regular:
+            with path.open("rb") as file:
+                content = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as why:
         reason = why.strerror if isinstance(why, OSError) else why
         raise InputError(f"'{path}' cannot be read ({reason}): give a road file that is there.") from None
+    if not regular:
+        raise InputError(f"'{path}' is no file: give an extract of OpenStreetMap or a network of SUMO.")
     if len(content) > MOST_BYTES:
         raise InputError(f"'{path.name}' has more than {MOST_BYTES >> 20} MB: cut out a smaller part of the map.")
     return content
@@ -110,7 +117,14 @@ def _parse(content: bytes, name: str, root: str, take: Callable[[str, Attributes
         # Entities that grow, and files that are fetched, are declared there.
         raise InputError(f"'{name}' declares a document type, which no road file needs: take the <!DOCTYPE …> out.")
 
+    def declared(version: str, encoding: str | None, standalone: int) -> None:
+        # Python would look for a codec of any name.
+        if encoding is not None and encoding.upper() not in ENCODINGS:
+            told = f"'{name}' says that it is written in {encoding[:40]}"
+            raise InputError(f"{told}: give a road file in {', '.join(ENCODINGS[:-1])} or {ENCODINGS[-1]}.")
+
     parser = expat.ParserCreate()
+    parser.XmlDeclHandler = declared
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda element: parents.pop()
     parser.StartDoctypeDeclHandler = refuse
@@ -154,7 +168,8 @@ class _Reader:
                 # Ways within junctions have a function.
                 self._edge = "" if attributes.get("function", "normal") != "normal" else attributes["id"]
                 if self._edge:
-                    self.roads.leads_to[self._edge] = attributes["to"]
+                    if self._edge not in self.roads.lanes:
+                        self.roads.leads_to.setdefault(attributes["to"], []).append(self._edge)
                     self.roads.lanes[self._edge] = {}
             elif element == "lane" and parent == "edge" and self._edge:
                 self._lane(attributes)
@@ -170,9 +185,10 @@ class _Reader:
     def _lane(self, attributes: Attributes) -> None:
         numbers = {key: _number(attributes[key]) for key in ("length", "speed")}
         for key, value in numbers.items():
-            if not (math.isfinite(value) and value > 0):
+            if not 0 < value < MOST_OF_A_LANE:
                 told = f"{key} {attributes[key][:40]} ({attributes['id'][:80]})"
-                raise InputError(f"'{self.name}' has a lane of {told}: it must be a number above 0.")
+                wanted = f"a number above 0 and below {MOST_OF_A_LANE:,}"
+                raise InputError(f"'{self.name}' has a lane of {told}: it must be {wanted}.")
         allowed = attributes.get("allow", "").split()
         if "passenger" in allowed if allowed else NO_CARS.isdisjoint(attributes.get("disallow", "").split()):
             self.roads.lanes[self._edge][attributes["index"]] = Lane(numbers["length"], numbers["speed"])

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
+import os
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,13 +39,29 @@ class Unsupported(ValueError):
 
 def road_files(paths: Sequence[str | Path]) -> list[Path]:
     """The files that are named, and those in the folders that are named."""
-    found = []
+    found: dict[tuple[int, int] | Path, Path] = {}
     for path in map(Path, paths):
-        inside = sorted(each for each in path.iterdir() if each.name.endswith(SUFFIXES)) if path.is_dir() else [path]
+        try:
+            is_folder = path.is_dir()
+            inside = sorted(each for each in path.iterdir() if each.name.endswith(SUFFIXES)) if is_folder else [path]
+        except OSError as why:
+            raise InputError(
+                f"'{path}' cannot be read ({why.strerror}): give a file or folder that is there."
+            ) from None
         if not inside:
             raise InputError(f"'{path}' has no road file: their names end in {', '.join(SUFFIXES)}.")
-        found += inside
-    return found
+        for file in inside:
+            found.setdefault(_identity(file), file)
+    return list(found.values())
+
+
+def _identity(file: Path) -> tuple[int, int] | Path:
+    """What tells a file from others, by whatever names they are given."""
+    try:
+        status = file.stat()
+    except (OSError, ValueError):
+        return file
+    return status.st_dev, status.st_ino
 
 
 def features(roads: Roads, junction: str) -> dict[str, float]:
@@ -51,7 +70,7 @@ def features(roads: Roads, junction: str) -> dict[str, float]:
     Raises:
         Unsupported: unless four roads lead to it, each of which goes on through it.
     """
-    approaches = [roads.lanes[road] for road, end in roads.leads_to.items() if end == junction and roads.lanes[road]]
+    approaches = [roads.lanes[road] for road in roads.leads_to.get(junction, ()) if roads.lanes[road]]
     if len(approaches) != len(APPROACHES):
         raise Unsupported(f"{len(approaches)} roads lead to it, not {len(APPROACHES)}")
     counts = np.array([_lanes(approach) for approach in approaches])
@@ -83,6 +102,7 @@ def points_of(
             point.
         junctions: names of the intersections to take; none: all.
     """
+    inflows = _inflows(inflows)
     rows: dict[tuple[float, ...], Row] = {}
     left_out, seen = [], []
     for file in files:
@@ -104,12 +124,54 @@ def points_of(
     if not rows:
         told = " ".join(left_out[:3])
         raise InputError(f"No intersection of two roads that cross under traffic lights was found: {told}")
-    return [{**row, "junctions": " ".join(row["junctions"])} for row in rows.values()], left_out
+    return [{**row, "junctions": _as_text(row["junctions"])} for row in rows.values()], left_out
+
+
+def _inflows(asked: Sequence[float]) -> list[float]:
+    """The inflows that are asked for, each once."""
+    feature = next(each for each in FEATURES if each.name == "inflow")
+    for inflow in asked:
+        if not feature.low <= inflow <= feature.high:
+            raise InputError(f"--inflow {inflow:g} must be a number from {feature.low:g} to {feature.high:g}.")
+    return list(dict.fromkeys(asked))
 
 
 def _with_inflows(found: dict[str, float], inflows: Sequence[float]) -> Iterator[dict[str, float]]:
     for inflow in inflows:
         yield checked_point(FEATURES, {**found, "inflow": inflow})
+
+
+def _as_text(names: Sequence[str]) -> str:
+    """Names in one cell of a table, which no spreadsheet takes for a formula."""
+    told = printable(" ".join(names))
+    return f"'{told}" if told.startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠")) else told
+
+
+def printable(text: str) -> str:
+    """A text in one line, with nothing that would command a terminal."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def write_points(file: Path, rows: Sequence[Row], read: Sequence[Path]) -> None:
+    """Write the points as CSV, whole or not at all.
+
+    Args:
+        file: where; an older table of points there is replaced.
+        rows: the points.
+        read: the road files, none of which is written over.
+    """
+    if file.suffix != ".csv" or file.is_symlink() or (file.exists() and not file.is_file()):
+        raise InputError(f"--out {file} must be a file of its own whose name ends in .csv.")
+    if file.exists() and _identity(file) in map(_identity, read):
+        raise InputError(f"--out {file} is one of the road files: give another name.")
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    with tempfile.TemporaryDirectory(prefix=".lcd-", dir=file.parent) as folder:
+        draft = Path(folder) / file.name
+        draft.write_text(text.getvalue(), encoding="utf-8", newline="")
+        os.replace(draft, file)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -121,18 +183,18 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("points.csv"), help="the file to write")
     asked = parser.parse_args(words)
     try:
-        rows, left_out = points_of(road_files(asked.roads), asked.inflow, asked.junctions)
-        with asked.out.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        files = road_files(asked.roads)
+        rows, left_out = points_of(files, asked.inflow, asked.junctions)
+        write_points(asked.out, rows, files)
     except InputError as error:
-        print(f"lcd: {error}", file=sys.stderr)
+        print(f"lcd: {printable(str(error))}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"lcd: '{asked.out}' cannot be written ({error.strerror}): give another --out.", file=sys.stderr)
+        told = f"'{asked.out}' cannot be written ({error.strerror}): give another --out."
+        print(f"lcd: {printable(told)}", file=sys.stderr)
         return 2
-    print("\n".join([*left_out, f"{len(rows)} points are in {asked.out}: study.points={asked.out}"]))
+    ready = f"{len(rows)} points are in {asked.out}: study.points={asked.out}"
+    print("\n".join(map(printable, [*left_out, ready])))
     return 0
 
 

@@ -7,70 +7,31 @@ Methods are trained on every point of a family and evaluated where they were tra
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from lcd.analyses.analysis import Analysis, Evidence, cell_text, joined_names
 from lcd.analyses.areas import with_interval
 from lcd.analyses.family_accuracy import Failing, accuracy_of, prevalence_of
+from lcd.analyses.family_distributions import drawn_distributions, under_distributions
 from lcd.analyses.family_drawings import drawings
+from lcd.analyses.family_settings import KEY, FamilySettings, ranks_of, signed
+from lcd.analyses.family_suite import ranks_over_tasks
 from lcd.envs.errors import InputError
-from lcd.families.measured import MEASURES, Measured, measured_families
-from lcd.families.prevalence import random_distributions
+from lcd.families.measured import Measured, measured_families
 from lcd.families.profiles import dominance
-from lcd.families.standings import TIE, leads, rank_shares, rank_shares_of_choices
+from lcd.families.standings import TIE, leads, rank_shares
 from lcd.scores.diagnosis import Diagnosis
 from lcd.statistics.intervals import BOOTSTRAP_SEED, replicates, widen
 
-KEY = "families"
 MOST_SAID = 6
-SOLVED_FROM = 0.95
-"""The normalised score from which on a point counts as solved."""
 SAME = 0.005
 """Normalised scores on the default point that differ by no more are told to be the same."""
-MOST_DRAWS = 100_000
-CONCENTRATIONS = (0.01, 1e6)
-"""Least and greatest of a Dirichlet distribution whose draws are numbers that sum to 1."""
-
-
-@dataclass(frozen=True)
-class FamilySettings:
-    """Settings: `'analysis_params={families: {score: auc}}'`.
-
-    Attributes:
-        score: what a point's score is: `final`, the last normalised return, or `auc`, the mean height of the curve.
-        solved: the score from which on a method solves a point; null: 0.95 where scores are normalised, else nobody
-            knows what solved is, and nothing is said of it.
-        draws: how many random distributions over the points are drawn.
-        concentration: of the Dirichlet distribution that they are drawn from: at 1 all are alike likely, towards 0 each
-            is about few points.
-        higher_is_better: whether a high score is good; delays, say, should be low.
-        approximations: whether to measure how well fewer points would have told the same.
-    """
-
-    score: str = "final"
-    solved: float | None = None
-    draws: int = 10_000
-    concentration: float = 1.0
-    higher_is_better: bool = True
-    approximations: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse values that nothing can be computed with."""
-        where = f"analysis_params.{KEY}"
-        if self.score not in MEASURES:
-            raise InputError(f"{where}.score={self.score} is no score of a point: take {' or '.join(MEASURES)}.")
-        if not 1 <= self.draws <= MOST_DRAWS:
-            raise InputError(f"{where}.draws={self.draws} must be a whole number from 1 to {MOST_DRAWS:,}.")
-        low, high = CONCENTRATIONS
-        if not low <= self.concentration <= high:
-            raise InputError(f"{where}.concentration={self.concentration:g} must lie from {low:g} to {high:g}.")
 
 
 def families(evidence: Evidence, settings: FamilySettings) -> list[Analysis]:
@@ -81,7 +42,7 @@ def families(evidence: Evidence, settings: FamilySettings) -> list[Analysis]:
     found = list(measured_families(diagnosis.points, diagnosis.curves, settings.score))
     made = [analysis for place, each in enumerate(found) for analysis in _of_family(each, place, settings, diagnosis)]
     try:
-        return [*made, *_over_tasks(found, settings)]
+        return [*made, *ranks_over_tasks(found, settings)]
     except InputError as too_many:
         return [replace(made[0], says=[*made[0].says, f"No ranks over choices: {too_many}"]), *made[1:]]
 
@@ -90,7 +51,8 @@ def _of_family(found: Measured, place: int, settings: FamilySettings, diagnosis:
     """All that is told of one family."""
     stem = KEY if place == 0 else f"{KEY}-{place + 1}"
     what = f"{found.task}, {found.setting['view']}"
-    random = over_distributions(found, settings)
+    drawn = drawn_distributions(found, settings)
+    random = drawn @ signed(found, settings).T
     points = signed(found, settings).T
     pairs = pair_table(found, random, points, settings)
     solved = solved_points(found, settings)
@@ -111,10 +73,12 @@ def _of_family(found: Measured, place: int, settings: FamilySettings, diagnosis:
         f"{settings.concentration:g}); best, seeds: how often it is the best of resampled seeds."
     )
     if solved is not None:
-        note += f" Solved: the mean over seeds is {_solved_from(settings):g} or "
+        note += f" Solved: the mean over seeds is {settings.solved_from:g} or "
         note += "more." if settings.higher_is_better else "less."
     yield Analysis(stem, f"The family of {what}", table, [*says, *found.notes], note,
                    drawings(found, table, stem, what, settings.higher_is_better, diagnosis))  # fmt: skip
+    if len(found.distribution) > 1:
+        yield under_distributions(found, drawn, settings, stem, what)
     yield Analysis(
         f"{stem}-choices",
         f"One point for the family of {what}",
@@ -145,7 +109,7 @@ def is_of_methods(key: str) -> bool:
 
 def answers(key: str) -> bool:
     """Whether an analysis of this key says what holds over a family; others say how it could have been found out."""
-    return re.fullmatch(rf"{KEY}(-\d+)?(-choices|-pairs)?|{KEY}-suite(-\d+)?", key) is not None
+    return re.fullmatch(rf"{KEY}(-\d+)?(-choices|-distributions|-pairs)?|{KEY}-suite(-\d+)?", key) is not None
 
 
 def solved_points(found: Measured, settings: FamilySettings) -> np.ndarray | None:
@@ -155,7 +119,7 @@ def solved_points(found: Measured, settings: FamilySettings) -> np.ndarray | Non
     """
     if settings.solved is None and (found.scale != "normalised" or found.failed):
         return None
-    least = _solved_from(settings)
+    least = settings.solved_from
     return found.means >= least if settings.higher_is_better else found.means <= least
 
 
@@ -182,32 +146,6 @@ def _failed_where(found: Measured, every: np.ndarray) -> str:
     )
 
 
-def _solved_from(settings: FamilySettings) -> float:
-    return SOLVED_FROM if settings.solved is None else settings.solved
-
-
-def signed(found: Measured, settings: FamilySettings) -> np.ndarray:
-    """(methods, points): mean scores, of which the higher ones are the better."""
-    return found.means if settings.higher_is_better else -found.means
-
-
-def over_distributions(found: Measured, settings: FamilySettings) -> np.ndarray:
-    """(draws, methods): overall performances under random distributions; the higher, the better."""
-    rng = np.random.default_rng(BOOTSTRAP_SEED)
-    drawn = random_distributions(len(found.distribution), settings.draws, rng, settings.concentration)
-    return drawn @ signed(found, settings).T
-
-
-def ranks_of(values: Sequence[float] | np.ndarray, settings: FamilySettings) -> np.ndarray:
-    """Ranks, 1 the best; those that differ by rounding alone share the better one. NaN has none."""
-    values = np.asarray(values, float)
-    found = np.full(len(values), np.nan)
-    there = np.isfinite(values)
-    sign = -1.0 if settings.higher_is_better else 1.0
-    found[there] = rankdata(np.round(sign * values[there] / TIE), method="min")
-    return found
-
-
 def method_table(
     found: Measured, random: np.ndarray, solved: np.ndarray | None, settings: FamilySettings
 ) -> pd.DataFrame:
@@ -231,8 +169,8 @@ def method_table(
         row |= {f"rank {rank + 1} %": shares[place, rank] for rank in range(len(shares))}
         rows.append(row)
     table = pd.DataFrame(rows)
-    table["reported rank"] = ranks_of(table["reported"], settings)
-    table["rank"] = ranks_of(table["overall"], settings)
+    table["reported rank"] = ranks_of(table["reported"], settings.higher_is_better)
+    table["rank"] = ranks_of(table["overall"], settings.higher_is_better)
     for name in ("reported rank", "rank"):
         table[name] = [f"{value:.0f}" if np.isfinite(value) else "" for value in table[name]]
     order = np.argsort(-table["overall"] if settings.higher_is_better else table["overall"], kind="stable")
@@ -255,17 +193,17 @@ def choice_table(found: Measured, settings: FamilySettings) -> pd.DataFrame:
     """What one point alone would have told (the paper's section 2, table 3)."""
     means = found.means
     overall = means @ found.distribution
-    order = ranks_of(overall, settings)
+    order = ranks_of(overall, settings.higher_is_better)
     reported = np.array([found.reported.get(method, np.array([np.nan])).mean() for method in found.methods])
     chosen = {"default": ("", reported)} if np.isfinite(reported).all() else {}
     chosen |= {name: (found.contexts[place], means[:, place]) for name, place in found.marks.items()}
     rows = [
         {"choice": name, "point": point, **dict(zip(found.methods, scores, strict=True)),
          "off by": float(np.abs(scores - overall).mean()),
-         "same order %": 100.0 * bool((ranks_of(scores, settings) == order).all())}
+         "same order %": 100.0 * bool((ranks_of(scores, settings.higher_is_better) == order).all())}
         for name, (point, scores) in chosen.items()
     ]  # fmt: skip
-    same = np.array([(ranks_of(column, settings) == order).all() for column in means.T])
+    same = np.array([(ranks_of(column, settings.higher_is_better) == order).all() for column in means.T])
     off = np.abs(means - overall[:, None]).mean(0)
     rows.append(
         {"choice": "random", "point": "", **dict(zip(found.methods, overall, strict=True)),
@@ -329,7 +267,10 @@ def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
                         f"{joined_names(known.loc[which, 'agent'].tolist())}.")  # fmt: skip
     if not (worse | better).all():
         unsure = joined_names(known.loc[~(worse | better), "agent"].tolist())
-        says.append(f"For {unsure} the intervals of both overlap: more seeds would tell.")
+        says.append(
+            f"Of {unsure} what is reported and what holds over the family cannot be told apart (their intervals "
+            "overlap): more seeds would tell."
+        )
     return says
 
 
@@ -356,30 +297,3 @@ def _orders(found: Measured, pairs: pd.DataFrame, settings: FamilySettings) -> l
         else:
             told.append((0, f"On the default MDP {b} leads {a}; {over}."))
     return [sentence for _, sentence in sorted(told, key=lambda each: each[0])[:MOST_SAID]]
-
-
-def _over_tasks(found: Sequence[Measured], settings: FamilySettings) -> Iterator[Analysis]:
-    """Ranks over every choice of one point of each task, of families whose methods and setting are the same."""
-    alike: dict[tuple, list[Measured]] = {}
-    for each in found:
-        alike.setdefault((tuple(each.methods), *each.setting.values(), each.scale), []).append(each)
-    for place, group in enumerate(group for group in alike.values() if len(group) > 1 and len(group[0].methods) > 1):
-        shares = 100 * rank_shares_of_choices([signed(each, settings) for each in group])
-        rows: list[Mapping[str, Any]] = [
-            {"agent": method} | {f"rank {rank + 1} %": share for rank, share in enumerate(mine)}
-            for method, mine in zip(group[0].methods, shares, strict=True)
-        ]
-        table = pd.DataFrame(rows)
-        reported = [
-            sum(each.reported[method].mean() if method in each.reported else np.nan for each in group)
-            for method in group[0].methods
-        ]
-        table["reported rank"] = [f"{r:.0f}" if np.isfinite(r) else "" for r in ranks_of(reported, settings)]
-        count = int(np.prod([len(each.distribution) for each in group]))
-        yield Analysis(
-            f"{KEY}-suite" if place == 0 else f"{KEY}-suite-{place}",
-            f"One point of each of {joined_names([each.task for each in group])}",
-            table,
-            note=f"How often each method has each rank by its mean score, over all {count:,} choices of one point of "
-            "each task; exact. Who ties shares ranks evenly. Reported: by the default points.",
-        )

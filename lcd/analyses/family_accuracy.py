@@ -122,7 +122,7 @@ def _chosen(how: str, found: Measured, p: np.ndarray, budgets: Sequence[int], cu
     """Budget → repeated choices of points under a distribution."""
     if how == KMEANS:
         return {
-            budget: [Choice(places, np.bincount(clusters, p, minlength=budget)) for places, clusters in cut]
+            budget: [Choice(places, np.bincount(clusters, p)) for places, clusters in cut]
             for budget, cut in cuts.items()
         }
     made: dict[int, list[Choice]] = {budget: [] for budget in budgets}

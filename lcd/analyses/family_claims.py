@@ -14,11 +14,12 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Evidence
 from lcd.analyses.family_accuracy import mean_errors
+from lcd.analyses.family_settings import FamilySettings
+from lcd.analyses.family_suite import PAPER, PAPER_TASKS, is_papers, plain_name, suite_table
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import SIMPLIFIED
-from lcd.families.measured import Measured, measured_families
+from lcd.families.measured import Measured, known_family, measured_families
 from lcd.families.prevalence import random_distributions
-from lcd.families.standings import rank_shares_of_choices
 from lcd.statistics.intervals import BOOTSTRAP_SEED, mean_interval
 
 OPTIMAL = 0.95
@@ -37,6 +38,9 @@ ALIKE, APART = 0.1, 0.3
 TOLD = 0.005
 """Normalised scores that differ by less say nothing of an order."""
 
+LACKS = "lacks"
+"""How what is found begins of a claim whose methods were not trained."""
+
 Verdict = tuple[str, bool]
 """What was found, and whether the claim holds."""
 
@@ -51,6 +55,7 @@ class Claim:
         paper: where the paper says it, or its figures.
         methods: without which it cannot be tested.
         test: what decides, given the family with these methods alone.
+        scaled: whether it is about normalised scores; of returns whose range nobody knows it is then not asked.
     """
 
     family: str
@@ -58,12 +63,12 @@ class Claim:
     paper: str
     methods: tuple[str, ...]
     test: Callable[[Measured], Verdict]
+    scaled: bool = True
 
 
 TASKS = {
     "cartpole": r"cart_?pole",
-    "pendulum": r"(?<!inverted)(?<!inverted_)(?<!double)(?<!double_)pendulum(?!_five)",
-    "half-cheetah": r"half_?cheetah",
+    **{name: told for name, told in PAPER_TASKS.items() if name != "mountain-car"},
     "quad": r"\bquad\b",
     "pendulum-five": r"pendulum_five",
     "swimmer": r"swimmer",
@@ -75,7 +80,6 @@ FIVE = {"quad": (2, OPTIMAL), "pendulum-five": (1, LEFT), "swimmer": (1, LEFT)}
 """Families of table 3 → at how many points PPO fails with all seeds, and the normalised score that is no failure."""
 EQUAL, UNEQUAL = "lower=6,upper=0", "lower=3,upper=0.5"
 """Points of the quadcopter that the paper's section 2 compares."""
-_PAPER_SUITE = {"sac": "42.56", "trpo": "26.23", "ppo": "18.75", "td3": "12.46"}
 
 
 def _reported_best(found: Measured) -> Verdict:
@@ -125,7 +129,7 @@ def _kmeans_wins(found: Measured) -> Verdict:
     ways = ("with_replacement", "without_replacement", "kmeans")
     budgets = [max(1, round(share * len(found.distribution))) for share in BUDGETS]
     error = mean_errors(found, budgets, ways).groupby("how")["error"].mean()
-    told = ", ".join(f"{name} {error[how]:.4f}" for name, how in zip(("M1", "M2", "M3"), ways, strict=True))
+    told = ", ".join(f"{name} {error[how]:.3g}" for name, how in zip(("M1", "M2", "M3"), ways, strict=True))
     return told, bool(error["kmeans"] < min(error[how] for how in ways[:2]))
 
 
@@ -148,7 +152,7 @@ def _overall_first(method: str) -> Callable[[Measured], Verdict]:
 def _swapped(found: Measured) -> Verdict:
     before = found.reported["ppo"].mean() - found.reported["td3"].mean()
     after = found.overall["ppo"].mean() - found.overall["td3"].mean()
-    return f"ppo − td3: reported {before:+.3f}, overall {after:+.3f}", bool(before > 0 > after)
+    return f"ppo − td3: reported {before:+.5g}, overall {after:+.5g}", bool(before > 0 > after)
 
 
 def _points_disagree(found: Measured) -> Verdict:
@@ -193,8 +197,9 @@ CLAIMS = (
     Claim("pendulum", "Overall, SAC is the best.", "figure 6b", SWING, _overall_first("sac")),
     Claim("pendulum", "Ranks change between distributions.", "figure 23", SWING, _ranks_change),
     Claim("pendulum", "k-means is nearer than random sampling.", "figure 17", SWING, _kmeans_wins),
-    Claim("half-cheetah", "PPO is ahead of TD3 as reported, and behind overall.", "figure 6c", SWING, _swapped),
-    Claim("half-cheetah", "k-means is nearer than random sampling.", "figure 19", SWING, _kmeans_wins),
+    Claim("half-cheetah", "PPO is ahead of TD3 as reported, and behind overall.", "figure 6c", SWING, _swapped,
+          scaled=False),
+    Claim("half-cheetah", "k-means is nearer than random sampling.", "figure 19", SWING, _kmeans_wins, scaled=False),
     Claim("quad", "PPO and TRPO are alike at (0, 6), and PPO is far ahead at (0.5, 3).", "section 2: by 0.75", TWO,
           _points_contradict),
     *(Claim(five, "Points disagree on the order of PPO and TRPO.", "figure 2", TWO, _points_disagree) for five in FIVE),
@@ -209,8 +214,7 @@ def claims_about_families(evidence: Evidence) -> Analysis | None:
     diagnosis = evidence.diagnosis
     if diagnosis.points.empty:
         return None
-    found = [each for each in measured_families(diagnosis.points, diagnosis.curves) if each.scale == "normalised"]
-    rows = list(run_claims(found))
+    rows = list(run_claims(measured_families(diagnosis.points, diagnosis.curves)))
     if not rows:
         return None
     tested = [row for row in rows if row["outcome"] != "not tested"]
@@ -221,7 +225,19 @@ def claims_about_families(evidence: Evidence) -> Analysis | None:
     )
     none = "None of them could be tested here: each needs the paper's methods, and what they report."
     says = [f"{held} of {len(tested)} claims that could be tested hold." if tested else none]
-    return Analysis("family_claims", "The paper's claims about families", pd.DataFrame(rows), says, note)
+    return Analysis("family_claims", "The paper's claims about families", pd.DataFrame(_together(rows)), says, note)
+
+
+def _together(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """The claims, of which those that lack the same methods on a task share a row."""
+    found: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for row in rows:
+        alone = () if row["found"].startswith(LACKS) else (row["claim"],)
+        found.setdefault((row["task"], row["found"], *alone), []).append(row)
+    return [
+        same[0] if len(same) == 1 else same[0] | {"claim": f"{len(same)} claims", "paper": ""}
+        for same in found.values()
+    ]
 
 
 def run_claims(found: Sequence[Measured]) -> Iterator[dict[str, str]]:
@@ -229,66 +245,79 @@ def run_claims(found: Sequence[Measured]) -> Iterator[dict[str, str]]:
     for each in found:
         named = by_paper(each)
         for claim in CLAIMS:
-            if re.search(TASKS[claim.family], _plain(each.task)):
+            known = each.scale == "normalised" or not claim.scaled
+            if known and re.search(TASKS[claim.family], plain_name(each.task)):
                 yield _row(claim, each, named)
     yield from _suite(found)
 
 
 def _row(claim: Claim, found: Measured, named: Measured) -> dict[str, str]:
     row = {"task": found.task, "claim": claim.says, "paper": claim.paper}
-    lacking = [name for name in claim.methods if name not in named.scores or not len(named.reported.get(name, ()))]
-    if lacking:
-        return row | {"found": f"lacks {', '.join(lacking)}", "outcome": "not tested", "points": ""}
-    mine = replace(
-        named,
-        scores={name: named.scores[name] for name in claim.methods},
-        reported={name: named.reported[name] for name in claim.methods},
-    )
+    if lacking := _lacking(named, claim.methods):
+        return row | {"found": f"{LACKS} {', '.join(lacking)}", "outcome": "not tested", "points": ""}
     try:
-        told, holds = claim.test(mine)
+        told, holds = claim.test(_only(named, claim.methods))
     except InputError as why:
         return row | {"found": str(why), "outcome": "not tested", "points": ""}
     outcome = "holds" if holds else "fails"
-    return row | {"found": told, "outcome": outcome, "points": str(len(found.distribution))}
+    return row | {"found": told, "outcome": outcome, "points": _points(found)}
 
 
 def _suite(found: Sequence[Measured]) -> Iterator[dict[str, str]]:
     """Table 6: over every choice of one point a task, who is ranked first most often."""
-    suite = [
-        by_paper(each) for each in found if re.search(r"pendulum(?!_five)|cheetah|mountain_?car", _plain(each.task))
+    named = [by_paper(each) for each in found]
+    suite = [_only(each, SWING) for each in named if not _lacking(each, SWING)]
+    by_task = {each.task: each for each in reversed(suite)}
+    first = [
+        by_task[task] for task in by_task if any(re.search(name, plain_name(task)) for name in PAPER_TASKS.values())
     ]
-    suite = [each for each in suite if set(SWING) <= set(each.scores)]
-    if len({each.task for each in suite}) < 3:
+    if not is_papers([each.task for each in first], SWING):
         return
-    first = {each.task: each for each in reversed(suite)}.values()
-    means = [np.stack([each.scores[name].mean(1) for name in SWING]) for each in first]
-    shares = dict(zip(SWING, 100 * rank_shares_of_choices(means)[:, 0], strict=True))
-    best = sorted(shares, key=lambda name: -shares[name])
+    table = suite_table(first, FamilySettings()).set_index("agent")
+    best = [str(name) for name in table["rank 1 %"].sort_values(ascending=False, kind="stable").index]
+    wanted = sorted(PAPER, key=lambda name: -PAPER[name][0])
     yield {
         "task": " × ".join(each.task for each in first),
         "claim": "Over choices of one point a task SAC is first most often, then TRPO, PPO, TD3.",
-        "paper": "table 6: " + ", ".join(f"{name} {share} %" for name, share in _PAPER_SUITE.items()),
-        "found": ", ".join(f"{name} {shares[name]:.2f} %" for name in best),
-        "outcome": "holds" if best == list(_PAPER_SUITE) else "fails",
-        "points": " × ".join(str(len(each.distribution)) for each in first),
+        "paper": "table 6: " + ", ".join(f"{name} {PAPER[name][0]:.2f} %" for name in wanted),
+        "found": ", ".join(f"{name} {table.loc[name, 'rank 1 %']:.2f} %" for name in best),
+        "outcome": "holds" if best == wanted else "fails",
+        "points": " × ".join(_points(each) for each in first),
     }
+
+
+def _points(found: Measured) -> str:
+    """How many points are measured, and of how many where the family has more."""
+    family = known_family(found.benchmark, found.task)
+    count, whole = len(found.distribution), 0 if family is None else len(family.points)
+    return f"{count} of {whole}" if whole > count else f"{count}"
+
+
+def _lacking(found: Measured, methods: Sequence[str]) -> list[str]:
+    """The methods without scores, or without what they report."""
+    return [name for name in methods if name not in found.scores or not len(found.reported.get(name, ()))]
+
+
+def _only(found: Measured, methods: Sequence[str]) -> Measured:
+    """The family with these methods alone, in their order."""
+    return replace(
+        found,
+        scores={name: found.scores[name] for name in methods},
+        reported={name: found.reported[name] for name in methods},
+    )
 
 
 def by_paper(found: Measured) -> Measured:
     """The family with its methods called as in the paper: `sb3/ppo` is `ppo`, and comes before another `ppo`."""
     names: dict[str, str] = {}
     for method in sorted(found.methods, key=lambda name: not name.startswith("sb3/")):
-        names.setdefault(_plain(method).rpartition("/")[2].partition("[")[0], method)
+        names.setdefault(plain_name(method).rpartition("/")[2].partition("[")[0], method)
     return replace(
         found,
         scores={name: found.scores[method] for name, method in names.items()},
         reported={name: found.reported[method] for name, method in names.items() if method in found.reported},
         seeds={name: found.seeds[method] for name, method in names.items()},
     )
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "_")
 
 
 def _listed(values: dict[str, float]) -> str:

@@ -33,7 +33,8 @@ def drawings(
         Drawing(f"{stem}-bars", f"Reported and overall performance, {what}", partial(figures.bars, table)),
         Drawing(
             f"{stem}-profile",
-            f"Share of the family on which methods reach a performance, {what}",
+            "Share of the family on which methods reach a performance (the worst fortieth of all scores lies beyond "
+            f"the edge), {what}",
             partial(figures.profiles, found, higher_is_better),
         ),
         Drawing(

@@ -32,7 +32,7 @@ class CurveIndex:
         """
         self._curves: dict[Key, dict[int, Curve]] = {}
         self._raw: set[Key] = set()
-        if curves is None:
+        if curves is None or curves.empty:
             return
         keys = [*CONDITION, "seed"]
         codes = group_numbers(curves, keys)

@@ -49,24 +49,36 @@ def without_replacement(table: np.ndarray, distribution: np.ndarray, budget: int
 def by_kmeans(table: np.ndarray, distribution: np.ndarray, budget: int, rng: np.random.Generator) -> Choice:
     """M3: of each cluster the member that is nearest to its centre, with the probability of the whole cluster."""
     places, clusters = clustered(table, budget, rng)
-    return Choice(places, np.bincount(clusters, distribution, minlength=budget))
+    return Choice(places, np.bincount(clusters, distribution))
 
 
 def clustered(table: np.ndarray, budget: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The member nearest to the centre of each of so many clusters, and the cluster of each point.
 
     Features are standardised and all points count alike. The paper snaps a centre to the nearest point of the family,
-    which two centres may share; the nearest of its own cluster is one that no other centre has.
+    which two centres may share; the nearest of its own cluster is one that no other centre has. In a grid several are
+    often as near, and chance takes one of them: always the first would be always the lower value of a feature. Where
+    fewer points than clusters can be told apart there are only as many clusters.
     """
     scaled = standardised(table)
+    budget = min(budget, len(np.unique(scaled, axis=0)))
     found = kmeans_or_refuse()(n_clusters=budget, n_init=1, random_state=int(rng.integers(2**31))).fit(scaled)
+    kept, clusters = np.unique(found.labels_, return_inverse=True)
     distance = ((scaled - found.cluster_centers_[found.labels_]) ** 2).sum(1)
-    order = np.lexsort((distance, found.labels_))
-    return order[np.searchsorted(found.labels_[order], np.arange(budget))], found.labels_
+    order = np.lexsort((rng.random(len(distance)), np.round(distance, TIED), clusters))
+    return order[np.searchsorted(clusters[order], np.arange(len(kept)))], clusters
+
+
+TIED = 9
+"""Squared distances of standardised features that differ by less than so many digits are the same."""
+MOST_WIDE = 1e100
+"""Features with values beyond are brought to a size whose squares are numbers before anything else."""
 
 
 def standardised(table: np.ndarray) -> np.ndarray:
     """Features with mean 0 and standard deviation 1 over the points; one that never varies is 0."""
+    most = np.abs(table).max(0)
+    table = np.where(most > MOST_WIDE, table / np.where(most > 0, most, 1.0), table)
     spread = table.std(0)
     return (table - table.mean(0)) / np.where(spread > 0, spread, 1.0)
 

@@ -89,6 +89,7 @@ def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str
     if measure not in MEASURES:
         raise InputError(f"score={measure} is no score of a point: take {' or '.join(MEASURES)}.")
     keys = ["benchmark", "task", *SETTING]
+    check_weights(curves)
     curves = with_one_name(curves)
     # A diagnosis of no task has no columns either.
     defaults = defaults if len(defaults) else curves.iloc[:0]
@@ -142,12 +143,7 @@ def _runs(curves: pd.DataFrame, measure: str) -> pd.DataFrame:
     kept = held_out.iloc[order[last]]
     table = kept[names].reset_index(drop=True)
     if WEIGHT in held_out:
-        numbers = pd.to_numeric(held_out[WEIGHT], errors="coerce").to_numpy(float)
-        if np.isnan(numbers).all() and held_out[WEIGHT].notna().any():
-            raise InputError(
-                f"The column '{WEIGHT}' holds no numbers: give each point one, 0 or more, or leave the column out."
-            )
-        table[WEIGHT] = _constant(numbers[order], starts)
+        table[WEIGHT] = _constant(_numbers(held_out).to_numpy(float)[order], starts)
     for name in failing_by(held_out):
         table[name] = pd.to_numeric(held_out[name], errors="coerce").to_numpy(float)[order][last]
     for name, column in (("normalised", "normalised"), ("return", "return_mean")):
@@ -185,7 +181,7 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
         notes.append("Nobody knows the range of all points (r_min, r_max): scores are returns as they are.")
     default_name = default_among_points(where["benchmark"], where["task"]) if len(own) else ""
     if default_name:
-        rows = pd.concat([own.assign(context=default_name), rows[rows["context"] != default_name]])
+        rows = _with_default(rows, own, default_name)
     rows = rows.assign(agent=rows["agent"].astype(object))
     scores, seeds, contexts, left = _complete(rows, scale)
     points = [parse_point(context) or {} for context in contexts]
@@ -213,11 +209,9 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
         if point_name(family.points[place]) in places
     }  # fmt: skip
     if order and len(contexts) < len(order):
-        what = f"their choice, the curves' column '{WEIGHT}', says" if _says_weights(rows) else "they weigh in it"
-        notes.append(
-            f"{len(contexts)} of the family's {len(order)} points are measured: they weigh what {what}, made to sum "
-            "to 1."
-        )
+        chosen = f"how they were chosen says what each counts (the column '{WEIGHT}')"
+        what = chosen if _says_weights(rows) else "each counts as in the family, and together they make 1"
+        notes.append(f"{len(contexts)} of the family's {len(order)} points are measured; {what}.")
     return Measured(
         str(where["benchmark"]),
         str(where["task"]),
@@ -238,6 +232,22 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
     )
 
 
+def _with_default(rows: pd.DataFrame, own: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The rows of points, of which the default is one: its scores are the task's own.
+
+    It weighs what rows with its features as context say, or, where there are none, its own rows; if other points have
+    weights and it has none, it is no point.
+    """
+    again = rows["context"] == name
+    if _says_weights(rows):
+        if again.any():
+            (given, *_) = _numbers(rows[again])
+            own = own.assign(**{WEIGHT: given})
+        elif not _says_weights(own):
+            return rows
+    return pd.concat([own.assign(context=name), rows[~again]])
+
+
 def _complete(
     rows: pd.DataFrame, scale: str
 ) -> tuple[dict[str, np.ndarray], dict[str, tuple[int, ...]], list[str], list[str]]:
@@ -252,6 +262,11 @@ def _complete(
         mine = rows[rows["agent"] == method]
         table = mine.pivot_table(index="context", columns="seed", values=scale, aggfunc="first")
         wide[method] = table.loc[:, table.notna().sum() >= len(table) / 2]
+        if wide[method].empty:
+            raise InputError(
+                f"No seed of '{method}' is trained on at least half of its {len(table)} points of "
+                f"'{rows['task'].iloc[0]}': an overall performance needs the same seeds on all points."
+            )
     everywhere = set.intersection(*(set(table.index[table.notna().all(axis=1)]) for table in wide.values()))
     contexts = sorted(everywhere, key=lambda name: tuple((parse_point(name) or {}).values()))
     if not contexts:
@@ -299,30 +314,60 @@ def point_weights(benchmark: str, task: str, rows: pd.DataFrame, contexts: list[
     return weights / weights.sum()
 
 
+def check_weights(curves: pd.DataFrame) -> None:
+    """Refuse a column `WEIGHT` that does not say what each point weighs.
+
+    Args:
+        curves: rows that `lcd.curves.table.of_points` chooses.
+    """
+    if WEIGHT not in curves:
+        return
+    written = curves[WEIGHT].astype(object)
+    wrong = _numbers(curves).isna() & written.notna() & (written.astype(str).str.strip() != "")
+    if wrong.any():
+        row = curves[wrong].iloc[0]
+        raise InputError(
+            f"The column '{WEIGHT}' holds '{row[WEIGHT]}' for the point '{row['context']}': give each point one "
+            "weight, 0 or more, or leave the column out."
+        )
+    for _, rows in curves.groupby(["benchmark", "task", *SETTING], observed=True):
+        if _says_weights(rows):
+            _given_weights(list(map(str, rows["context"].unique())), rows)
+
+
+def _numbers(curves: pd.DataFrame) -> pd.Series:
+    """The column `WEIGHT`, NaN where it is empty."""
+    return pd.to_numeric(curves[WEIGHT].astype(object), errors="coerce").astype(float)
+
+
 def _says_weights(rows: pd.DataFrame) -> bool:
     """Whether some curves say what their points weigh."""
-    return WEIGHT in rows and bool(rows[WEIGHT].notna().any())
+    return WEIGHT in rows and bool(_numbers(rows).notna().any())
+
+
+def _given_weights(contexts: list[str], rows: pd.DataFrame) -> np.ndarray:
+    """What curves say that each point weighs, 1 the most."""
+    given, points = _numbers(rows), rows["context"].astype(object)
+    low, high = given.groupby(points).agg(["min", "max"]).loc[contexts].to_numpy(float).T
+    missing = given.isna().groupby(points).any().loc[contexts].to_numpy(bool)
+    wrong = missing | ~(np.isfinite(low) & (low >= 0) & (low == high))
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        several = "" if low[place] == high[place] else f" to {high[place]:g}"
+        held = "no number, or several," if missing[place] else f"{low[place]:g}{several}"
+        raise InputError(
+            f"The column '{WEIGHT}' holds {held} for the point '{contexts[place]}': give each point one weight, "
+            "0 or more."
+        )
+    if high.max() > 0:
+        return high / high.max()
+    raise InputError(f"The column '{WEIGHT}' is 0 for all points: at least one must count.")
 
 
 def _weights(contexts: list[str], rows: pd.DataFrame, family: Family | None) -> tuple[np.ndarray, list[str]]:
     """What each point weighs: as a column of the curves says, else as the family does, else all alike."""
     if _says_weights(rows):
-        given = pd.to_numeric(rows[WEIGHT], errors="coerce")
-        by_point = given.groupby(rows["context"].astype(object))
-        low, high = by_point.agg(["min", "max"]).loc[contexts].to_numpy(float).T
-        missing = given.isna().groupby(rows["context"].astype(object)).any().loc[contexts].to_numpy(bool)
-        wrong = missing | ~(np.isfinite(low) & (low >= 0) & (low == high))
-        if wrong.any():
-            place = int(np.argmax(wrong))
-            several = "" if low[place] == high[place] else f" to {high[place]:g}"
-            held = "no number, or several," if missing[place] else f"{low[place]:g}{several}"
-            raise InputError(
-                f"The column '{WEIGHT}' holds {held} for the point '{contexts[place]}': give each point one weight, "
-                "0 or more."
-            )
-        if high.max() > 0:
-            return high / high.max(), []
-        raise InputError(f"The column '{WEIGHT}' is 0 for all points: at least one must count.")
+        return _given_weights(contexts, rows), []
     names: dict[str, float] = {}
     if family is not None:
         names = dict(zip(map(point_name, family.points), family.distribution, strict=True))

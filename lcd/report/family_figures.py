@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from lcd.families.measured import Measured
 from lcd.families.profiles import profile
@@ -21,9 +22,9 @@ _TAIL = 0.025
 _MOST_LEVELS = 12
 """A feature with more values is drawn as it is, not as the lines of a map."""
 _WAYS = {
-    "with_replacement": "M1, with replacement",
-    "without_replacement": "M2, without",
-    "kmeans": "M3, k-means",
+    "with_replacement": "with_replacement (M1)",
+    "without_replacement": "without_replacement (M2)",
+    "kmeans": "kmeans (M3)",
     "quadrature": "quadrature",
 }
 
@@ -73,22 +74,46 @@ def profiles(found: Measured, higher_is_better: bool, narrow: bool = False) -> F
 
 
 @styled_figure
+def distributions(table: pd.DataFrame, names: Sequence[str], narrow: bool = False) -> Figure:
+    """Overall performance under several distributions, with intervals over seeds (figure 23).
+
+    Args:
+        table: of the analysis, a row a method, a column a distribution.
+        names: the distributions.
+        narrow: draw for a phone's width.
+    """
+    figure = new_figure(4.4 if narrow else 8.4, 3.2)
+    axes = figure.subplots()
+    values, lows, highs = (table[[name + end for name in names]].to_numpy(float) for end in ("", "_low", "_high"))
+    _grouped_bars(axes, list(table["agent"]), values, np.abs(np.stack([lows, highs]) - values))
+    axes.set_xticks(np.arange(len(names)), names)
+    axes.legend(ncols=2 if narrow else 4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    return figure
+
+
+def _grouped_bars(axes: Axes, methods: list[str], values: np.ndarray, ends: np.ndarray) -> None:
+    """Groups of bars, in each a method's: values (methods, groups), and how far their intervals go down and up."""
+    width = 0.8 / len(methods)
+    styles = dict(_styles(sorted(methods)))  # as in the figures whose methods are in this order
+    for number, method in enumerate(methods):
+        shift, (colour, _) = width * (number - (len(methods) - 1) / 2), styles[method]
+        axes.bar(
+            np.arange(values.shape[1]) + shift, values[number], 0.94 * width, yerr=np.nan_to_num(ends[:, number]),
+            color=colour, label=short_name(method, 24), ecolor=INK, error_kw={"elinewidth": 1}, capsize=2,
+        )  # fmt: skip
+    axes.set_ylabel("performance")
+    axes.grid(visible=False, axis="x")
+
+
+@styled_figure
 def points(found: Measured, narrow: bool = False) -> Figure:
     """What methods reach on each point, with intervals over seeds (figure 2)."""
     figure = new_figure(4.4 if narrow else 8.4, 3.6)
     axes = figure.subplots()
-    places = np.arange(len(found.contexts))
-    width = 0.8 / len(found.methods)
-    for number, (method, (colour, _)) in enumerate(_styles(found.methods)):
-        seeds = found.scores[method]
-        ends = np.nan_to_num(np.abs(np.stack(mean_interval(seeds.T)) - seeds.mean(1)))
-        style = {"ecolor": INK, "error_kw": {"elinewidth": 1}, "capsize": 2}
-        shift = width * (number - (len(found.methods) - 1) / 2)
-        label = short_name(method, 24)
-        axes.bar(places + shift, seeds.mean(1), 0.94 * width, yerr=ends, color=colour, label=label, **style)
-    axes.set_xticks(places, _point_labels(found), fontsize=7.5)
-    axes.set_ylabel("performance")
-    axes.grid(visible=False, axis="x")
+    means = found.means
+    ends = [np.abs(np.stack(mean_interval(seeds.T)) - seeds.mean(1)) for seeds in found.scores.values()]
+    _grouped_bars(axes, found.methods, means, np.stack(ends, 1))
+    axes.set_xticks(np.arange(len(found.contexts)), _point_labels(found), fontsize=7.5)
     axes.legend(ncols=2 if narrow else 4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
     return figure
 
@@ -250,6 +275,7 @@ def accuracy(table: pd.DataFrame, narrow: bool = False) -> Figure:
     ticks = sorted(set(table["N"]))
     axes.set_xticks(ticks, [str(tick) for tick in ticks], fontsize=8)
     axes.minorticks_off()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.tick_params(axis="x", colors=MUTED)
     axes.set_xlabel("points")

@@ -13,6 +13,7 @@ from lcd.curves.index import Curve, CurveIndex
 from lcd.curves.reading import concatenated
 from lcd.curves.table import as_trained, attach_ranges, check_curves, evaluated_names, normalised, of_points
 from lcd.envs.errors import InputError
+from lcd.families.measured import check_weights, measured_families
 from lcd.families.over_points import whole_families
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, parse_json
@@ -209,6 +210,7 @@ def diagnose_curves(
     own, of_family = as_trained(curves), of_points(curves)
     curves, others, points = curves[own], curves[~own & ~of_family], curves[of_family]
     if len(points):
+        check_weights(points)
         families = whole_families(points, curves)
         all_held_out = concatenated([all_held_out[~of_points(all_held_out)], families])
         contrasts = (*contrasts, *([FAMILY_LOSS] if len(families) else []))
@@ -218,6 +220,8 @@ def diagnose_curves(
     index = CurveIndex(all_held_out)
     tasks = tasks_of(index, contrasts)
     if not tasks:
+        if others.empty:
+            measured_families(points, curves)  # or says why there is nothing to be told
         return Diagnosis.empty(others, points)
     rows: list[dict[str, Any]] = []
     samples: dict[str, dict[tuple[str, ...], TaskSamples]] = {contrast.name: {} for contrast in contrasts}

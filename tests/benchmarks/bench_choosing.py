@@ -1,21 +1,28 @@
 """How long the analysis of a full family takes, and how near few points come to its overall performance.
 
 Scores are cheap and real: random searches of linear policies for 576 cartpoles, of energy controllers for 180
-pendulums, all points at once. What there is to set of `quadrature` was set on other families than these.
+pendulums, all points at once. What there is to set of `quadrature` was set on other families than these. Studies that
+are named as arguments give the scores of the agents that they trained instead.
 """
 
+import sys
 import time
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from lcd.analyses import Evidence
-from lcd.analyses.families import FamilySettings, families
+from lcd.analyses.families import families
+from lcd.analyses.family_settings import FamilySettings
 from lcd.curves.names import evaluated_name
 from lcd.envs.families.family import point_name
 from lcd.families.accuracy import errors
+from lcd.families.measured import measured_families
+from lcd.pipelines.study.quarantine import read_finished
+from lcd.pipelines.study.store import Study
 from lcd.scores.diagnosis import diagnose_curves
 
 # Table 5 of Jayawardana et al. (2022).
@@ -102,22 +109,47 @@ def as_curves(grid: dict[str, tuple], scores: dict[str, np.ndarray]) -> pd.DataF
     return frame.assign(trained_on=[evaluated_name("bench/cartpole", name) for name in frame["context"]])
 
 
+def compare(name: str, table: np.ndarray, p: np.ndarray, means: np.ndarray) -> None:
+    """Print the error of each way to choose points, and of ours with half of the points beside k-means.
+
+    Args:
+        name: the family's.
+        table: (points, features).
+        p: the probability of each point.
+        means: (methods, points).
+    """
+    usual = [budget for budget in BUDGETS if budget <= len(table) / 2]
+    budgets = sorted({*usual, *(budget // 2 for budget in usual)})
+    repeats = {"with_replacement": 200, "without_replacement": 200, "kmeans": 12, "quadrature": 3}
+    found = errors(table, p, means, budgets, tuple(repeats), repeats)
+    error = found.assign(error=found["error"] ** 2).groupby(["how", "N"])["error"].mean() ** 0.5
+    print(f"{name}, {len(table)} points: error of the overall performance")
+    print(error.unstack("N").round(4).to_string())
+    half = {budget: float(error["quadrature", budget // 2] / error["kmeans", budget]) for budget in usual}
+    print("quadrature with N/2 points / kmeans with N:", {n: round(ratio, 2) for n, ratio in half.items()})
+    print(f"geometric mean {np.exp(np.mean(np.log(list(half.values())))):.2f}")
+
+
+def of_trained(study: str) -> None:
+    """The same of agents that a study has trained on all points, method by method and together."""
+    store = Study(Path(study))
+    diagnosis = diagnose_curves(read_finished(store.path, store).curves)
+    for found in measured_families(diagnosis.points, diagnosis.curves):
+        compare(f"{found.task}, {', '.join(found.methods)}", found.table, found.distribution, found.means)
+
+
 def main() -> None:
+    if studies := sys.argv[1:]:
+        for study in studies:
+            of_trained(study)
+        return
     scales = {"cartpole": np.array([0.3, 0.5, 1, 1]), "pendulum": np.array([2.0, 10, 2])}
     slow = False
     for name, grid, simulate in (("cartpole", CARTPOLE, cartpole), ("pendulum", PENDULUM, pendulum)):
         table = np.array(list(product(*grid.values())), float)
         scores = {method: searched(simulate, table, scales[name], method, 1) for method in METHODS}
         means = np.stack([found.mean(1) for found in scores.values()])
-        p = np.full(len(table), 1 / len(table))
-        budgets = sorted({*BUDGETS, *(budget // 2 for budget in BUDGETS)})
-        repeats = {"with_replacement": 200, "without_replacement": 200, "kmeans": 12, "quadrature": 3}
-        found = errors(table, p, means, budgets, tuple(repeats), repeats)
-        error = found.assign(error=found["error"] ** 2).groupby(["how", "N"])["error"].mean() ** 0.5
-        print(f"{name}, {len(table)} points: error of the overall performance")
-        print(error.unstack("N").round(4).to_string())
-        half = {budget: error["quadrature", budget // 2] / error["kmeans", budget] for budget in BUDGETS}
-        print("quadrature with N/2 points / kmeans with N:", {n: round(float(ratio), 2) for n, ratio in half.items()})
+        compare(name, table, np.full(len(table), 1 / len(table)), means)
         if name == "cartpole":
             frame = as_curves(grid, scores)
             start = time.perf_counter()

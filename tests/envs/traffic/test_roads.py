@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 import os
+import re
 
 import pytest
 
@@ -97,7 +99,63 @@ def test_the_command_writes_points_that_a_study_takes(file, tmp_path, capsys):
     assert main([str(folder), "--junctions", "y", "--out", str(out)]) == 2
     assert "junctions=y is no intersection" in capsys.readouterr().err
     assert main([str(folder), "--inflow", "nan"]) == 2
-    assert "inflow is nan" in capsys.readouterr().err
+    assert "--inflow nan must be a number from 1 to 1000" in capsys.readouterr().err
+    # An inflow, and a file by another of its names, count once.
+    twice = [str(folder / "c.net.xml"), str(folder / ".." / "roads" / "c.net.xml"), "--inflow", "10", "10.0"]
+    assert main([*twice, "--out", str(out)]) == 0
+    assert [row["count"] for row in csv.DictReader(out.open())] == ["1"]
+
+
+def test_out_replaces_nothing_but_a_table(file, tmp_path, capsys):
+    roads = file(network())
+    (link := tmp_path / "link.csv").symlink_to(roads)
+    (hard := tmp_path / "hard.csv").hardlink_to(roads)
+    (folder := tmp_path / "folder.csv").mkdir()
+    for out, told in {
+        roads: "must be a file of its own whose name ends in .csv",
+        link: "must be a file of its own",
+        folder: "must be a file of its own",
+        hard: "is one of the road files",
+    }.items():
+        assert main([str(roads), "--out", str(out)]) == 2
+        assert told in capsys.readouterr().err
+    assert roads.read_text() == network()
+    assert main([str(roads), "--out", str(tmp_path / "no" / "p.csv")]) == 2
+    assert "cannot be written (No such file or directory)" in capsys.readouterr().err
+
+
+def test_names_of_strangers_command_neither_a_terminal_nor_a_spreadsheet(file, tmp_path, capsys):
+    folder, out = tmp_path / "roads", tmp_path / "points.csv"
+    folder.mkdir()
+    odd = network().replace('"x"', '"x&#x9b;31m&#10;lcd: fine"')
+    (folder / "=1+1.net.xml").write_text(network())
+    with contextlib.suppress(OSError):  # some file systems know no other names
+        (folder / os.fsdecode(b"\xff.net.xml")).write_text(network("400"))
+    (folder / "odd.net.xml").write_text(odd)
+    (folder / "t.net.xml").write_text(odd.replace('to="x&#x9b;31m&#10;lcd: fine"', 'to="y"'))
+    assert main([str(folder), "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "\x9b" not in told
+    assert len(told.splitlines()) == 2  # the intersection without roads, and where the points are
+    cells = [row["junctions"] for row in csv.DictReader(out.open(encoding="utf-8"))]
+    assert not any(cell.startswith("=") for cell in cells)
+    assert all(cell.isprintable() for cell in cells)
+
+
+@pytest.mark.parametrize("codec", ["foo", "utf-7", "unicode_escape", "hex_codec"])
+def test_a_file_is_written_in_what_the_parser_reads_by_itself(file, codec):
+    with pytest.raises(InputError, match=rf"says that it is written in {codec}: give a road file in UTF-8"):
+        read_roads(file(f'<?xml version="1.0" encoding="{codec}"?>' + network()))
+    assert read_roads(file('<?xml version="1.0" encoding="iso-8859-1"?>' + network())).signalised == ["x"]
+
+
+def test_time_grows_with_the_number_of_junctions_alone(file):
+    """Each intersection is asked for its own roads, never for all of them."""
+    one = network().removeprefix("<net>").removesuffix("</net>")
+    many = "".join(re.sub(r'"(i\d|x)', rf'"\g<1>{place}-', one) for place in range(300))
+    roads = read_roads(file(f"<net>{many}</net>"))
+    assert len(roads.signalised) == 300
+    assert max(map(len, roads.leads_to.values())) == 5
 
 
 BOMB = '<!DOCTYPE net [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><net>&b;</net>'
@@ -106,8 +164,9 @@ BOMB = '<!DOCTYPE net [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><net>&b;</net>
 @pytest.mark.parametrize(
     ("content", "name", "told"),
     [
-        (network(length="0.00"), "x.net.xml", "lane of length 0.00"),
+        (network(length="0.00"), "x.net.xml", "lane of length 0.00 .*: it must be a number above 0"),
         (network(speed="nan"), "x.net.xml", "lane of speed nan"),
+        (network(length="1e308"), "x.net.xml", "lane of length 1e308"),
         (network(speed="fast"), "x.net.xml", "lane of speed fast"),
         (network(end="y"), "x.net.xml", "0 roads lead to it, not 4"),
         (network().replace(" index=", " place="), "x.net.xml", "<lane> without 'index'"),

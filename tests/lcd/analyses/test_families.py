@@ -4,40 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from curve_sets import TASKS, study
-from family_curves import family_curves
+from family_curves import NAMES, family_curves, scores, told
 
 from lcd.analyses import Evidence, analyse
-from lcd.analyses.families import FamilySettings, families
-from lcd.analyses.family_claims import CLAIMS, by_paper, run_claims
-from lcd.analyses.family_scores import challenges_over_families
+from lcd.analyses.families import families
+from lcd.analyses.family_settings import FamilySettings
 from lcd.config.settings import settings_for
 from lcd.curves.names import FAMILY, evaluated_name
 from lcd.envs.errors import InputError
-from lcd.envs.families.family import Family, grid_family, point_name
-from lcd.families import standings
-from lcd.families.measured import measured_families
-from lcd.families.prevalence import CASES
 from lcd.report.figures import draw_svg
 from lcd.report.page import write_report
 from lcd.scores.diagnosis import diagnose_curves
-
-GRID = grid_family({"length": (0.5, 1, 2, 4), "mass": (1, 3, 9)}, {"length": 1, "mass": 1})
-NAMES = [point_name(point) for point in GRID.points]
-RNG = np.random.default_rng(8)
-QUICK = FamilySettings(approximations=False)
-
-
-def scores(*means: float) -> dict[str, np.ndarray]:
-    """Agents a, b, … whose overall performances are these; on its points each has all values around it."""
-    ramp = np.linspace(-0.2, 0.2, len(NAMES))[:, None]
-    return {
-        name: mean + RNG.permutation(ramp) + np.array([[-0.02, 0.0, 0.02]])
-        for name, mean in zip("abcdef", means, strict=False)
-    }
-
-
-def told(frame: pd.DataFrame, settings: FamilySettings = QUICK):
-    return {found.key: found for found in families(Evidence(diagnose_curves(frame)), settings)}
 
 
 @pytest.fixture
@@ -69,7 +46,8 @@ def test_a_single_method_is_told_of_and_one_seed_says_that_it_cannot_tell():
     frame = family_curves("cart", NAMES, {"a": ramp + seeds}, {"a": np.array([0.3, 0.5, 0.6])})
     assert told(frame)["families"].says[:2] == [
         "On the default MDP a reaches 0.47; over the family 0.40.",
-        "For a the intervals of both overlap: more seeds would tell.",
+        "Of a what is reported and what holds over the family cannot be told apart (their intervals overlap): "
+        "more seeds would tell.",
     ]
     alone = told(frame[frame["seed"] == 1])["families"].says
     assert alone[0] == "On the default MDP a reaches 0.50; over the family 0.40."
@@ -184,9 +162,6 @@ def test_a_table_that_is_no_family_costs_no_other_analysis(frame):
     made, notes = analyse(Evidence(diagnose_curves(broken)))
     assert "final" in {found.key for found in made}
     assert any("name in each context all of length, mass, wheels" in note for note in notes)
-    wrong = frame.assign(weight=-1)
-    told_once = [note for note in analyse(Evidence(diagnose_curves(wrong)))[1] if "give each point one weight" in note]
-    assert len(told_once) == 1
 
 
 def test_a_table_that_is_no_family_costs_no_other_family(frame):
@@ -245,23 +220,18 @@ def test_small_returns_that_differ_are_not_said_to_be_the_same():
     assert "On the default MDP a leads b; over the family b leads a" in says
 
 
-def test_too_many_choices_cost_no_family_its_tables(monkeypatch):
-    monkeypatch.setattr(standings, "MOST_CHOICES", 10)
-    frames = [family_curves(task, NAMES, scores(0.4, 0.6)) for task in ("cart", "pole")]
-    found = told(pd.concat(frames))
-    assert {"families", "families-2"} <= found.keys()
-    assert "families-suite" not in found
-    assert any("No ranks over choices: There are " in sentence for sentence in found["families"].says)
-
-
 def test_every_figure_is_drawn_for_both_widths(frame):
     found = told(frame, FamilySettings())
     names = {drawing.name for analysis in found.values() for drawing in analysis.figures}
-    usual = ("bars", "profile", "histogram", "map", "accuracy", "accuracy-by-method", "prevalence")
+    usual = ("bars", "profile", "histogram", "map", "distributions")
+    usual += ("accuracy", "accuracy-by-method", "prevalence")
     assert names == {f"families-{name}" for name in usual}
     for analysis in found.values():
         for drawing in analysis.figures:
             assert all(draw_svg(drawing.draw(narrow)).startswith(b"<?xml") for narrow in (False, True))
+
+
+FIVE = ["lower=6,upper=0", "lower=3,upper=0.5", "lower=4,upper=0.625", "lower=2,upper=1", "lower=5,upper=1"]
 
 
 def test_few_points_are_shown_one_by_one():
@@ -276,146 +246,3 @@ def test_few_points_are_shown_one_by_one():
                for place, label in enumerate(axes.get_xticklabels())}  # fmt: skip
     assert heights["lower 6\nupper 0\nsimplified"] == pytest.approx([0.1, 0.3])
     assert heights["lower 5\nupper 1\n"] == pytest.approx([0.5, 0.3])
-
-
-def test_errors_of_fewer_points_fall_with_their_number(frame):
-    table = told(frame, FamilySettings())["families-accuracy"].table
-    error = table.set_index(["how", "N"])["error"]
-    assert error["with_replacement", 6] < error["with_replacement", 4]
-    cases = told(frame, FamilySettings())["families-prevalence"].table
-    assert tuple(dict.fromkeys(cases["failures"])) == CASES
-
-
-def test_ranks_over_choices_of_one_point_a_task():
-    frames = [family_curves(task, NAMES, scores(0.4, 0.6)) for task in ("cart", "swing")]
-    found = told(pd.concat(frames))
-    shares = found["families-suite"].table.set_index("agent")
-    assert "144 choices" in found["families-suite"].note
-    assert shares.loc["b", "rank 1 %"] > 90
-    assert shares.loc["a", "rank 1 %"] + shares.loc["b", "rank 1 %"] == pytest.approx(100)
-    assert {"families", "families-2"} <= found.keys()
-
-
-def test_phi_of_points_is_that_of_the_same_curves_as_a_task():
-    plain = study(dict(list(TASKS.items())[:1]), seeds=4, noise=0.02)
-    task = plain["task"].iloc[0]
-    parts = [plain.assign(context=name, trained_on=evaluated_name(task, name)) for name in NAMES[:3]]
-    evidence = Evidence(diagnose_curves(pd.concat([plain.assign(context="", trained_on=task), *parts])))
-    found = challenges_over_families(evidence).table
-    alone = diagnose_curves(plain).table.iloc[0]
-    for sign, name in (("φ", "phi"), ("ψ", "psi")):
-        row = found[found["score"] == sign].iloc[0]
-        assert row["family"] == pytest.approx(alone[f"{name}_raw"])
-        assert row["default"] == pytest.approx(alone[f"{name}_raw"])
-        assert row["family_high"] - row["family"] == pytest.approx(
-            alone[f"{name}_raw_high"] - alone[f"{name}_raw"], rel=0.25
-        )
-
-
-def test_phi_over_the_family_counts_a_default_that_is_one_of_its_points(monkeypatch):
-    tasks = list(TASKS.items())[1:3]
-    points, default = (study({tasks[0][0]: areas}, seeds=4, noise=0.02) for _, areas in tasks)
-    task = tasks[0][0]
-    family = Family(GRID.points[:4], GRID.points[3])
-    monkeypatch.setattr("lcd.families.measured.known_family", lambda benchmark, name: family)
-    parts = [points.assign(context=name, trained_on=evaluated_name(task, name)) for name in NAMES[:3]]
-    found = challenges_over_families(Evidence(diagnose_curves(pd.concat([default, *parts])))).table
-    of_points, of_default = (diagnose_curves(each).table.iloc[0] for each in (points, default))
-    for sign, name in (("φ", "phi_raw"), ("ψ", "psi_raw")):
-        row = found[found["score"] == sign].iloc[0]
-        assert row["points"] == "4"
-        assert row["default"] == pytest.approx(of_default[name])
-        assert row["family"] == pytest.approx((3 * of_points[name] + of_default[name]) / 4)
-        assert abs(of_points[name] - of_default[name]) > 0.01
-
-
-CART = {"sb3/ppo": 0.61, "sb3/trpo": 0.56, "sb3/dqn": 0.3, "sb3/ars": 0.2}
-
-
-def solved_by(shares: dict[str, float], points: int = 100) -> dict[str, np.ndarray]:
-    """Agents that solve this share of the points, the easier ones first, of which 17 % are for nobody."""
-    place = np.arange(points)[:, None] + np.zeros((1, 3))
-    return {agent: np.where(place < round(share * points), 1.0, 0.1) for agent, share in shares.items()}
-
-
-def test_claims_hold_where_curves_are_as_the_paper_says_and_fail_where_not():
-    names = [f"length={place}" for place in range(100)]
-    agents = solved_by(CART)
-    agents["sb3/ars"][61:83] = 1.0  # so that 17 % are left for nobody
-    agents["sb3/dqn"][50:60] = 1.0
-    default = {agent: np.full(3, 1.0) for agent in agents}
-    rows = claims(family_curves("mine/CartPole", names, agents, default))
-    assert {row["outcome"] for row in rows} <= {"holds", "fails"}
-    outcome = {row["claim"]: row["outcome"] for row in rows}
-    assert outcome["All methods report the best performance."] == "holds"
-    assert outcome["About 17 % of the points are solved by no method."] == "holds"
-    assert outcome["PPO and TRPO solve the most points, 61 % and 56 %."] == "holds"
-    assert outcome["Overall, each method is below what it reports."] == "holds"
-    reversed_ = dict(zip(agents, reversed(agents.values()), strict=True))
-    outcome = {
-        row["claim"]: row["outcome"] for row in claims(family_curves("mine/cart-pole", names, reversed_, default))
-    }
-    assert outcome["Overall, the order is PPO, TRPO, DQN, ARS."] == "fails"
-    assert outcome["PPO and TRPO solve the most points, 61 % and 56 %."] == "fails"
-
-
-def claims(frame: pd.DataFrame) -> list[dict[str, str]]:
-    diagnosis = diagnose_curves(frame)
-    return list(run_claims(list(measured_families(diagnosis.points, diagnosis.curves))))
-
-
-def test_a_claim_whose_methods_are_missing_is_not_tested():
-    rows = claims(family_curves("pendulum", NAMES, scores(0.4, 0.6)))
-    assert len(rows) == sum(claim.family == "pendulum" for claim in CLAIMS)
-    assert {row["outcome"] for row in rows} == {"not tested"}
-    assert rows[0]["found"] == "lacks ppo, trpo, sac, td3"
-    assert claims(family_curves("inverted_pendulum", NAMES, scores(0.4, 0.6))) == []
-
-
-def test_methods_are_called_as_in_the_paper():
-    agents = dict(zip(("ppo", "sb3/ppo", "sb3/sac[tau=1]"), scores(0.1, 0.2, 0.3).values(), strict=True))
-    diagnosis = diagnose_curves(family_curves("cart", NAMES, agents))
-    named = by_paper(next(iter(measured_families(diagnosis.points, diagnosis.curves))))
-    assert {name: round(float(values.mean()), 3) for name, values in named.scores.items()} == {"ppo": 0.2, "sac": 0.3}
-
-
-FIVE = ["lower=6,upper=0", "lower=3,upper=0.5", "lower=4,upper=0.625", "lower=2,upper=1", "lower=5,upper=1"]
-
-
-def test_claims_about_five_points_are_told_by_the_points_that_the_paper_names():
-    ppo, trpo = np.array([1.0, 0.97, 0.3, 0.96, 0.2]), np.array([0.98, 0.3, 0.5, 0.3, 0.2])
-    both = {name: np.tile(means[:, None], 2) for name, means in (("ppo", ppo), ("trpo", trpo))}
-
-    def outcomes(agents):
-        default = {name: means[2] for name, means in agents.items()}
-        frame = family_curves("families/quad", FIVE, agents, default, benchmark="families")
-        return [row["outcome"] for row in claims(frame)]
-
-    assert outcomes(both) == ["holds"] * 4
-    # One seed that gets there is enough; the simplified point is no longer the best; TRPO is nowhere ahead.
-    lucky = {"ppo": both["ppo"].copy(), "trpo": both["trpo"] * 0.1}
-    lucky["ppo"][2] = 0.0, 1.0
-    lucky["ppo"][1] = 1.2
-    assert outcomes(lucky) == ["fails"] * 4
-    rows = claims(family_curves("families/pendulum-five", FIVE, both))
-    assert [row["claim"].split()[0] for row in rows] == ["Points", "The", "PPO"]
-
-
-def test_where_a_benchmark_says_by_what_points_fail_that_decides(frame):
-    # Twelve points with means of waiting, in seconds: a fails on the first six, b on the first three.
-    waiting = {"a": np.where(np.arange(12) < 6, 20.5, 20.0), "b": np.where(np.arange(12) < 3, 300.0, 1.0)}
-    place = {name: number for number, name in enumerate(NAMES)}
-    rows = frame.assign(benchmark="traffic")
-    rows["waiting"] = [waiting[agent][place.get(context, 11)] for agent, context in rows[["agent", "context"]].values]
-    first = rows["seed"] == rows["seed"].min()
-    rows["waiting"] += np.where(first, 0.4, -0.2)  # above 20 on one seed, not on average
-    found = told(rows, FamilySettings())
-    table = found["families"].table.set_index("agent")
-    assert table.loc[["a", "b"], "failed %"].tolist() == pytest.approx([50, 25])
-    assert "solved %" not in table
-    assert any("a on 50.0 % and b on 25.0 % of the family; all methods on 25.0 %" in said
-               for said in found["families"].says)  # fmt: skip
-    cases = found["families-prevalence"].table.drop_duplicates("failures").set_index("failures")
-    assert cases["failing %"][list(CASES[:3])].tolist() == pytest.approx([25, 100 * 0.3 / 9.3, 100 * 30 / 39])
-    assert "'waiting' at 20 or less" in found["families-prevalence"].note
-    assert "failed %" not in told(rows.assign(benchmark="imported"))["families"].table

@@ -175,3 +175,26 @@ def test_prevalences_are_distributions_in_which_failures_are_as_common_as_told(c
 def test_an_unknown_prevalence_is_refused():
     with pytest.raises(InputError, match="prevalence=often is unknown"):
         prevalence("often", np.ones(2) / 2, np.zeros(2, bool), RNG)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("values", [[1e-20, 1e-19, 1.0, 2.0], [1e308, -1e308, 1.0, -1e307]])
+def test_kmeans_makes_as_many_clusters_as_points_can_be_told_apart(values):
+    family = Family(tuple({"a": value} for value in values), {"a": 0.5})
+    choice = choose_points(family, 4, "kmeans")
+    told_apart = 3 if values[0] < 1 else 4
+    assert len(choice.places) == len(set(choice.places)) >= told_apart
+    assert choice.weights.sum() == pytest.approx(1)
+    assert max(choice.weights) == pytest.approx((4 - told_apart + 1) / 4)
+
+
+def test_kmeans_takes_neither_end_of_a_pair_more_often():
+    """24 points in 12 clusters: pairs, whose members are as near to their centre as each other."""
+    lower, scores = 0, GRID.table @ np.array([1.0, 2.0, 0.5])
+    wrong = []
+    for seed in range(60):
+        choice = choose_points(GRID, 12, "kmeans", seed=seed)
+        wrong.append(choice.overall(scores) - scores.mean())
+        lower += sum(GRID.table[place, 2] == 1 for place in choice.places)
+    assert abs(np.mean(wrong)) < 3 * np.std(wrong) / np.sqrt(60)
+    assert lower / (60 * 12) == pytest.approx(0.5, abs=0.1)

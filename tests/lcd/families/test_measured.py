@@ -11,6 +11,7 @@ from lcd.envs.errors import InputError
 from lcd.envs.families.family import Family, parse_point, point_name
 from lcd.families.measured import measured_families
 from lcd.families.over_points import whole_families
+from lcd.scores.diagnosis import diagnose_curves
 
 POINTS = [{"mass": mass, "length": length} for mass in (1.0, 2.0) for length in (0.5, 1.0, 3.0)]
 NAMES = [point_name(point) for point in POINTS]
@@ -80,17 +81,45 @@ def test_a_column_says_how_much_points_count(levels):
         measured(frame.assign(weight=frame["seed"]))
     with pytest.raises(InputError, match=r"holds -1 for the point .* give each point one weight, 0 or more"):
         measured(frame.assign(weight=-1))
-    with pytest.raises(InputError, match="holds no numbers: give each point one"):
+    with pytest.raises(
+        InputError, match=r"holds 'much' for the point 'length=0\.5,mass=1': give each point one weight"
+    ):
         measured(frame.assign(weight="much"))
     assert measured(frame.assign(weight=None))[0].notes == plain.notes
+    assert measured(frame.assign(weight=""))[0].notes == plain.notes
     with pytest.raises(InputError, match="is 0 for all points"):
         measured(frame.assign(weight=0))
-    with pytest.raises(InputError, match="holds no number, or several, for the point"):
+    with pytest.raises(InputError, match=r"holds 1 to 7 for the point 'length=0\.5,mass=1'"):
         measured(frame.assign(weight=np.where(frame.index == 1, 7.0, 1.0)))
     with pytest.raises(InputError, match="holds no number, or several, for the point"):
         measured(frame.assign(weight=np.where(frame["seed"] == 1, np.nan, 1.0)))
     (huge,) = measured(frame.assign(weight=frame["context"].map(weights) * 1e307))
     np.testing.assert_allclose(huge.distribution, found.distribution)
+
+
+def test_the_default_needs_no_weight_of_its_own(levels):
+    frame = family_curves("cart", NAMES, levels, {agent: np.ones(3) for agent in levels})
+    weights = dict(zip(NAMES, ("1", "2", "3", "4", "0", "6"), strict=True))
+    (found,) = measured(frame.assign(weight=frame["context"].map(weights).fillna("")))  # as a CSV has empty cells
+    np.testing.assert_allclose(found.overall["ppo"], np.array([1, 2, 3, 4, 0, 6]) / 16 @ levels["ppo"])
+
+
+def test_seeds_that_are_trained_on_a_point_each_are_no_family(levels):
+    frame = family_curves("cart", NAMES[:3], {"ppo": levels["ppo"][:3]})
+    alone = frame[frame["seed"] == frame["context"].map(NAMES.index)]
+    with pytest.raises(InputError, match=r"No seed of 'ppo' is trained on at least half of its 3 points of 'cart'"):
+        measured(alone)
+    with pytest.raises(InputError, match="No seed of 'ppo'"):  # there is nothing else to be told of
+        diagnose_curves(alone)
+
+
+def test_a_wrong_weight_is_refused_whatever_else_the_curves_hold(levels):
+    for default in ({}, {agent: np.ones(3) for agent in levels}):
+        frame = family_curves("cart", NAMES, levels, default)
+        with pytest.raises(InputError, match=r"'weight' holds -1 for the point 'length=0\.5,mass=1'"):
+            diagnose_curves(frame.assign(weight=-1))
+    plain = frame[frame["context"] == ""]
+    assert len(diagnose_curves(plain.assign(weight=-1)).table) == 2  # without points nobody asks for weights
 
 
 class Registered:
@@ -117,6 +146,22 @@ def test_a_registered_benchmark_says_how_much_points_count_and_which_is_the_defa
     (part,) = measured(frame[frame["context"] != NAMES[5]])
     assert "5 of the family's 6 points are measured" in part.notes[0]
     np.testing.assert_allclose(part.overall["dqn"], np.arange(1, 6) / 15 @ levels["dqn"][:5])
+
+
+def test_a_default_that_is_a_point_weighs_what_is_said_of_it_with_its_context(levels, monkeypatch):
+    monkeypatch.setattr(benchmarks, "registered_benchmark", lambda name: Registered())
+    own = NAMES[1]
+    frame = family_curves("cart", NAMES, levels, {agent: each[1] for agent, each in levels.items()})
+    frame = frame.assign(benchmark="known", weight=frame["context"].map(dict(zip(NAMES, range(1, 7), strict=True))))
+    for of_default in (7.0, np.nan):  # its own rows' weight is not read
+        (found,) = measured(frame.assign(weight=frame["weight"].fillna(of_default)))
+        np.testing.assert_allclose(found.overall["ppo"], np.arange(1, 7) / 21 @ levels["ppo"])
+    # Where it is not given a second time, it counts if its own rows have a weight.
+    once = frame[frame["context"] != own]
+    (found,) = measured(once.assign(weight=once["weight"].fillna(2.0)))
+    np.testing.assert_allclose(found.overall["ppo"], np.arange(1, 7) / 21 @ levels["ppo"])
+    (found,) = measured(once)
+    np.testing.assert_allclose(found.overall["ppo"], np.array([1, 0, 3, 4, 5, 6]) / 19 @ levels["ppo"])
 
 
 def test_without_ranges_scores_are_returns(levels):

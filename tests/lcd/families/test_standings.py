@@ -84,3 +84,9 @@ def test_what_is_better_when_high_is_worse_when_low():
     assert not dominance(better, worse, p, higher_is_better=False).holds
     assert dominance(worse, better, p, higher_is_better=False).holds
     assert np.isnan(dominance(better, better, p).against)
+
+
+def test_more_choices_than_a_report_has_room_for_are_refused():
+    tasks = [np.array([[0.1, 0.4], [0.3, 0.2]])] * 30
+    with pytest.raises(InputError, match=r"There are 1.07e\+09 choices of one point a task, more than 2e\+07"):
+        rank_shares_of_choices(tasks)

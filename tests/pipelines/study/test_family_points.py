@@ -1,54 +1,21 @@
-"""How a study asks for points of a family, and what it makes of them."""
+"""How a study asks for points of a family."""
 
-import contextlib
-import io
-import types
-
-import gymnasium
 import numpy as np
-import pandas as pd
 import pytest
-import yaml
+from family_studies import SMALL, WORLD, asked, names
 from point_worlds import OTHER, TASK, WORLDS
-from rich.console import Console
 
-from lcd import cli
 from lcd.config.compose import compose
-from lcd.envs.ctgraph.benchmark import task_knobs
 from lcd.envs.errors import InputError
 from lcd.envs.families.benchmark import FAMILIES
 from lcd.envs.families.family import Family, grid_family, point_name
 from lcd.families.choosing import WAYS, choose_points
-from lcd.families.quadrature import by_quadrature
-from lcd.pipelines.kinds.kind import Job, trainings
-from lcd.pipelines.study import dry_run, runs
+from lcd.pipelines.study import runs
 from lcd.pipelines.study.configs import population, run_id
-from lcd.pipelines.study.evaluated import evaluated_by, points_at
 from lcd.pipelines.study.family_points import listed_points, points_asked
-from lcd.pipelines.study.family_written import default_as_point
 from lcd.pipelines.study.point_choices import Asked, choose
-from lcd.pipelines.study.quarantine import read_finished, sort_out
-from lcd.pipelines.study.store import FAILED, Study
 
-WORLD = "benchmark=point_worlds:WORLDS"
-SMALL = [WORLD, f"study.tasks=[{TASK}]", "study.views=[semantic]", "study.reward_p=[1.0]", "study.seeds=2"]
-QUICK = [
-    "study.steps=64",
-    *(f"study.evaluation.{key}" for key in ("every=64", "copies=2", "episodes=1")),
-    "tracker=none",
-    "device=cpu",
-]
-AGENT = ["agent.copies=2", "agent.rollout=16", "agent.minibatches=2", "agent.epochs=1"]
-DEFAULT = "{delay: 0, transition_noise: 0.3}"
 GRID = grid_family({"far": [0, 1, 2], "near": [0.5, 1.5]}, {"far": 1, "near": 0.5})
-
-
-def asked(*words, command="diagnose"):
-    return trainings(runs.expand(compose(command, words)))
-
-
-def names(configs):
-    return [list(config.get("points", ())) for config in configs]
 
 
 def test_a_study_trains_the_task_and_the_points_that_it_asks_for():
@@ -149,127 +116,6 @@ def test_a_refused_point_is_named_with_the_key_that_asked_for_it(tmp_path):
         asked(*SMALL, f"study.points={file}")
 
 
-def test_features_within_sections_are_written_with_dots_or_within_their_section():
-    words = ["benchmark=ctgraph", "study.views=[semantic]", "study.reward_p=[1.0]"]
-    family = "study.family={task: ctgraph/depth-1, contexts: "
-    (dotted,) = asked(*words, family + "{graph_shape.d: [1, 2], graph_shape.p: [0.5]}}")
-    (nested,) = asked(*words, family + "{graph_shape: {d: [1, 2], p: [0.5]}}}")
-    assert dotted == nested
-    assert list(dotted["points"]) == ["", *(f"graph_shape.d={d},graph_shape.p=0.5" for d in (1, 2))]
-    with pytest.raises(InputError, match=r"study.family.contexts.graph_shape.d=\[1.5\]: graph_shape.d is 1.5"):
-        asked(*words, family + "{graph_shape.d: [1.5]}}")
-    with pytest.raises(InputError, match=r"study.knobs.graph_shape.p is a feature of ctgraph/depth-1's points"):
-        asked(*words, family + "{graph_shape.p: [0.5]}}", "study.knobs.graph_shape.p=0.7")
-    # A context of evaluation changes the member's own point, however it is written.
-    deeper = {"deeper": {"graph_shape": {"d": 3}}}
-    changed = evaluated_by({**dotted, "evaluation": {**dotted["evaluation"], "contexts": deeper}})[-1]
-    for features in dotted["points"].values():
-        task_knobs("ctgraph/depth-1", changed.at(features))
-    assert [point["graph_shape.d"] for point in points_at(dotted, changed)] == [3, 3, 3]
-
-
-def test_a_study_writes_a_family_of_its_own():
-    words = [
-        *SMALL[2:],
-        "study.family={task: toy/easy-sight-easy-reward, contexts: {delay: [1, 0]}, default: {delay: 0}}",
-    ]
-    (config,) = asked(*words)
-    assert config["benchmark"] == "toy"
-    assert [point["delay"] for point in config["points"].values()] == [0, 1]
-    (config,) = asked(*words, WORLD)
-    assert config["points"]["delay=1,transition_noise=0.3"] == {"delay": 1, "transition_noise": 0.3}
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ([f"study.points={{{OTHER}: all}}", f"study.tasks=[{OTHER}]"], "is no point of a family"),
-        (["study.points={toy/none: all}"], "study.points.toy/none: 'toy/none' is no task that is trained here"),
-        (["study.points=0"], "study.points=0 must be all, a number of points"),
-        (["study.points={choose: means, budget: 2}"], "study.points.choose=means is no way to choose points"),
-        (["study.points={budget: 2}"], "study.points.choose=null is no way"),
-        (["study.points={choose: kmeans, budget: 0}"], "study.points.budget=0 must be a whole number of at least 1"),
-        (["study.points={choose: kmeans, budget: 7}"], "study.points: 7 is more than the 6 points"),
-        (["study.points={choose: kmeans, buget: 2}"], "'buget' is no part of a choice: did you mean 'budget'"),
-        (["study.points={choose: kmeans, budget: 2, seed: -1}"], "study.points.seed=-1 must be"),
-        (["study.points=true"], "must be all, a number of points"),
-        (["study.points=[]"], "must be all, a number of points"),
-        (["study.points=[delay]"], "'delay' is no point of the family"),
-        (["study.points=all", "study.knobs={delay: 1}"], "study.knobs.delay is a feature of"),
-        (["study.family={contexts: {delay: [1]}}"], "must name one env of Gymnasium's or one task"),
-        ([f"study.family={{task: {TASK}, env: A, contexts: {{delay: [1]}}}}"], "must name one env"),
-        ([f"study.family={{task: {TASK}}}"], "must have env or task, and contexts"),
-        ([f"study.family={{task: {TASK}, contexts: {{delay: 1}}}}"], "must be a list of different numbers"),
-        ([f"study.family={{task: {TASK}, contexts: {{delay: [1, 1.0]}}}}"], "must be a list of different numbers"),
-        ([f"study.family={{task: {TASK}, contexts: {{delay: [yes]}}}}"], "must be a list of different numbers"),
-        ([f"study.family={{task: {TASK}, contexts: {{}}}}"], "must be a set of features"),
-        (
-            [f"study.family={{task: {TASK}, contexts: {{delay: [0, -1]}}}}"],
-            r"study.family.contexts.delay=\[0, -1\]: delay",
-        ),
-        (
-            [f"study.family={{task: {TASK}, contexts: {{delay: [1]}}, default: {{delay: -2}}}}"],
-            'default={"delay": -2}: ',
-        ),
-        ([f"study.family={{task: {TASK}, contexts: {{speed: [1]}}}}"], "study.family.default has no speed"),
-        ([f"study.family={{task: {TASK}, contexts: {{speed: [1]}}, default: {{speed: 1}}}}"], "no knob 'speed'"),
-        ([f"study.family={{task: {TASK}, contexts: {{delay: [1]}}, default: {{speed: 1}}}}"], "default.speed=1"),
-        ([f"study.family={{task: {TASK}, contexts: {{seed: [1]}}}}"], "'seed' is no knob"),
-        ([f"study.family={{task: {TASK}, contexts: {{delay: [1]}}, default: 5}}"], "study.family.default=5 must be a"),
-        (["study.family={env: 'os:system', contexts: {a: [1]}}"], "study.family.env=os:system must name an"),
-        ([f"study.family={{task: {TASK}, context: {{delay: [1]}}}}"], "did you mean 'contexts'"),
-        ([f"study.family={{task: {OTHER}, contexts: {{delay: [1]}}}}"], "leave one of them out"),
-    ],
-)
-def test_what_is_no_family_or_none_of_its_points_is_refused_in_a_sentence(words, told):
-    with pytest.raises(InputError, match=told) as caught:
-        asked(*SMALL, *words)
-    assert str(caught.value).count(". ") == 0
-
-
-def test_anybodys_environment_is_a_family_and_says_its_own_default(tmp_path):
-    family = {"env": "CartPole-v1", "contexts": {"length": [0.25, 0.5], "gravity": [9.8]}}
-    file = tmp_path / "poles.yaml"
-    file.write_text(yaml.safe_dump({"family": family, "reward_p": [1.0]}))
-    (config,) = asked(f"study={file}")
-    assert (config["benchmark"], config["task"]) == ("families", "families/gym:CartPole-v1")
-    assert config["points"] == {
-        "": {"length": 0.5, "gravity": 9.8},
-        "gravity=9.8,length=0.25": {"length": 0.25, "gravity": 9.8},
-    }
-    for name, told in {"lenth": "did you mean 'length'", "gravity.x": "is no feature of the task"}.items():
-        family["contexts"] = {name: [1.0]}
-        file.write_text(yaml.safe_dump({"family": family, "reward_p": [1.0]}))
-        with pytest.raises(InputError, match=told):
-            asked(f"study={file}")
-    file.write_text(yaml.safe_dump({"family": {**family, "env": "CartPole-v2000"}}))
-    with pytest.raises(InputError, match="CartPole"):
-        asked(f"study={file}")
-
-
-class Arm(gymnasium.Env):
-    observation_space = action_space = gymnasium.spaces.Discrete(2)
-
-    def __init__(self):
-        self.arm = types.SimpleNamespace(length=1.5)
-
-
-@pytest.fixture
-def arm():
-    gymnasium.register("tests/Arm-v0", Arm)
-    yield "tests/Arm-v0"
-    gymnasium.registry.pop("tests/Arm-v0")
-
-
-def test_an_attribute_of_an_object_is_a_feature(arm):
-    (config,) = asked(f"study.family={{env: {arm}, contexts: {{arm.length: [1.5, 2]}}}}", "study.reward_p=[1.0]")
-    assert config["points"] == {"": {"arm.length": 1.5}, "arm.length=2": {"arm.length": 2}}
-    made = FAMILIES.make_points(
-        config["task"], points=[*config["points"].values()], seeds=[0], copies=1, view="state", split="train"
-    )
-    assert [env.unwrapped.arm.length for env in made.unwrapped.envs] == [1.5, 2]
-
-
 def test_what_one_run_asks_for_is_called_by_its_own_key():
     words = ["benchmark=families", "task=families/cartpole", "view=state"]
     for word, told in {
@@ -297,14 +143,6 @@ def test_a_bad_feature_is_called_as_the_user_wrote_it(word, told):
         asked("benchmark=families", "study.tasks=[families/cartpole]", word.replace("task.", "study."))
 
 
-def test_a_feature_said_twice_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"^study.family has the key 'length' twice: leave one of them out"):
-        asked("study.family={env: CartPole-v1, contexts: {length: [1], length: [2]}}")
-    (tmp_path / "poles.yaml").write_text("family:\n  env: CartPole-v1\n  contexts:\n    length: [1]\n    length: [2]\n")
-    with pytest.raises(InputError, match=r"poles.yaml cannot be read \(it has the key 'length' twice: see line 5\)"):
-        asked(f"study={tmp_path / 'poles.yaml'}")
-
-
 def test_what_stands_in_a_list_or_a_text_is_no_key():
     words = ["study.agent_params={ppo: {gamma: 0.9}, ars: {gamma: 0.8}}", "study.agents=[ppo, 'dqn[gamma=0.9]']"]
     assert compose("diagnose", ["benchmark=families", *words]).study.agent_params["ars"] == {"gamma": 0.8}
@@ -324,166 +162,6 @@ def test_a_curriculum_has_no_points():
         runs.run_config_from(compose("train", ["benchmark=toy", f"curriculum=[[{TASK},9],[{OTHER},9]]", "points=all"]))
 
 
-@pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    """A study in two runs, made by the command."""
-    folder = tmp_path_factory.mktemp("studies") / "study"
-    family = f"{{task: {TASK}, contexts: {{delay: [0, 2, 4], transition_noise: [0, 0.3]}}, default: {DEFAULT}}}"
-    words = [*SMALL[2:], *QUICK, *AGENT, f"study.family={family}", "study.points_per_run=4", f"out={folder}"]
-    with contextlib.redirect_stdout(io.StringIO()) as told:
-        assert cli.main(["diagnose", *words]) == 0, told.getvalue()
-    return folder, words
-
-
-def test_a_study_of_points_is_made_and_verified(study, capsys):
-    folder, words = study
-    made = Study(folder).trainings()
-    assert [run.done for run in made] == [True, True]
-    assert any("(4 points)" in run.label for run in made)
-    assert cli.main(["verify", str(folder)]) == 0
-    assert "Nothing is wrong" in capsys.readouterr().out
-    assert cli.main(["diagnose", *words]) == 0
-    assert "All 2 runs of the study" in capsys.readouterr().out
-    curves = sort_out(made, "it").curves
-    assert curves.trained_on.nunique() == 6
-
-
-def test_a_point_and_seed_is_not_trained_twice(study):
-    folder, words = study
-    store = Study(folder)
-    whole = [word for word in words if "points_per_run" not in word]
-    with pytest.raises(InputError, match=r"already has seeds \[0, 1\]"), store.at_work():
-        store.ask({}, [Job(config) for config in asked(*_of_study(whole))])
-    fresh = [*whole, "study.seeds=[5]", "study.points_per_run=1"]
-    assert {run.config["seeds"][0] for run in store.trainings()} == {0}
-    assert len(asked(*_of_study(fresh))) == 6
-
-
-def _of_study(words):
-    return [word for word in words if not word.startswith("out=")]
-
-
-def test_a_dry_run_counts_members(study, tmp_path):
-    _, words = study
-    cfg = compose("diagnose", [*_of_study(words), f"out={tmp_path / 'none'}", "launcher.workers=1"])
-    told = io.StringIO()
-    assert dry_run.print_estimate(runs.expand(cfg), cfg, tmp_path / "none", Console(file=told, width=150)) == 0
-    assert f"{6 * 2 * 64:,} of all seeds together" in told.getvalue()
-
-
-def test_points_that_are_left_out_do_not_take_the_task_with_them(study):
-    runs_made = Study(study[0]).trainings()
-    without = next(run for run in runs_made if "" not in run.config["points"])
-    status = without.status
-    try:
-        without.update(state=FAILED, error="it broke")
-        finished = sort_out(runs_made, "it")
-    finally:
-        without.update(state=status["state"], error=None)
-    assert [(each.task, each.aside) for each in finished.left_out] == [(f"{TASK}@2 points", True)]
-    assert set(pd.unique(finished.curves.context)) >= {""}
-
-
-def test_the_default_counts_where_a_family_of_the_study_has_it(tmp_path, capsys):
-    task, folder = "toy/easy-sight-hard-reward", tmp_path / "it"
-    words = [f"study.family={{task: {task}, contexts: {{delay: [0, 1]}}}}", "study.views=[semantic]", *SMALL[3:]]
-    assert cli.main(["diagnose", "benchmark=toy", *words, *QUICK, *AGENT, f"out={folder}", "launcher.workers=1"]) == 0
-    made = Study(folder)
-    assert len({name for run in made.trainings() for name in run.config["points"]}) == 2
-    curves = read_finished(folder, made).curves
-    (point,) = set(curves.context) - {"", *made.trainings()[0].config["points"]}
-    own, again = (
-        curves[curves.context == name].drop(columns=["context", "trained_on"]).reset_index(drop=True)
-        for name in ("", point)
-    )
-    pd.testing.assert_frame_equal(own, again)
-    assert set(curves.trained_on[curves.context == point]) == {f"{task}@{point}"}
-    assert cli.main(["verify", str(folder)]) == 0
-
-
-@pytest.mark.parametrize(
-    ("asked_for", "name"),
-    [
-        ({"env": "A", "contexts": {"g": [1, 2.0]}}, "g=2"),
-        ({"env": "A", "contexts": {"g": [1, 3]}}, ""),
-        ({"env": "B", "contexts": {"g": [1, 2]}}, ""),
-        ({"env": "A", "contexts": "all"}, ""),
-        ("A", ""),
-    ],
-)
-def test_whether_a_default_is_a_point(asked_for, name):
-    assert default_as_point(asked_for, "families/gym:A", {"g": 2}) == name
-
-
-def learn(folder, points, *more):
-    """The exit code and the output of a study of chosen points."""
-    words = [*SMALL, *QUICK, *AGENT, f"study.points={points}", f"out={folder}", *more]
-    with contextlib.redirect_stdout(io.StringIO()) as told:
-        return cli.main(["diagnose", *words]), told.getvalue()
-
-
-def overall(folder):
-    return pd.read_csv(folder / "diagnosis" / "tables" / "families.csv").set_index("agent").loc["ppo", "overall"]
-
-
-def by_hand(folder):
-    """Σ w_i s_i of a study's last scores."""
-    weights = Study(folder).record["point_choices"][TASK]["weights"]
-    curves = read_finished(folder, Study(folder)).curves
-    last = curves[(curves["split"] == "eval") & (curves["step"] == curves["step"].max())]
-    scores = ((last["return_mean"] - last["r_min"]) / (last["r_max"] - last["r_min"])).groupby(last["context"]).mean()
-    return sum(weight * scores[context] for context, weight in weights.items())
-
-
-def test_the_weights_of_a_choice_reach_the_report(tmp_path, monkeypatch):
-    folder = tmp_path / "study"
-    points = "{choose: kmeans, budget: 3}"
-    with monkeypatch.context() as killed:
-        killed.setattr("lcd.pipelines.study.diagnose.train_missing", lambda *_: False)
-        assert learn(folder, points)[0] != 0
-    first = Study(folder).record["point_choices"]
-    assert sum(first[TASK]["weights"].values()) == pytest.approx(1)
-    assert learn(folder, points)[0] == 0
-    assert Study(folder).record["point_choices"] == first
-    told = overall(folder)
-    assert told == pytest.approx(by_hand(folder))
-    assert cli.main(["report", str(folder)]) == 0
-    assert overall(folder) == told
-    assert cli.main(["verify", str(folder)]) == 0
-
-
-def test_a_larger_budget_goes_on_from_what_was_scored(tmp_path, monkeypatch):
-    folder = tmp_path / "study"
-    assert learn(folder, "{choose: quadrature, budget: 2}")[0] == 0
-    before = {run.path.name for run in Study(folder).trainings()}
-    (chosen,) = Study(folder).record["point_choices"][TASK]["rounds"]
-    known = []
-    monkeypatch.setattr("lcd.families.choosing.by_quadrature", _noting(known))
-    assert learn(folder, "{choose: quadrature, budget: 4}")[0] == 0
-    rounds = Study(folder).record["point_choices"][TASK]["rounds"]
-    assert rounds[0] == chosen
-    assert [len(each) for each in rounds] == [2, 2]
-    # Chosen with the scores of the first two; weighed, after training, with those of all four.
-    assert [sum(map(np.isfinite, scores)) for scores in known] == [2, 4]
-    after = Study(folder).trainings()
-    assert before < {run.path.name for run in after}
-    assert len(after) == 2
-    assert overall(folder) == pytest.approx(by_hand(folder))
-    assert learn(folder, "{choose: quadrature, budget: 4}")[1].startswith("All 2 runs of the study")
-    with pytest.raises(InputError, match="is less than the 4 points that the study"):
-        runs.choices_of(compose("diagnose", [*SMALL, "study.points={choose: quadrature, budget: 3}"]), folder=folder)
-
-
-def _noting(known):
-    """Quadrature that notes which scores it gets."""
-
-    def noting(table, distribution, budget, scores, rng):
-        known.append([float(np.mean(score)) for score in scores.values()])
-        return by_quadrature(table, distribution, budget, scores, rng)
-
-    return noting
-
-
 def test_one_run_trains_points_too():
     words = [WORLD, f"task={TASK}", "view=semantic", "seeds=2"]
     config = runs.run_config_from(compose("train", [*words, "points=all"]))
@@ -492,3 +170,49 @@ def test_one_run_trains_points_too():
     assert "points" not in runs.run_config_from(compose("train", words))
     chosen = runs.choices_of_run(compose("train", [*words, "points={choose: quadrature, budget: 3}"]))
     assert sum(chosen[TASK].record["weights"].values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("study", "methods", "points"),
+    [
+        ("cartpole", "ppo trpo dqn ars", 577),  # whose default is none of the 576
+        ("cartpole-carl", "ppo trpo dqn ars", 145),
+        ("pendulum", "ppo trpo sac td3", 180),
+        ("mountain-car", "ppo trpo sac td3", 36),
+    ],
+)
+def test_a_study_of_a_family_trains_the_papers_methods_on_all_of_its_points(study, methods, points):
+    configs = asked(f"study=families/{study}")
+    assert {config["task"] for config in configs} == {f"families/{study}"}
+    for method in methods.split():
+        mine = [config for config in configs if config["agent"]["name"] == method]
+        assert len({name for config in mine for name in config["points"]}) == points
+        assert {len(config["seeds"]) for config in mine} == {3}
+    assert len({config["agent"]["name"] for config in configs}) == 4
+
+
+def test_carls_cartpoles_are_the_different_ones_of_the_papers_grid():
+    points = [point for config in asked("study=families/cartpole-carl") for point in config["points"].values()]
+    family = FAMILIES.family("families/cartpole-carl")
+    alike = {tuple(value for name, value in sorted(point.items()) if name != "masscart") for point in family.points}
+    assert {tuple(value for name, value in sorted(point.items()) if name != "masscart") for point in points} >= alike
+    assert len(alike) == len(family.points) / 4 == 144
+
+
+@pytest.mark.parametrize(("budget", "points"), [("cpu", (8, 4, 8)), ("paper", (180, 120, 36))])
+def test_the_suite_of_table_6_has_each_tasks_own_settings(budget, points):
+    configs = asked("study=families/three-tasks", f"budget={budget}")
+    for task, count in zip(
+        ("pendulum", "half-cheetah", "mountain-car"), points,
+        strict=True,
+    ):  # fmt: skip
+        own = asked(f"study=families/{task}")
+        for agent in ("ppo", "trpo", "sac", "td3"):
+            mine = [each for each in configs if (each["task"], each["agent"]["name"]) == (f"families/{task}", agent)]
+            assert len({name for each in mine for name in each["points"]} - {""}) in (count, count - 1)
+            settings = [{k: v for k, v in each["agent"].items() if k != "label"} for each in mine]
+            same = next(each["agent"] for each in own if each["agent"]["name"] == agent)
+            assert settings[0] == {k: v for k, v in same.items() if k != "label"}
+            assert {each["agent"].get("label") for each in mine} == {None}  # one name on all three tasks
+    if budget == "paper":
+        assert {each["steps"] for each in configs if each["task"] == "families/half-cheetah"} == {2_000_000}
