@@ -14,6 +14,7 @@ from rich.text import Text
 from lcd.files.spreadsheets import csv_text
 from lcd.horizon.analysis import Result, Settings
 from lcd.horizon.tables import NONE, number
+from lcd.process.exits import printable
 from lcd.process.limits import readable_size
 from lcd.scores.horizons import LONG
 
@@ -119,7 +120,7 @@ def table_of(rows: Sequence[Row], width: int) -> Table:
         table.add_column(HEADS[place], justify="right" if place else "left", overflow="fold")
     for row in rows:
         cells = _cells(row)
-        table.add_row(*(Text(cells[place]) for place in shown))
+        table.add_row(*(Text(printable(cells[place])) for place in shown))
     return table
 
 
@@ -136,4 +137,4 @@ def h_text(row: Row) -> str:
     """H, or from where on it must lie."""
     if row["h"] is not None:
         return f"{row['h']:.2f}"
-    return NONE if row["h_low"] is None else f"> {row['h_low']:.2f}"
+    return NONE if row["h_low"] is None else f"≥ {row['h_low']:.2f}"

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from lcd.config.schemas import HorizonConfig
 from lcd.envs.benchmarks import get_benchmark
-from lcd.envs.errors import InputError
+from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import Tabular, offers
 from lcd.envs.tabular.files import digest, save
 from lcd.envs.tabular.mdp import TabularMDP
@@ -71,6 +71,7 @@ def run(title: str, named: Sequence[Named], cfg: HorizonConfig, settings: Settin
     from lcd.horizon.histogram import draw, read_bridge
 
     _refuse(cfg)
+    named = _asked(named, cfg.tasks)
     others = {} if cfg.bridge is None else read_bridge(Path(cfg.bridge).expanduser())
     out = None if cfg.out is None else Path(cfg.out).expanduser()
     inputs = [] if cfg.bridge is None else [Path(cfg.bridge).expanduser()]
@@ -98,6 +99,19 @@ def run(title: str, named: Sequence[Named], cfg: HorizonConfig, settings: Settin
             draw(rows, title, others).savefig(draft / FIGURE, dpi=150)
         console.print(f"all of it  {out}", highlight=False, soft_wrap=True, markup=False)
     return 0
+
+
+def _asked(named: Sequence[Named], tasks: Sequence[str] | None) -> Sequence[Named]:
+    """Those of the tasks that are asked for, in the order in which they are."""
+    if tasks is None:
+        return named
+    known = {each.name: each for each in named}
+    if not tasks:
+        raise InputError("tasks is empty, so there is nothing to analyse: leave it out, or name some.")
+    for task in tasks:
+        if task not in known:
+            raise InputError(f"tasks has '{task}': {nearest(task, known)}")
+    return [known[task] for task in dict.fromkeys(tasks)]
 
 
 def _refuse(cfg: HorizonConfig) -> None:
