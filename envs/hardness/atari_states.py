@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import ale_py
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -35,7 +34,7 @@ class AtariStates(VectorEnv):
         self.action_space, self.observation_space = (
             batch_space(space, copies) for space in (self.single_action_space, _RAM)
         )
-        self._emulators: list[ale_py.ALEInterface] = [game.unwrapped.ale for game in self._games]
+        self._emulators: list[Any] = [game.get_wrapper_attr("ale") for game in self._games]
         self._actions = self._emulators[0].getMinimalActionSet()
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -51,21 +50,20 @@ class AtariStates(VectorEnv):
             for _ in range(FRAMES_A_STEP):
                 if not emulator.game_over():
                     paid[copy] += emulator.act(self._actions[action])
-        over, cut = (
-            np.array([ended(emulator) for emulator in self._emulators], dtype=bool)
-            for ended in (lambda each: each.game_over(with_truncation=False), ale_py.ALEInterface.game_truncated)
-        )
+        over = np.array([each.game_over(with_truncation=False) for each in self._emulators], dtype=bool)
+        cut = np.array([each.game_truncated() for each in self._emulators], dtype=bool)
         return self._memories(), paid, over, cut, {}
 
     def get_state(self) -> State:
         """Where every emulator is."""
-        states = [each.cloneState(include_rng=True).__getstate__() for each in self._emulators]
+        states: list[Any] = [each.cloneState(include_rng=True).__getstate__() for each in self._emulators]
         return {"emulators": np.array([np.frombuffer(state, np.uint8) for state in states])}
 
     def set_state(self, state: State) -> None:
         """Put every emulator back."""
         for emulator, content in zip(self._emulators, state["emulators"], strict=True):
-            found = ale_py.ALEState.__new__(ale_py.ALEState)
+            kind: Any = type(emulator.cloneState())
+            found = kind.__new__(kind)
             found.__setstate__(content.tobytes())
             emulator.restoreState(found)
 
