@@ -64,7 +64,7 @@ def _panel(axis: Axes, shown: str, exact: np.ndarray, least: np.ndarray, edges: 
     axis.bar(edges[:-1] + 0.5, counts, 0.9, color=colour, label="H")
     if len(least):
         axis.bar(
-            edges[:-1] + 0.5, bounds, 0.9, counts, color="white", edgecolor=colour, hatch="////", label="H is more"
+            edges[:-1] + 0.5, bounds, 0.9, counts, color="white", edgecolor=colour, hatch="////", label="at least H"
         )
         axis.legend(loc="upper right")
     axis.axvline(LONG, color=MUTED, linewidth=1, linestyle="--")

@@ -86,6 +86,8 @@ def least_h(row: Row) -> float:
 def long_share(rows: Sequence[Row]) -> str:
     """A sentence on how many of those that survive have a long effective horizon."""
     kept = [row for row in rows if row["filter"] == SURVIVES]
+    if not kept and any(row["filter"] == UNKNOWN for row in rows):
+        return "Without GORP, which timesteps=0 leaves out, the filter cannot say which MDPs survive."
     if not kept:
         return f"None of {len(rows)} MDPs survives the filter."
     long = sum(least_h(row) >= LONG for row in kept)

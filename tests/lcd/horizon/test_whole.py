@@ -217,6 +217,12 @@ def test_bridge_is_drawn_beside(chains, tmp_path):
     assert path.read_text().startswith("mdp_name")
 
 
+def test_without_gorp_nothing_survives_or_not():
+    rows = [{"filter": "GORP not run", "h": None, "h_low": None}, {"filter": "random guessing solves it"}]
+    assert long_share(rows).startswith("Without GORP, which timesteps=0 leaves out, the filter cannot say")
+    assert long_share(rows[1:]) == "None of 1 MDPs survives the filter."
+
+
 def test_the_share_counts_lower_bounds_that_decide():
     rows = [
         {"filter": "survives", "h": 9.0, "h_low": 8.5},
