@@ -46,7 +46,12 @@ def solved(evidence: Evidence) -> Analysis | None:
     told = [_horizon(*bounds) for bounds in found[["H", "H_low"]].itertuples(index=False)]
     alike = [name for name in ("view", "frontend", "settings") if found[name].nunique() == 1]
     shown = found.assign(H=told).drop(columns=["H_low", "H_high", *alike])
-    says = [sentence for _, mine in found.groupby("agent", sort=True) for sentence in _sentences(mine)]
+    ways = [name for name in ("view", "frontend") if name not in alike]
+    says = [
+        sentence
+        for key, mine in found.groupby(["agent", *ways], sort=True)
+        for sentence in _sentences(" ".join(map(str, key)), mine)
+    ]
     return Analysis("solved", "Solved exactly", shown, says, note, [drawing])
 
 
@@ -84,8 +89,9 @@ def _families(agents: pd.Series) -> pd.Series:
     return agents.astype(str).str.partition(SETTINGS)[0]
 
 
-def _sentences(rows: pd.DataFrame) -> Iterator[str]:
-    agent, known = rows["agent"].iloc[0], _is_known(rows)
+def _sentences(agent: str, rows: pd.DataFrame) -> Iterator[str]:
+    """What an agent solves, a row a task: one view and front-end at a time, each of which has all tasks again."""
+    known = _is_known(rows)
     # In a grid every task has its knobs, and its own row says enough.
     beside = rows["task"].map(unvaried_task).isin(rows["task"])
     knobs = rows["task"].map(knobs_of_task)

@@ -59,6 +59,13 @@ def test_sentences_count_what_the_bounds_decide(found):
     assert "dqn solves 0 of 1 tasks exactly: 0 of 1 with H < 8." in found.says
 
 
+def test_views_of_one_task_are_not_several_tasks():
+    both = [curves(RETURNS), curves({("easy", "ppo"): [[0, 0, 0, 2]]}).assign(view="pixels")]
+    says = solved(Evidence(diagnose_curves(pd.concat(both), horizons=HORIZONS))).says
+    assert "ppo state solves 2 of 3 tasks exactly: 1 of 1 with H < 8, 1 of 2 with H ≥ 8." in says
+    assert "ppo pixels solves 1 of 1 tasks exactly: 1 of 1 with H < 8." in says
+
+
 def test_a_mean_that_only_looks_like_the_best_is_none():
     """Episodes that differ cannot all have the best return."""
     alone = {("easy", "ppo"): [[0, 2, 2, 2]]}
