@@ -122,7 +122,8 @@ class Simulator:
                 continue
             raise InputError(
                 f"mdp={self.name} is not deterministic: its copies do not all earn the same with the same actions; "
-                "what is drawn for each copy or episode, such as a level, has to be fixed by knobs."
+                "what is drawn for each copy or episode, such as a level, has to be fixed by knobs "
+                "(of Procgen knobs.num_levels=1)."
             )
 
     def _played(self, state: State, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -117,6 +117,22 @@ def test_some_tasks_alone_and_the_rest_later(chains, tmp_path, capsys):
         assert told in capsys.readouterr().err.replace("\n", " ")
 
 
+def test_saved_tables_are_not_taken_away(chains, tmp_path, capsys):
+    out = tmp_path / "all"
+    asked = ["horizon", "chains", "timesteps=1e4", f"out={out}"]
+    assert cli.main([*asked, "save=true"]) == 0
+    saved = out / "mdps" / "chains-5.npz"
+    # Looked at in another way they are the same tables, and stay.
+    assert cli.main([*asked, "runs=100"]) == 0
+    assert digest(load(saved)) == digest(chain(5))
+    written = saved.read_bytes()
+    for save in ("save=true", "save=false"):
+        assert cli.main([*asked, "knobs.longer=1", save]) == 2
+        told = capsys.readouterr().err.replace("\n", " ")
+        assert "which save=true wrote of other tables: give another folder" in told
+    assert saved.read_bytes() == written
+
+
 def test_what_cannot_be_tabulated_is_named_and_left_out(chains, tmp_path, monkeypatch, capsys):
     real = Chains.tabular
 
