@@ -12,6 +12,9 @@ from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation, Transf
 
 from lcd.envs.streams import seed_sequence
 
+FRAMES_A_STEP = 4
+"""Frames of an Atari game that an action lasts."""
+
 
 class SeededCopies(VectorWrapper):
     """Single environments stepped one after the other; the first reset seeds every copy for itself."""
@@ -65,6 +68,6 @@ class Resting(gymnasium.Wrapper):
 def atari(game: str) -> gymnasium.Env:
     """A game of Atari's as it is usually learned: 84 × 84 grey pixels, four frames as channels, four skipped."""
     env = gymnasium.make(f"ale_py:ALE/{game}-v5", frameskip=1, repeat_action_probability=0.0)
-    stacked = FrameStackObservation(AtariPreprocessing(env, noop_max=1), 4)
+    stacked = FrameStackObservation(AtariPreprocessing(env, noop_max=1, frame_skip=FRAMES_A_STEP), 4)
     last = gymnasium.spaces.Box(0, 255, (84, 84, 4), np.uint8)
     return TransformObservation(stacked, lambda frames: np.moveaxis(np.asarray(frames), 0, -1), last)

@@ -8,6 +8,10 @@ class InputError(ValueError):
     """A user's mistake, told in one sentence that names the key, the value and what would be right."""
 
 
+class NoTables(InputError):
+    """A task of a benchmark some of whose tasks can be tabulated is none of these, whatever its knobs."""
+
+
 class Diverged(ArithmeticError):
     """A run's numbers are not finite any more; the message says which, of which seed, and at which step."""
 

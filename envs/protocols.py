@@ -249,8 +249,17 @@ class Tabular(Protocol):
         """A seed's task as a table.
 
         Raises:
+            NoTables: where no knobs would give it any.
             InputError: where something in it is left to chance, which the sentence names.
         """
+        ...
+
+
+class Simulates(Protocol):
+    """Tasks that have a simulator of their own for who looks ahead, which `make_vec` does not give."""
+
+    def simulator(self, task: str, *, seed: int, copies: int, **knobs: Any) -> VectorEnv | None:
+        """Copies of one episode that keep their state (`KeepsState`); None: those of `make_vec` are all there is."""
         ...
 
 

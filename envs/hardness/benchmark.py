@@ -13,7 +13,7 @@ from gymnasium.vector import VectorEnv
 from lcd.envs.benchmarks import NativeBenchmark, check_view
 from lcd.envs.checks import seed_list
 from lcd.envs.engines import SeededCopies, atari
-from lcd.envs.errors import InputError, nearest
+from lcd.envs.errors import InputError, NoTables, nearest
 from lcd.envs.hardness.base import VIEWS
 from lcd.envs.hardness.continuous import HardnessContinuousVectorEnv
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
@@ -113,8 +113,25 @@ class HardnessBenchmark(NativeBenchmark):
         """A seed's discrete toy as a tabular MDP that begins in the state `start`, where it is deterministic."""
         base, varied = parse_task(task)
         if base != "discrete":
-            raise InputError(f"task={task} has no tabular MDP: of this benchmark only {PREFIX}discrete has one.")
+            raise NoTables(f"task={task} has no tabular MDP: of this benchmark only {PREFIX}discrete has one.")
         return as_tabular(build_mdp(_knobs_of(base, {**knobs, **varied}), seed), task, start)
+
+    def simulator(self, task: str, *, seed: int, copies: int, **knobs: Any) -> VectorEnv | None:
+        """An Atari game as its emulator has it; what hardens a game is not in the emulator's state, and is refused."""
+        base, varied = parse_task(task)
+        check_base(base)
+        kind, _, name = base.partition("/")
+        if kind != "atari":
+            return None
+        given = {**knobs, **varied}
+        if given:
+            raise InputError(
+                f"{next(iter(given))} is {next(iter(given.values()))!r}, but only the game itself can be put back to "
+                f"where it was: give {PREFIX}{base} without knobs."
+            )
+        from lcd.envs.hardness.atari_states import AtariStates
+
+        return AtariStates(name, copies, seed)
 
     def check_knobs(self, task: str, knobs: Mapping[str, Any]) -> None:
         """Refuse knobs that the task does not have, or values that they cannot have."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from lcd.envs.checks import require_whole_number
 from lcd.envs.errors import InputError
-from lcd.envs.tabular.mdp import MOST_STATES, TERMINAL, TabularMDP
+from lcd.envs.tabular.mdp import MOST_STATES, TERMINAL, TabularMDP, check_rewards
 
 Rules = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
@@ -65,7 +65,8 @@ def build(
         last = within_horizon and depth == horizon
         fresh = []
         for rows in np.array_split(frontier, -(-frontier.size // ROWS_AT_ONCE)):
-            after, paid, ended = _checked(rules(rows), len(rows))
+            after, paid, ended = _checked(rules(rows), len(rows), transitions[0].shape[1] if transitions else None)
+            check_rewards(paid, sum(map(len, transitions)))
             following, new = numbers.of(np.where(ended, start, after).ravel(), may_add=not last)
             transitions.append(np.where(ended, TERMINAL, following.reshape(after.shape)).astype(np.int32))
             rewards.append(paid.astype(np.float32))
@@ -81,18 +82,23 @@ def codes_of(mdp: TabularMDP) -> np.ndarray:
     return mdp.codes
 
 
-def _checked(told: tuple[Any, Any, Any], rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What rules said, if it is of the right shapes and kinds."""
-    after, paid, ended = (np.asarray(part) for part in told)
+def _checked(told: Any, rows: int, actions: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What rules said, if it is of the right shapes and kinds, and of as many actions as before."""
+    try:
+        after, paid, ended = (np.asarray(part) for part in told)
+    except (TypeError, ValueError):
+        raise InputError("rules must give three arrays: next codes, rewards, ends.") from None
+    if actions is not None and after.shape[1:] != (actions,):
+        raise InputError(f"rules gave {after.shape[1:]} actions, but for other codes ({actions},): give all of them.")
     if after.ndim != 2 or len(after) != rows or not after.shape == paid.shape == ended.shape:
         raise InputError(
             f"rules gave arrays of the shapes {after.shape}, {paid.shape} and {ended.shape} for {rows} codes, but must "
             f"give three of the shape ({rows}, actions): next codes, rewards, ends."
         )
-    if after.dtype.kind not in "iu" or ended.dtype != np.bool_:
+    if after.dtype.kind not in "iu" or paid.dtype.kind not in "iufb" or ended.dtype != np.bool_:
         raise InputError(
-            f"rules gave next codes of the type {after.dtype} and ends of the type {ended.dtype}, but must give whole "
-            "numbers and truth values."
+            f"rules gave next codes, rewards and ends of the types {after.dtype}, {paid.dtype} and {ended.dtype}, but "
+            "must give whole numbers, real numbers and truth values."
         )
     after = after.astype(np.int64, copy=False)
     if (after[~ended] < 0).any():

@@ -132,7 +132,13 @@ def _array(archive: zipfile.ZipFile, key: str) -> np.ndarray:
 def _shape(path: Path, archive: zipfile.ZipFile, key: str) -> tuple[int, ...]:
     """The shape of an array that may be read, by its header alone."""
     kinds, dimensions = KINDS[key]
-    with archive.open(f"{key}.npy") as member:
+    info = archive.getinfo(f"{key}.npy")
+    # Of other methods zipfile unpacks a whole piece at once, however long it becomes.
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(
+            f"{path}: '{key}' is packed by another method than numpy's: save it by numpy.savez_compressed."
+        )
+    with archive.open(info) as member:
         head = io.BytesIO(member.read(_HEADER_BYTES))
     version = np.lib.format.read_magic(head)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -142,7 +148,9 @@ def _shape(path: Path, archive: zipfile.ZipFile, key: str) -> tuple[int, ...]:
     if dtype.kind not in kinds or dtype.hasobject:
         raise InputError(f"{path}: '{key}' has the type {dtype}, but must hold {TYPES[kinds]}.")
     if len(shape) != dimensions or min(shape, default=1) < 0:
-        raise InputError(f"{path}: '{key}' has the shape {shape}, but must have {dimensions} dimensions.")
+        raise InputError(
+            f"{path}: '{key}' has the shape {shape}, but must have {dimensions} dimensions, none of them below 0."
+        )
     entries = math.prod(shape)
     if key == "actions" and (entries > MOST_ACTIONS or dtype.itemsize > MOST_NAME_BYTES):
         raise InputError(
@@ -153,6 +161,11 @@ def _shape(path: Path, archive: zipfile.ZipFile, key: str) -> tuple[int, ...]:
         raise InputError(
             f"{path}: '{key}' has the shape {shape}, which is more than the {MOST_STATES:,} states, or the 2 GB, that "
             "are read."
+        )
+    told = head.tell() + entries * dtype.itemsize
+    if info.file_size != told:
+        raise InputError(
+            f"{path}: '{key}' has {info.file_size:,} bytes, but its header tells of {told:,}: save it anew."
         )
     return shape
 

@@ -75,6 +75,8 @@ class TabularMDP:
 
     def __post_init__(self) -> None:
         transitions, rewards = np.asarray(self.transitions), np.asarray(self.rewards)
+        if not isinstance(self.name, str):
+            raise InputError(f"name is {self.name!r}, but must be a text.")
         _check_shapes(transitions, rewards)
         states, actions = transitions.shape
         require_whole_knob(self, "horizon", 1, MOST_STEPS)
@@ -159,18 +161,22 @@ def _check_values(transitions: np.ndarray, rewards: np.ndarray) -> None:
             f"transitions[{state}, {action}] is {transitions[state, action]}, but must be a state from 0 to "
             f"{states - 1}, or {TERMINAL} where the episode ends."
         )
+    check_rewards(rewards)
+
+
+def check_rewards(rewards: np.ndarray, first: int = 0) -> None:
+    """Refuse rewards (states, actions) that float32 has not, or has as 0; `first` is the first state's number."""
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = rewards.astype(np.float32)
     finite, lost = np.isfinite(rounded), (rounded == 0) & (rewards != 0)
     if not finite.all():
         state, action = np.argwhere(~finite)[0]
-        raise InputError(f"rewards[{state}, {action}] is {rewards[state, action]}, but must be a finite float32.")
+        told = f"rewards[{first + state}, {action}] is {rewards[state, action]}"
+        raise InputError(f"{told}, but must be a finite float32.")
     if lost.any():
         state, action = np.argwhere(lost)[0]
-        raise InputError(
-            f"rewards[{state}, {action}] is {rewards[state, action]}, which is 0 as a float32: give rewards on a "
-            "larger scale."
-        )
+        told = f"rewards[{first + state}, {action}] is {rewards[state, action]}"
+        raise InputError(f"{told}, which is 0 as a float32: give rewards on a larger scale.")
 
 
 def _check_features(features: np.ndarray) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence
 from lcd.curves.names import knobs_of_task, unvaried_task
-from lcd.scores.horizons import LONG
+from lcd.scores.horizons import COLUMNS, LONG
 from lcd.statistics.hypotheses import correlation
 
 TOLERANCE = 1e-6
@@ -23,12 +23,11 @@ _FEWEST = 3
 
 def solved(evidence: Evidence) -> Analysis | None:
     """Which tasks of known effective horizon reach the best return exactly; the settings of an agent count as one."""
-    table = evidence.diagnosis.table
-    if table.empty or "H" not in table or table[["H", "H_low"]].isna().all(axis=None) or evidence.curves.empty:
-        return None
-    horizons = table.drop_duplicates("task").set_index("task")[["H", "H_low", "H_high"]]
+    curves, spans = evidence.curves, evidence.diagnosis.horizons
+    horizons = pd.DataFrame(spans.values(), index=list(spans), columns=list(COLUMNS), dtype=float)
     horizons = horizons[_is_known(horizons)]
-    curves = evidence.curves
+    if horizons.empty or curves.empty:
+        return None
     plain = (curves["split"] == "eval") & (curves["reward_p"] == 1) & (curves["shaping"] == "none")
     # A task whose knobs are changed is shown beside it, though its own H may be unknown.
     near = curves["task"].isin(horizons.index) | curves["task"].map(unvaried_task).isin(horizons.index)
@@ -47,7 +46,12 @@ def solved(evidence: Evidence) -> Analysis | None:
     told = [_horizon(*bounds) for bounds in found[["H", "H_low"]].itertuples(index=False)]
     alike = [name for name in ("view", "frontend", "settings") if found[name].nunique() == 1]
     shown = found.assign(H=told).drop(columns=["H_low", "H_high", *alike])
-    says = [sentence for _, mine in found.groupby("agent", sort=True) for sentence in _sentences(mine)]
+    ways = [name for name in ("view", "frontend") if name not in alike]
+    says = [
+        sentence
+        for key, mine in found.groupby(["agent", *ways], sort=True)
+        for sentence in _sentences(" ".join(map(str, key)), mine)
+    ]
     return Analysis("solved", "Solved exactly", shown, says, note, [drawing])
 
 
@@ -78,24 +82,28 @@ def _is_known(rows: pd.DataFrame) -> pd.Series:
 def _horizon(h: float, low: float) -> str:
     if np.isfinite(h):
         return f"{h:.1f}"
-    return f"> {low:.1f}" if np.isfinite(low) else "–"
+    return f"≥ {low:.1f}" if np.isfinite(low) else "–"
 
 
 def _families(agents: pd.Series) -> pd.Series:
     return agents.astype(str).str.partition(SETTINGS)[0]
 
 
-def _sentences(rows: pd.DataFrame) -> Iterator[str]:
-    agent, known = rows["agent"].iloc[0], _is_known(rows)
-    rows, others = rows[known], rows[~known]
+def _sentences(agent: str, rows: pd.DataFrame) -> Iterator[str]:
+    """What an agent solves, a row a task: one view and front-end at a time, each of which has all tasks again."""
+    known = _is_known(rows)
+    # In a grid every task has its knobs, and its own row says enough.
+    beside = rows["task"].map(unvaried_task).isin(rows["task"])
+    knobs = rows["task"].map(knobs_of_task)
+    others, rows = rows[beside & (knobs != "")], rows[known]
     horizon = rows["H"].fillna(rows["H_low"])
     parts = [_share(rows["solved"])]
     for words, chosen in (("H < 8", rows["H"].fillna(rows["H_high"]) < LONG), ("H ≥ 8", horizon >= LONG)):
         if chosen.any():
             parts.append(f"{_share(rows.loc[chosen, 'solved'])} with {words}")
     yield f"{agent} solves {parts[0]} tasks exactly{': ' + ', '.join(parts[1:]) if parts[1:] else ''}."
-    for knobs, varied in others.groupby(others["task"].map(knobs_of_task), sort=False):
-        yield f"With {knobs} {agent} solves {_share(varied['solved'])} exactly."
+    for varied, mine in others.groupby(knobs[others.index], sort=False):
+        yield f"With {varied} {agent} solves {_share(mine['solved'])} exactly."
     told = f"{agent}: tasks with a longer effective horizon (or lower bound of it)"
     for values, verb, ways in (
         (rows["solved"].astype(float), "are solved", ("less often", "more often")),

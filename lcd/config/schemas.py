@@ -317,6 +317,9 @@ class HorizonConfig:
         default_factory=dict,
         metadata=doc("of a task: its knobs, and start=… where it begins in one of several states"),
     )
+    tasks: list[str] | None = field(
+        default=None, metadata=doc("of a benchmark, or a study: these of its tasks alone; null: all of them")
+    )
     horizon: int | None = field(default=None, metadata=doc("steps of an episode; null: what the MDP says"))
     sticky: float | None = field(
         default=None, metadata=doc("probability that a step repeats the last action; null: what the MDP says")

@@ -18,12 +18,12 @@ from lcd.envs.tabular.mdp import TabularMDP
 from lcd.horizon.bounds import Bound, upper_bound
 from lcd.horizon.exact import solve
 from lcd.horizon.gorp import Gorp, timesteps
-from lcd.horizon.layers import Layers
+from lcd.horizon.layers import Layers, require_room
 from lcd.horizon.search import Horizon, Search
 from lcd.horizon.solvable import Solvable, least_k
 from lcd.horizon.sticky import solve_sticky
 from lcd.horizon.ties import Ties
-from lcd.process.limits import require_memory
+from lcd.process.exits import printable
 
 Progress = Callable[[str], None]
 
@@ -144,7 +144,7 @@ def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progres
 
     def tell(doing: str) -> None:
         if progress is not None:
-            progress(f"{mdp.name}: {doing}")
+            progress(f"{printable(mdp.name)}: {doing}")
 
     ties = Ties.of(mdp, settings.tolerance)
     if mdp.sticky > 0:
@@ -152,7 +152,7 @@ def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progres
         solved = solve_sticky(mdp, ties, settings.discount, settings.most_k)
         return Result(*_about(mdp), *solved, None, None, None, time.perf_counter() - began, _most_memory())
     layers = Layers(mdp)
-    _require_memory(layers)
+    require_room(mdp, layers.entries)
     tell("solving it")
     exact = solve(layers, ties, settings.discount)
     tell("looking for k")
@@ -178,13 +178,6 @@ def _about(mdp: TabularMDP) -> tuple[str, int, int, int, float]:
 
 def _most_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def _require_memory(layers: Layers) -> None:
-    mdp = layers.mdp
-    bits = -(-mdp.num_actions // 8)
-    needed = layers.entries * (8 + 2 * bits) + mdp.num_states * mdp.num_actions * 20
-    require_memory(f"{mdp.num_states:,} states, {mdp.num_actions} actions and horizon={mdp.horizon}", needed)
 
 
 def plain(found: Any) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def run(cfg: HorizonConfig) -> int:
         from lcd.horizon import whole
 
         return whole.run(cfg.mdp, whole.tasks_of(cfg), cfg, settings)
-    for key in ("save", "bridge"):
+    for key in ("tasks", "save", "bridge"):
         if getattr(cfg, key):
             raise InputError(f"{key} is {getattr(cfg, key)}, but mdp={cfg.mdp} is no benchmark: leave it out.")
     out = None if cfg.out is None else Path(cfg.out).expanduser()

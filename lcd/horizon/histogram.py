@@ -28,6 +28,10 @@ def read_bridge(path: Path) -> dict[str, np.ndarray]:
     if "type" in table:
         table = table[table["type"] == "base"]
     horizons = pd.to_numeric(table["effective_horizon"], errors="coerce")
+    wrong = table[(horizons < 0) | (horizons.isna() & table["effective_horizon"].notna())]
+    if len(wrong):
+        name, value = wrong[["mdp_name", "effective_horizon"]].iloc[0]
+        raise InputError(f"bridge={path} has effective_horizon {value!r} for '{name}': give numbers of at least 0.")
     found = {shown: horizons[table["origin"] == origin].dropna().to_numpy() for origin, shown in ORIGINS.items()}
     if not any(len(values) for values in found.values()):
         raise InputError(f"bridge={path} has no MDP of Atari or Procgen: give BRIDGE's summary.csv.")
@@ -60,7 +64,7 @@ def _panel(axis: Axes, shown: str, exact: np.ndarray, least: np.ndarray, edges: 
     axis.bar(edges[:-1] + 0.5, counts, 0.9, color=colour, label="H")
     if len(least):
         axis.bar(
-            edges[:-1] + 0.5, bounds, 0.9, counts, color="white", edgecolor=colour, hatch="////", label="H is more"
+            edges[:-1] + 0.5, bounds, 0.9, counts, color="white", edgecolor=colour, hatch="////", label="at least H"
         )
         axis.legend(loc="upper right")
     axis.axvline(LONG, color=MUTED, linewidth=1, linestyle="--")

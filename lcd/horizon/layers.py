@@ -14,13 +14,24 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from lcd.envs.tabular.mdp import TERMINAL, TabularMDP
+from lcd.process.limits import require_memory
 
 BLOCK = 1 << 15
 """Rows that a thread works on at a time."""
 _NEARLY_ALL = 0.6
 """Share of the states from which on a layer is taken as all of them."""
 
+_FEW_ENTRIES = 1 << 24
+"""States of all layers together that are not asked about."""
+
 Rows = slice | np.ndarray
+
+
+def require_room(mdp: TabularMDP, entries: int) -> None:
+    """Refuse an MDP whose layers together have more states than can be worked on in this machine's memory."""
+    bits = -(-mdp.num_actions // 8)
+    needed = entries * (8 + 2 * bits) + mdp.num_states * mdp.num_actions * 20
+    require_memory(f"{mdp.num_states:,} states, {mdp.num_actions} actions and horizon={mdp.horizon}", needed)
 
 
 class Layers:
@@ -53,8 +64,13 @@ class Layers:
         layers: list[np.ndarray | None] = []
         layer: np.ndarray | None = np.array([self.mdp.start], dtype=np.intp)
         mark = np.zeros(everything + 1, dtype=bool)
+        met, asked = 0, _FEW_ENTRIES
         for _ in range(self.mdp.horizon):
             layers.append(layer)
+            met += everything if layer is None else len(layer)
+            if met > asked:
+                require_room(self.mdp, met)
+                asked = 2 * met
             mark[:] = False
             for after in self.after:
                 mark[after if layer is None else after.take(layer)] = True
@@ -63,7 +79,9 @@ class Layers:
             if nearly_all and layer is None:
                 # From all states again nearly all: it stays so.
                 return layers + [None] * (self.mdp.horizon - len(layers))
-            layer = None if nearly_all else following
+            # Where two halves of the states take turns, they are held once.
+            same = (each for each in layers[-2:] if each is not None and np.array_equal(each, following))
+            layer = None if nearly_all else next(same, following)
         return layers
 
     def size(self, t: int) -> int:

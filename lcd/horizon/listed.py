@@ -14,6 +14,7 @@ from rich.text import Text
 from lcd.files.spreadsheets import csv_text
 from lcd.horizon.analysis import Result, Settings
 from lcd.horizon.tables import NONE, number
+from lcd.process.exits import printable
 from lcd.process.limits import readable_size
 from lcd.scores.horizons import LONG
 
@@ -85,6 +86,8 @@ def least_h(row: Row) -> float:
 def long_share(rows: Sequence[Row]) -> str:
     """A sentence on how many of those that survive have a long effective horizon."""
     kept = [row for row in rows if row["filter"] == SURVIVES]
+    if not kept and any(row["filter"] == UNKNOWN for row in rows):
+        return "Without GORP, which timesteps=0 leaves out, the filter cannot say which MDPs survive."
     if not kept:
         return f"None of {len(rows)} MDPs survives the filter."
     long = sum(least_h(row) >= LONG for row in kept)
@@ -119,7 +122,7 @@ def table_of(rows: Sequence[Row], width: int) -> Table:
         table.add_column(HEADS[place], justify="right" if place else "left", overflow="fold")
     for row in rows:
         cells = _cells(row)
-        table.add_row(*(Text(cells[place]) for place in shown))
+        table.add_row(*(Text(printable(cells[place])) for place in shown))
     return table
 
 
@@ -136,4 +139,4 @@ def h_text(row: Row) -> str:
     """H, or from where on it must lie."""
     if row["h"] is not None:
         return f"{row['h']:.2f}"
-    return NONE if row["h_low"] is None else f"> {row['h_low']:.2f}"
+    return NONE if row["h_low"] is None else f"≥ {row['h_low']:.2f}"

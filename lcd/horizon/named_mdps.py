@@ -11,9 +11,9 @@ from gymnasium.vector import VectorEnv
 
 from lcd.config.own_code import OWN_CODE
 from lcd.envs.benchmarks import BENCHMARKS, check_task, get_benchmark
-from lcd.envs.errors import InputError
+from lcd.envs.errors import InputError, NoTables
 from lcd.envs.population import make_population
-from lcd.envs.protocols import Benchmark, Tabular, offers, views_of
+from lcd.envs.protocols import Benchmark, Simulates, Tabular, offers, views_of
 from lcd.envs.registry import Registry
 from lcd.envs.tabular.files import load
 from lcd.envs.tabular.mdp import TabularMDP
@@ -55,11 +55,12 @@ def find(
         found = made
     else:
         benchmark = _benchmark(name)
-        if not offers(benchmark, Tabular):
-            # What a task shows does not matter here.
-            view = views_of(benchmark, name)[0]
-            return make_population(benchmark, name, seeds=[seed], copies=copies, view=view, split="train", **knobs)
-        found = [benchmark.tabular(name, seed, **knobs)]
+        try:
+            if not offers(benchmark, Tabular):
+                return _simulator(benchmark, name, knobs, seed, copies)
+            found = [benchmark.tabular(name, seed, **knobs)]
+        except NoTables:
+            return _simulator(benchmark, name, knobs, seed, copies)
         if horizon is not None and horizon > found[0].horizon:
             raise InputError(
                 f"horizon is {horizon}, but the tables of {name} are for {found[0].horizon} steps: give at most that, "
@@ -67,6 +68,16 @@ def find(
             )
     changes = {key: value for key, value in (("horizon", horizon), ("sticky", sticky)) if value is not None}
     return [mdp.changed(**changes) for mdp in found] if changes else found
+
+
+def _simulator(benchmark: Benchmark, name: str, knobs: Mapping[str, Any], seed: int, copies: int) -> VectorEnv:
+    """Copies of a task without tables."""
+    own = benchmark.simulator(name, seed=seed, copies=copies, **knobs) if offers(benchmark, Simulates) else None
+    if own is not None:
+        return own
+    # What a task shows does not matter here.
+    view = views_of(benchmark, name)[0]
+    return make_population(benchmark, name, seeds=[seed], copies=copies, view=view, split="train", **knobs)
 
 
 def _refuse_knobs(name: str, knobs: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.vector import VectorEnv
 
+from lcd.curves.table import LARGEST
 from lcd.envs.checks import MOST_STEPS, require_whole_number
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import KeepsState, offers
@@ -95,7 +96,7 @@ class Simulator:
         """
         require_whole_number("horizon", horizon, 1, MOST_STEPS)
         restorable: Any = env
-        if not offers(restorable, KeepsState):
+        if not offers(restorable, KeepsState) or restorable.get_state is None or restorable.set_state is None:
             raise InputError(
                 f"mdp={name} can neither be tabulated nor save and restore its state: there is no H to tell."
             )
@@ -104,7 +105,7 @@ class Simulator:
                 f"mdp={name} has actions of {env.single_action_space}, but H is defined for a choice of one."
             )
         self.env, self.name, self.horizon, self.discount, self._rng = env, name, horizon, discount, rng
-        self.actions = int(env.single_action_space.n)
+        self.actions, self._first_action = int(env.single_action_space.n), int(env.single_action_space.start)
         self.simulated, self.best_return, self.worst_return = 0, -math.inf, math.inf
         env.reset()
         self._start = restorable.get_state()
@@ -121,7 +122,8 @@ class Simulator:
                 continue
             raise InputError(
                 f"mdp={self.name} is not deterministic: its copies do not all earn the same with the same actions; "
-                "what is drawn for each copy or episode, such as a level, has to be fixed by knobs."
+                "what is drawn for each copy or episode, such as a level, has to be fixed by knobs "
+                "(of Procgen knobs.num_levels=1)."
             )
 
     def _played(self, state: State, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -135,15 +137,17 @@ class Simulator:
         rewards, length = np.zeros(actions.shape), np.zeros(env.num_envs)
         going_on = np.ones(env.num_envs, dtype=bool)
         for step, own in enumerate(actions):
-            _, paid, terminated, truncated, _ = env.step(own)
+            _, paid, terminated, truncated, _ = env.step(own + self._first_action)
             rewards[step] = np.where(going_on, paid, 0.0)
             length += going_on
             going_on &= ~(terminated | truncated)
             if not going_on.any():
                 break
-        if not np.isfinite(rewards).all():
-            wrong = rewards[~np.isfinite(rewards)][0]
-            raise InputError(f"mdp={self.name} pays {wrong}, but rewards must be finite numbers.")
+        sane = np.abs(rewards) <= LARGEST
+        if not sane.all():
+            raise InputError(
+                f"mdp={self.name} pays {rewards[~sane][0]}, but rewards must be finite, of at most {LARGEST:g}."
+            )
         self.simulated += int(length.sum())
         return rewards, length, going_on
 

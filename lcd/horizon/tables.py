@@ -10,6 +10,7 @@ from rich.text import Text
 
 from lcd.horizon.analysis import Result, Settings
 from lcd.horizon.simulated import Simulated
+from lcd.process.exits import printable
 from lcd.process.limits import readable_size
 
 NONE = "–"
@@ -24,7 +25,7 @@ def one(result: Result, settings: Settings) -> Table:
     sticky = f", sticky actions {result.sticky:g}" if result.sticky else ""
     size = f"{result.states:,} × {result.actions}, T = {result.steps}"
     rows = [
-        ("states × actions", size, f"{result.name}{sticky}"),
+        ("states × actions", size, f"{printable(result.name)}{sticky}"),
         ("J*", number(result.optimal_return), "the best undiscounted return"),
         ("random", number(result.random_return), "the mean return of random actions"),
         ("k", least(result), f"steps of look-ahead that are enough, γ = {settings.discount:g}"),
@@ -55,8 +56,9 @@ def several(results: list[Result]) -> Table:
     for found in results:
         bound = NONE if found.bound is None else f"{found.bound.h:.1f}"
         table.add_row(
-            Text(found.name), f"{found.states:,}", str(found.actions), str(found.steps), number(found.optimal_return),
-            number(found.random_return), least(found), pair(found), effective(found), span(found), bound,
+            Text(printable(found.name)), f"{found.states:,}", str(found.actions), str(found.steps),
+            number(found.optimal_return), number(found.random_return), least(found), pair(found), effective(found),
+            span(found), bound,
             number(found.p_opt), f"{found.seconds:.1f}",
         )  # fmt: skip
     return table
@@ -74,7 +76,7 @@ def simulated(found: Simulated) -> Table:
 
 def simulated_summary(found: Simulated) -> str:
     """What follows of GORP's tries on a simulator."""
-    about = f"{found.name}: {found.actions} actions, T = {found.steps}, {found.simulated:,} steps; "
+    about = f"{printable(found.name)}: {found.actions} actions, T = {found.steps}, {found.simulated:,} steps; "
     if not found.tries:
         return f"{about}all episodes had the return {number(found.best_return)}, which says nothing of H."
     high = "?" if found.high is None else f"{found.high:.2f}"
@@ -112,7 +114,7 @@ def effective(result: Result) -> str:
     """The effective horizon, or from where on it must lie."""
     if result.horizon is None:
         return NONE
-    return f"> {result.horizon.low:.2f}" if result.horizon.h is None else f"{result.horizon.h:.2f}"
+    return f"≥ {result.horizon.low:.2f}" if result.horizon.h is None else f"{result.horizon.h:.2f}"
 
 
 def span(result: Result) -> str:

@@ -6,6 +6,8 @@ exponents serves all layers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from lcd.horizon.layers import Layers
@@ -19,6 +21,10 @@ _MOST_RETURNS = 256
 
 
 _DRAWN_AT_ONCE = 1 << 12
+_ROWS_AT_ONCE = 1 << 12
+"""States whose successors are looked up together: what is worked out of them stays in the cache."""
+_MANY = 0.25
+"""From which share of the states on all of them are looked up, those that do not count as nothing."""
 _FEWEST_COUNTED = 32
 """From so many returns of a state on they are counted, not drawn one by one."""
 
@@ -114,9 +120,14 @@ class Tails:
         total = np.zeros((len(best), len(self.exponents)))
         spread = np.ones((layers.mdp.num_states + 1, len(self.exponents)))
         if t + 1 < layers.mdp.horizon:
-            spread[layers.rows(t + 1) if layers.states[t + 1] is not None else slice(0, -1)] = moments
-        for action in range(actions):
-            total += spread[after[action]] * np.exp(np.outer(each[action] - best, self.exponents))
+            spread[rows_of(layers, t + 1)] = moments
+        for part in _parts(len(best)):
+            factors, met = np.empty((2, *total[part].shape))
+            for action in range(actions):
+                np.multiply((each[action, part] - best[part])[:, None], self.exponents, out=factors)
+                np.take(spread, after[action][part], axis=0, out=met, mode="clip")
+                met *= np.exp(factors, out=factors)
+                total[part] += met
         return best, total / actions
 
     def _tell_returns(self, layers: Layers, t: int, weight: float) -> None:
@@ -130,24 +141,33 @@ class Tails:
         if nothing == len(following) or following[nothing] != 0.0:
             following = np.insert(following, nothing, 0.0)
             chances = np.insert(chances, nothing, 0.0, axis=1)
-        spread = np.zeros((mdp.num_states + 1, len(following)))
+        # After the states come the end, after which nothing is paid, and what does not count at all.
+        end, none = mdp.num_states, mdp.num_states + 1
+        spread = np.zeros((mdp.num_states + 2, len(following)))
         if not last:
             spread[rows_of(layers, t + 1)] = chances
         else:
-            spread[:, nothing] = 1.0
-        spread[-1] = 0.0
-        spread[-1, nothing] = 1.0
+            spread[:none, nothing] = 1.0
+        spread[end] = 0.0
+        spread[end, nothing] = 1.0
         paid = [weight * layers.rewards(action, rows).astype(np.float64) for action in range(mdp.num_actions)]
+        after = [layers.successors(action, rows) for action in range(mdp.num_actions)]
         kinds = np.unique(np.concatenate(paid))
-        sums = np.unique((kinds[:, None] + following).ravel())
+        going_on = np.unique(np.concatenate([own[to != end] for own, to in zip(paid, after, strict=True)]))
+        sums = np.unique(np.concatenate([kinds, (going_on[:, None] + following).ravel()]))
         if len(sums) > 4 * _MOST_RETURNS or len(sums) * layers.size(t) > _MOST_NUMBERS // 4:
             return
         found = np.zeros((layers.size(t), len(sums)))
-        for action, own in enumerate(paid):
-            after = layers.successors(action, rows)
+        for own, to in zip(paid, after, strict=True):
             for kind in kinds:
-                those = np.flatnonzero(own == kind)
-                found[those[:, None], np.searchsorted(sums, kind + following)] += spread[after[those]]
+                those = own == kind
+                if kind not in going_on:
+                    found[np.flatnonzero(those), np.searchsorted(sums, kind)] += 1.0
+                elif those.mean() < _MANY:
+                    places = np.flatnonzero(those)
+                    found[places[:, None], np.searchsorted(sums, kind + following)] += spread[to[places]]
+                else:
+                    _add_rows(found, np.searchsorted(sums, kind + following), spread, np.where(those, to, none))
         met = found.any(axis=0)
         if met.sum() <= _MOST_RETURNS:
             self.returns[t], self.chances[t] = sums[met], found[:, met] / mdp.num_actions
@@ -162,6 +182,20 @@ class Tails:
 
 
 def rows_of(layers: Layers, t: int) -> slice | np.ndarray:
-    """The states of layer t, as an index into arrays that have an entry for the end, too."""
+    """The states of layer t, as an index into arrays that have entries for more than states."""
     layer = layers.states[t]
-    return slice(0, -1) if layer is None else layer
+    return slice(layers.mdp.num_states) if layer is None else layer
+
+
+def _parts(size: int) -> Iterator[slice]:
+    """So many states, some at a time."""
+    for first in range(0, size, _ROWS_AT_ONCE):
+        yield slice(first, min(first + _ROWS_AT_ONCE, size))
+
+
+def _add_rows(found: np.ndarray, columns: np.ndarray, spread: np.ndarray, which: np.ndarray) -> None:
+    """Add to these columns of every row the row of `spread` that it names."""
+    first, last = int(columns[0]), int(columns[-1])
+    side_by_side = slice(first, last + 1) if last - first + 1 == len(columns) else columns
+    for part in _parts(len(found)):
+        found[part][:, side_by_side] += spread.take(which[part], axis=0)

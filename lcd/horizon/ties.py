@@ -34,7 +34,8 @@ class Ties:
     def of(cls, mdp: TabularMDP, relative: float | None = None) -> Ties:
         """The tolerances that fit an MDP's rewards, or a relative one as given."""
         largest = float(np.abs(mdp.rewards).max())
-        exact = largest < 2.0**13 and bool((mdp.rewards * _GRAIN == np.rint(mdp.rewards * _GRAIN)).all())
+        # Above these sizes float32 has no others left, and would have rounded whatever was given to such.
+        exact = (largest < 2.0**13 and _whole(mdp.rewards * _GRAIN)) or (largest < 2.0**24 and _whole(mdp.rewards))
         share = EXACT if exact else ROUNDED
         returns = largest * (EXACT if exact else mdp.horizon * _FLOAT32)
         both_signs = bool((mdp.rewards > 0).any() and (mdp.rewards < 0).any())
@@ -45,3 +46,7 @@ class Ties:
         """Which of the values along an axis are tied with the greatest."""
         best = worth.max(axis=axis, keepdims=True)
         return worth >= best - (self.relative * np.abs(best) + self.floor)
+
+
+def _whole(numbers: np.ndarray) -> bool:
+    return bool((numbers == np.rint(numbers)).all())

@@ -16,9 +16,9 @@ from rich.console import Console
 
 from lcd.config.schemas import HorizonConfig
 from lcd.envs.benchmarks import get_benchmark
-from lcd.envs.errors import InputError
+from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import Tabular, offers
-from lcd.envs.tabular.files import digest, save
+from lcd.envs.tabular.files import digest, load, save
 from lcd.envs.tabular.mdp import TabularMDP
 from lcd.files import outputs
 from lcd.files.atomic import write_atomic
@@ -71,6 +71,7 @@ def run(title: str, named: Sequence[Named], cfg: HorizonConfig, settings: Settin
     from lcd.horizon.histogram import draw, read_bridge
 
     _refuse(cfg)
+    named = _asked(named, cfg.tasks)
     others = {} if cfg.bridge is None else read_bridge(Path(cfg.bridge).expanduser())
     out = None if cfg.out is None else Path(cfg.out).expanduser()
     inputs = [] if cfg.bridge is None else [Path(cfg.bridge).expanduser()]
@@ -100,6 +101,19 @@ def run(title: str, named: Sequence[Named], cfg: HorizonConfig, settings: Settin
     return 0
 
 
+def _asked(named: Sequence[Named], tasks: Sequence[str] | None) -> Sequence[Named]:
+    """Those of the tasks that are asked for, in the order in which they are."""
+    if tasks is None:
+        return named
+    known = {each.name: each for each in named}
+    if not tasks:
+        raise InputError("tasks is empty, so there is nothing to analyse: leave it out, or name some.")
+    for task in tasks:
+        if task not in known:
+            raise InputError(f"tasks has '{task}': {nearest(task, known)}")
+    return [known[task] for task in dict.fromkeys(tasks)]
+
+
 def _refuse(cfg: HorizonConfig) -> None:
     for key, usual in (("horizon", None), ("sticky", None)):
         if getattr(cfg, key) != usual:
@@ -121,6 +135,8 @@ def _one(each: Named, cfg: HorizonConfig, settings: Settings, out: Path | None, 
             raise _LeftOutError(str(why)) from why
         build_s = time.perf_counter() - began
         made: dict[str, Any] = {"task": each.name, "settings": asdict(settings), "digest": digest(mdp)}
+        saved = None if out is None else out / MDPS / f"{slug(each.name)}.npz"
+        save_it = (saved is not None and _holds(saved, made["digest"])) or cfg.save
         kept = None if out is None else _kept(out / MDPS / file, made)
         if kept is None:
             try:
@@ -129,14 +145,28 @@ def _one(each: Named, cfg: HorizonConfig, settings: Settings, out: Path | None, 
                 raise _LeftOutError(str(why)) from why
     if kept is None:
         kept = listed.row_of(each.name, found, settings, build_s, memory[0], made["digest"])
-    elif not cfg.save or (out is not None and (out / MDPS / f"{slug(each.name)}.npz").is_file()):
+    elif not save_it or (saved is not None and saved.is_file()):
         return kept
     if out is not None:
         with outputs.drafted(out / MDPS, slug(each.name)) as draft:
             write_atomic(draft / file, json.dumps({**made, "row": kept}, indent=1, allow_nan=False) + "\n")
-            if cfg.save:
+            if save_it:
                 save(mdp, draft / f"{slug(each.name)}.npz")
     return kept
+
+
+def _holds(saved: Path, made: str) -> bool:
+    """Whether a file holds tables with this hash, which are then written again beside a new row.
+
+    Raises:
+        InputError: where it holds others, which a row of these would take away.
+    """
+    if not saved.is_file():
+        return False
+    with contextlib.suppress(InputError):
+        if digest(load(saved)) == made:
+            return True
+    raise InputError(f"out holds {saved}, which save=true wrote of other tables: give another folder, or remove it.")
 
 
 def _kept(path: Path, made: dict[str, Any]) -> Any:

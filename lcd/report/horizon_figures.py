@@ -19,7 +19,7 @@ _MARKERS = "os^Dvp"
 
 @styled_figure
 def scores_against_horizon(table: pd.DataFrame, long: float, narrow: bool = False) -> Figure:
-    """φ and ψ against H, a mark a task and a colour a group; an arrow where H is only known to be more.
+    """φ and ψ against H, a mark a task and a colour a group; an arrow where H is only known to be at least that.
 
     Args:
         table: a diagnosis' table.
@@ -52,7 +52,7 @@ def _marks(axes: Axes, contrast: Contrast, group: pd.DataFrame, place: int, labe
     )
     more = np.isfinite(least) & np.isfinite(score)
     axes.errorbar(least[more], score[more], ends[:, more], fmt="none", ecolor=colour, elinewidth=0.8)
-    axes.scatter(least[more], score[more], marker=">", color=colour, s=28, label=f"{label}, H is more")
+    axes.scatter(least[more], score[more], marker=">", color=colour, s=28, label=f"{label}, at least")
 
 
 @styled_figure

@@ -33,7 +33,7 @@ from lcd.scores.contrasts import (
     most_solved,
     solved_view,
 )
-from lcd.scores.horizons import Span, effective_horizon
+from lcd.scores.horizons import COLUMNS, UNKNOWN, Span, horizons_of
 from lcd.scores.judging import ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.scores.left_out import LeftOut
 from lcd.scores.ranking import add_ranks
@@ -68,6 +68,8 @@ class Diagnosis:
         contrasts: what was asked of each task: φ and ψ, and a study's further contrasts.
         solved: benchmark to the view in which perception is out of the way: where `lcd.scores.contrasts.SOLVED` was
             asked for.
+        horizons: task to its effective horizon and the bounds on it, as far as they are known; tasks whose knobs a
+            contrast changes have their own.
     """
 
     table: pd.DataFrame
@@ -83,6 +85,7 @@ class Diagnosis:
     solved: dict[str, str] = field(default_factory=dict)
     others: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     points: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    horizons: dict[str, Span] = field(default_factory=dict)
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
@@ -223,6 +226,8 @@ def diagnose_curves(
         if others.empty:
             measured_families(points, curves)  # or says why there is nothing to be told
         return Diagnosis.empty(others, points)
+    evaluated = all_held_out[["benchmark", "task"]].drop_duplicates()
+    spans = horizons_of(evaluated.itertuples(index=False, name=None), horizons or {})
     rows: list[dict[str, Any]] = []
     samples: dict[str, dict[tuple[str, ...], TaskSamples]] = {contrast.name: {} for contrast in contrasts}
     for key in tasks:
@@ -232,8 +237,8 @@ def diagnose_curves(
             found = numbers.add(asked)
             for contrast in asked:
                 samples[contrast.name][key] = found
-        known = ground_truth(key[0], key[-1]) | effective_horizon(key[0], key[-1], horizons or {})
-        rows.append(row | known | judge(numbers, contrasts, definition))
+        known = dict(zip(COLUMNS, spans.get(key[-1], UNKNOWN), strict=True))
+        rows.append(row | ground_truth(key[0], key[-1]) | known | judge(numbers, contrasts, definition))
     table = pd.DataFrame(rows).reindex(columns=table_columns(contrasts, solved.values()))
     for contrast in contrasts:
         _scale(table, contrast.name)
@@ -257,6 +262,7 @@ def diagnose_curves(
         solved=solved,
         others=others,
         points=points,
+        horizons=spans,
     )
 
 

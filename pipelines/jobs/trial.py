@@ -22,8 +22,11 @@ def likeness(run_config: RunConfig) -> str:
 
 
 def one_of_each(run_configs: Iterable[RunConfig]) -> list[RunConfig]:
-    """One of the runs that are alike."""
-    return [*{likeness(each): each for each in run_configs}.values()]
+    """One of the runs that are alike, the first: later tasks are often larger, and may take minutes to make."""
+    found: dict[str, RunConfig] = {}
+    for each in run_configs:
+        found.setdefault(likeness(each), each)
+    return [*found.values()]
 
 
 @contextmanager

@@ -50,6 +50,7 @@ class Pace:
     Attributes:
         fixed_s: what every run takes, however long it is.
         exact: whether whole rollouts were timed, or scaled-down ones.
+        unit_steps: how many steps of one seed a unit is.
     """
 
     fixed_s: float
@@ -58,6 +59,7 @@ class Pace:
     run_bytes: float
     evaluation_bytes: float
     exact: bool
+    unit_steps: float = 1.0
 
     def seconds(self, config: JobConfig) -> float:
         """What a run takes."""
@@ -95,7 +97,10 @@ class Paces:
             if found := [pace for other, pace in self.timed if other[:much] == mine[:much]]:
                 mean = {key: fmean(getattr(pace, key) for pace in found) for key in MEASURED}
                 return Pace(**mean, exact=all(pace.exact for pace in found))
-        return replace(max((pace for _, pace in self.timed), key=lambda pace: pace.seconds(run_config)), exact=False)
+        # A rollout of one kind may be as long as thousands of another's: what they have in common is the step.
+        steps = kind_of(run_config).unit_steps(run_config)
+        alike = [replace(pace, unit_s=pace.unit_s * steps / pace.unit_steps, exact=False) for _, pace in self.timed]
+        return replace(max(alike, key=lambda pace: pace.seconds(run_config)), unit_steps=steps)
 
     def lacking(self, jobs: Sequence[Job]) -> list[JobConfig]:
         """One of each kind of runs that there was no time for: they are taken to be as slow as the slowest."""
@@ -221,6 +226,7 @@ def time_runs(
             known[name] = clock.time(config, count)
         elif paces and rough in [pace for _, pace in paces]:
             continue
+        known[name] = replace(known[name], unit_steps=kind_of(config).unit_steps(config))
         paces.append((number, known[name]))
     (Path(folder) / "paces.json").write_text(json.dumps([start_s, [(number, vars(pace)) for number, pace in paces]]))
 

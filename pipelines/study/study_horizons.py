@@ -40,4 +40,10 @@ def _tables(config: RunConfig) -> TabularMDP:
         raise InputError(
             f"the benchmark '{config['benchmark']}' has no tasks that can be tabulated: its H is not known."
         )
-    return benchmark.tabular(config["task"], config["seeds"][0], **config["knobs"])
+    try:
+        return benchmark.tabular(config["task"], config["seeds"][0], **config["knobs"])
+    except InputError as why:
+        raise InputError(
+            f"{why} A study's tasks are tabulated as they were trained: train them so that nothing is left to chance, "
+            f"as study=horizon/toys does, or give such a task by itself (lcd horizon {config['task']} knobs.…)."
+        ) from None

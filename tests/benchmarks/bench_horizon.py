@@ -6,11 +6,13 @@ Stable-Baselines3, else against the 96,000 steps/s measured for it on a 2-core m
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import resource
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import gymnasium
@@ -136,12 +138,32 @@ def peer_rate() -> float | None:
     return learner.num_timesteps / (time.perf_counter() - began)
 
 
+def building_a_game(task: str = "connect-four-7x4-4") -> None:
+    """Seconds and memory of the MDP whose two-player solution has the most positions, from nothing."""
+    from lcd.envs.ehc.games.recipes import RECIPES
+
+    recipe = next(recipe for recipe in RECIPES if recipe.name == task)
+    began, used = time.perf_counter(), time.process_time()
+    mdp = recipe.make()
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(
+        f"\n{task}, {mdp.num_states:,} states: {time.perf_counter() - began:.1f} s "
+        f"({time.process_time() - used:.1f} s of CPU), {memory:.2f} GB at most"
+    )
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "stepping": stepping, "gorp": running_gorp, "analysis": partial(analysing, 1_000_000), "closure": building,
+    "game": building_a_game,
+}  # fmt: skip
+
+
 def main() -> None:
-    """Print everything."""
-    stepping()
-    running_gorp()
-    analysing(1_000_000)
-    building()
+    """Print everything, or the parts that are named: memory is that of all parts until then."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
+    for part in parser.parse_args().parts:
+        PARTS[part]()
 
 
 if __name__ == "__main__":

@@ -138,6 +138,7 @@ GOOD = {"transitions": np.zeros((2, 3), int), "rewards": np.zeros((2, 3)), "hori
         ({"actions": ("a", "b", "b")}, "actions has 2 different names"),
         ({"features": np.zeros((3, 1))}, "features has the shape (3, 1)"),
         ({"codes": np.zeros((2, 1))}, "codes has the shape (2, 1)"),
+        ({"name": 7}, "name is 7, but must be a text"),
     ],
 )
 def test_what_is_no_mdp_is_refused_in_one_sentence(changes, sentence):
@@ -202,5 +203,30 @@ def test_rules_are_checked():
         build(with_shape, 0, 3)
     with pytest.raises(InputError, match="codes are at least 0"):
         build(lambda c: (c[:, None] - 1, np.zeros((len(c), 1)), np.zeros((len(c), 1), bool)), 0, 3)
+    for paid, told in (
+        (np.full((1, 1), 1e-60), r"rewards\[0, 0\] is 1e-60, which is 0 as a float32"),
+        (np.full((1, 1), 1e60), r"rewards\[0, 0\] is 1e\+60, but must be a finite float32"),
+        (np.full((1, 1), 1 + 5j), "must give whole numbers, real numbers and truth values"),
+        (np.full((1, 1), "1.5"), "must give whole numbers, real numbers and truth values"),
+    ):
+        with pytest.raises(InputError, match=told):
+            build(lambda c, paid=paid: (c[:, None], paid, np.zeros((1, 1), bool)), 0, 3)
+    for wrong in (None, (1, 2), 5):
+        with pytest.raises(InputError, match="rules must give three arrays"):
+            build(lambda c, wrong=wrong: wrong, 0, 3)
+
+    def more_and_more(codes):
+        shape = len(codes), 1 + int(codes[0])
+        return np.ones(shape, int), np.zeros(shape), np.zeros(shape, bool)
+
+    with pytest.raises(InputError, match=r"rules gave \(2,\) actions, but for other codes \(1,\)"):
+        build(more_and_more, 0, 3)
+
+    def late(codes):
+        return codes[:, None] + 1, np.where(codes == 2, np.inf, 0.0)[:, None], (codes == 2)[:, None]
+
+    # A wrong reward is named by its state's number, not by its place among those that were asked about together.
+    with pytest.raises(InputError, match=r"rewards\[2, 0\] is inf"):
+        build(late, 0, 5)
     with pytest.raises(InputError, match="most_states is 100, but the rules reach more"):
         build(walk_rules, 12, 50, most_states=100)

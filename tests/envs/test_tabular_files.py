@@ -91,14 +91,15 @@ TABLES = {
     ("members", "sentence"),
     [
         ({"transitions.npy": npy((10**9, 10**9))}, "is more than"),
-        ({"transitions.npy": npy((-1, 2))}, "shape (-1, 2)"),
-        ({"transitions.npy": npy((1000, 2), data=b"12"), "rewards.npy": npy((1000, 2))}, "can be read"),
+        ({"transitions.npy": npy((-1, 2))}, "none of them below 0"),
+        ({"transitions.npy": npy((1000, 2), data=b"12"), "rewards.npy": npy((1000, 2))}, "its header tells of 16,"),
+        ({**TABLES, "codes.npy": npy((2,), data=b"0" * 24)}, "'codes' has 152 bytes, but its header tells of 144"),
+        ({**TABLES, "codes.npy": npy((3,), data=b"0" * 24)}, "codes has the shape (3,)"),
         ({"transitions.npy": b"\x93NUMPY\x02\x00\xff\xff\xff\x7f" + b" " * 2**20}, "got 65524"),
         ({**TABLES, "actions.npy": npy((10**9,), "<U0")}, "'actions' has 1,000,000,000 names"),
         ({**TABLES, "actions.npy": npy((2,), "<U100000")}, "'actions' has 2 names of up to 100,000 characters"),
         ({**TABLES, "actions.npy": npy((2,), "<U1", b"\xff" * 8)}, "a name that is no text"),
         ({**TABLES, "actions.npy": npy((2,), "<U1", b"\0\xd8\0\0a\0\0\0")}, "a name that is no text"),
-        ({**TABLES, "codes.npy": npy((2**27,))}, "codes has the shape (134217728,)"),
         ({**TABLES, "features.npy": npy((2, 0), "<f8")}, "features has the shape (2, 0)"),
         ({**TABLES, "features.npy": npy((2, 1), "<f8", np.array([0, np.nan]).tobytes())}, "features[1, 0] is nan"),
         ({**TABLES, "rewards.npy": npy((2, 2), "<f8", np.full(4, 1e-60).tobytes())}, "which is 0 as a float32"),
@@ -117,6 +118,16 @@ def test_hostile_members_end_in_one_sentence_before_memory_is_taken(tmp_path, me
         load(path, horizon=3)
     assert sentence in str(told.value)
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_would_be_unpacked_at_once_is_not_unpacked(tmp_path, method):
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, content in TABLES.items():
+            archive.writestr(name, content)
+    with pytest.raises(InputError, match="'transitions' is packed by another method than numpy's"):
+        load(path, horizon=3)
 
 
 def test_what_is_no_archive_ends_in_one_sentence(tmp_path):

@@ -1,9 +1,12 @@
-"""Which games are in the benchmark: what the filter said of every case."""
+"""Which games are in the benchmark: what the filter said of the cases, and how many of them the paper has."""
 
 from __future__ import annotations
 
-from lcd.envs.ehc.games.cases import BETWEEN, BOARDS, CASES
+from lcd.envs.ehc.games.cases import BETWEEN, BOARDS, FIRST, SWEPT, Case
 from lcd.envs.ehc.recipe import Recipe
+
+GAMES = 28
+"""How many games the paper has; the cases in between are asked until there are as many."""
 
 
 def _named(board: str, names: str) -> tuple[str, ...]:
@@ -15,9 +18,8 @@ GUESSED = (
     *_named("connect-four-7x4", "abcd"), *_named("connect-four-5x5", "abcdf"), *_named("connect-four-4x6", "ab"),
     *_named("go-4x4", "abcde"), *_named("go-3x4", "abcijkmnoq"), *_named("checkers-5x5", "abcdefghijklmn"),
     *_named("checkers-6x4", "ab"), *_named("chess-4x3", "abcd"), "chess-4x3-queens-a", *_named("chess-4x4", "abcd"),
-    *_named("connect-four-7x4", "1 2 3 5 6 7 9 10 13 14 15 17 18"),
-    *_named("connect-four-5x5", "1 2 5 6 9 10 13 14 17 18"), *_named("connect-four-4x6", "1 2 5 6 9"),
-    *_named("chess-4x3", "1 9 10 17"),
+    *_named("connect-four-7x4", "1 2 3"), *_named("connect-four-5x5", "1 2"), *_named("connect-four-4x6", "1 2"),
+    "chess-4x3-1", "chess-4x3-queens-1",
 )  # fmt: skip
 """Cases that random guessing solves within ten million timesteps: their opponents make too many mistakes."""
 UNBEATEN = (
@@ -25,31 +27,32 @@ UNBEATEN = (
     *_named("connect-four-4x6", "cdefghij"), *_named("checkers-6x4", "efghijklmnop"),
     *_named("chess-4x3", "efghijklmnop"), *_named("chess-4x3-queens", "cdefghijklmn"),
     *_named("chess-4x4", "efghijklmnop"),
-    *_named("connect-four-7x4", "8 12 16 20"), *_named("connect-four-5x5", "8 11 12 15 16 20"),
-    *_named("connect-four-4x6", "3 4 8"), *_named("chess-4x3", "3 4 7 8 12"),
+    *_named("connect-four-4x6", "3 4"), *_named("checkers-6x4", "1 2 3 4"), *_named("chess-4x3", "3 4"),
 )  # fmt: skip
 """Those whose opponents the agent cannot beat."""
-SEARCHED = (*_named("go-3x4", "frst"), "go-4x4-f", "chess-4x3-5")
+SEARCHED = (*_named("go-3x4", "frst"), "go-4x4-f")
 """Those that GORP solves within as many."""
 MISLED = ("checkers-6x4-c", "chess-4x3-queens-b")
 """Those in which what is optimal with a discount of .99 is not optimal without."""
-OPEN = (
-    *_named("go-4x4", "ijklmnopqr"), *_named("connect-four-4x6", "10 11 12 13 14 15 16 17 18 19 20 21 22 23 24"),
-    *(case.name for case in BETWEEN if case.board in ("checkers-6x4", "chess-4x3-queens", "chess-4x4")),
-)  # fmt: skip
-"""Those that the filter has not been asked of yet: machine time was short, and nothing else decided which."""
-NOT_ASKED = (
-    *_named("connect-four-7x4", "21 22 23 24"), *_named("connect-four-5x5", "21 22 23 24"),
-    *_named("chess-4x3", "19 20 21 22 23 24"),
-)  # fmt: skip
-"""Those of the second rule that come after there are 28 games."""
-LEFT_OUT = (*GUESSED, *UNBEATEN, *SEARCHED, *MISLED, *OPEN, *NOT_ASKED)
+REMOVED = frozenset((*GUESSED, *UNBEATEN, *SEARCHED, *MISLED))
+
+
+def asked() -> tuple[Case, ...]:
+    """The cases that the filter is asked of: the first, the sweep, and those in between until there are enough."""
+    found = [*FIRST, *SWEPT]
+    games = sum(case.name not in REMOVED for case in found)
+    for case in BETWEEN:
+        if games == GAMES:
+            break
+        found.append(case)
+        games += case.name not in REMOVED
+    return tuple(found)
 
 
 def _recipes() -> tuple[Recipe, ...]:
     """The games of the benchmark; those of one two-player solution stand together, since only the last one is kept."""
     places = {board: place for place, board in enumerate(BOARDS)}
-    kept = [case for case in CASES if case.name not in LEFT_OUT]
+    kept = [case for case in asked() if case.name not in REMOVED]
     kept.sort(key=lambda case: (places[case.board], case.noise, case.shaped))
     return tuple(case.recipe() for case in kept)
 

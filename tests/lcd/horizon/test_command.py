@@ -64,6 +64,20 @@ def test_one_mdp_by_name(capsys):
     assert f"{EASY.num_states} × 2, T = 3" in capsys.readouterr().out
 
 
+def test_a_name_commands_no_terminal(file, capsys):
+    evil = file.with_name("e\x1b[31mvil\x07.npz")
+    file.rename(evil)
+    assert cli.main(["horizon", str(evil)]) == 0
+    told = capsys.readouterr().out
+    assert "\x1b" not in told
+    assert "e\\x1b[31mvil\\x07" in told
+
+
+def test_a_lower_bound_may_be_reached(file, capsys):
+    assert cli.main(["horizon", str(file), "timesteps=1"]) == 0
+    assert "≥ 1.00" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

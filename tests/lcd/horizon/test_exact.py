@@ -276,6 +276,36 @@ def test_a_long_horizon_does_not_look_for_k_for_ever(monkeypatch):
     assert 1 < short.tried < least_k(layers, ties, exact, most=50).k
 
 
+def test_whole_numbers_are_exact_up_to_what_float32_holds():
+    """A million against one less: only one of the two returns is the best; 16,777,217 no float32 has."""
+    mdp = TabularMDP(np.array([[-1, 1], [-1, -1]]), np.array([[999_999, 0], [1_000_000, 1_000_000]]), 20)
+    found = analyse(mdp, Settings(discount=1.0))
+    assert (found.p_opt, found.solvable.k) == (0.5, 1)
+    assert Ties.of(mdp).relative < Ties.of(TabularMDP(mdp.transitions, mdp.rewards * 17, 20)).relative
+    assert Ties.of(mdp).relative < Ties.of(TabularMDP(mdp.transitions, mdp.rewards + 0.5, 20)).relative
+
+
+def halves():
+    """Two halves of the states that lead to each other."""
+    half = np.arange(6, 12)
+    after = np.concatenate([np.stack([half, np.roll(half, 1)], 1), np.stack([half - 6, np.roll(half, 2) - 6], 1)])
+    return TabularMDP(after, np.zeros((12, 2)), 1000)
+
+
+def test_layers_that_take_turns_are_held_once():
+    layers = Layers(halves(), threads=1)
+    assert len({id(layer) for layer in layers.states}) < 12
+    assert all(np.array_equal(layers.states[t], layers.states[t + 2]) for t in range(20, 998))
+    assert not np.array_equal(layers.states[500], layers.states[501])
+
+
+def test_a_long_horizon_is_refused_before_its_layers_are_made(monkeypatch):
+    monkeypatch.setattr("lcd.horizon.layers._FEW_ENTRIES", 10)
+    monkeypatch.setattr("lcd.process.limits.machine_memory", lambda: 2000)
+    with pytest.raises(InputError, match="horizon=1000 would take at least"):
+        Layers(halves(), threads=1)
+
+
 def test_where_no_episode_fits_the_timesteps_h_is_at_least_one():
     found = analyse(back_to_the_left(5, 4000), Settings(most_k=6)).horizon
     assert (found.h, found.low) == (None, 1.0)

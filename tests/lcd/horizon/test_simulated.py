@@ -85,6 +85,42 @@ def test_what_cannot_be_restored_is_refused():
         Simulator(env, "cart", 10, 0.99, np.random.default_rng(0))
 
 
+def test_actions_are_counted_from_the_first_there_is():
+    mdp = noisy()
+    env = TabularVectorEnv(8, mdp, observation="number")
+    space, played = gymnasium.spaces.Discrete(2, start=5), env.step
+    env.single_action_space, env.step = space, lambda actions: played(actions - 5)
+    shifted = Simulator(env, "shifted", mdp.horizon, 0.99, np.random.default_rng(0))
+    assert shifted.run(5, 1) == simulator(mdp).run(5, 1) == 1.0
+
+
+def test_an_atari_game_is_played_from_its_emulators_state(capsys):
+    """Its rewards are those of the environment that agents train in, and of itself once it is put back."""
+    pytest.importorskip("ale_py")
+    from lcd.envs.engines import atari
+    from lcd.envs.hardness.atari_states import AtariStates
+
+    usual = atari("Freeway")
+    usual.reset(seed=0)
+    expected = [usual.step(1)[1] for _ in range(100)]
+    games = AtariStates("Freeway", 2, 0)
+    games.reset()
+    up = np.ones(2, dtype=int)
+    assert [games.step(up)[1].tolist() for _ in range(40)] == [[paid] * 2 for paid in expected[:40]]
+    there = games.get_state()
+    for _ in range(2):
+        games.set_state(there)
+        assert [games.step(up)[1].tolist() for _ in range(60)] == [[paid] * 2 for paid in expected[40:]]
+    assert sum(expected) > 0
+    games.close()
+    assert cli.main(["horizon", "hardness/atari/Freeway", "horizon=2", "copies=4", "simulated=900"]) == 0
+    assert "hardness/atari/Freeway: 3 actions, T = 2" in capsys.readouterr().out
+    assert cli.main(["horizon", "hardness/atari/Freeway:delay=1", "horizon=2"]) == 2
+    assert "delay is 1, but only the game itself can be put back" in capsys.readouterr().err
+    assert cli.main(["horizon", "hardness/gym/CartPole-v1", "horizon=2"]) == 2
+    assert "can neither be tabulated nor save and restore its state" in capsys.readouterr().err
+
+
 def test_the_command_plays_a_simulator(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     out = tmp_path / "found.json"

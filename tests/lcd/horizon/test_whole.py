@@ -98,6 +98,41 @@ def test_what_is_done_is_not_done_again(chains, tmp_path, monkeypatch, capsys):
         }
 
 
+def test_some_tasks_alone_and_the_rest_later(chains, tmp_path, capsys):
+    out = tmp_path / "all"
+    asked = ["horizon", "chains", "timesteps=1e4", f"out={out}"]
+    assert cli.main([*asked, "tasks=[chains/5]"]) == 0
+    assert [row["task"] for row in rows_in(out)] == ["chains/5"]
+    written = (out / "mdps" / "chains-5.json").read_bytes()
+    assert cli.main(asked) == 0
+    assert [row["task"] for row in rows_in(out)] == ["chains/3", "chains/5"]
+    assert (out / "mdps" / "chains-5.json").read_bytes() == written
+    capsys.readouterr()
+    for wrong, told in (
+        (["chains", "tasks=[chains/4]"], "tasks has 'chains/4': did you mean 'chains/"),
+        (["chains", "tasks=[]"], "tasks is empty"),
+        (["ctgraph/ct-fo-b1", "tasks=[chains/4]"], "no benchmark"),
+    ):
+        assert cli.main(["horizon", *wrong]) == 2
+        assert told in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_saved_tables_are_not_taken_away(chains, tmp_path, capsys):
+    out = tmp_path / "all"
+    asked = ["horizon", "chains", "timesteps=1e4", f"out={out}"]
+    assert cli.main([*asked, "save=true"]) == 0
+    saved = out / "mdps" / "chains-5.npz"
+    # Looked at in another way they are the same tables, and stay.
+    assert cli.main([*asked, "runs=100"]) == 0
+    assert digest(load(saved)) == digest(chain(5))
+    written = saved.read_bytes()
+    for save in ("save=true", "save=false"):
+        assert cli.main([*asked, "knobs.longer=1", save]) == 2
+        told = capsys.readouterr().err.replace("\n", " ")
+        assert "which save=true wrote of other tables: give another folder" in told
+    assert saved.read_bytes() == written
+
+
 def test_what_cannot_be_tabulated_is_named_and_left_out(chains, tmp_path, monkeypatch, capsys):
     real = Chains.tabular
 
@@ -188,10 +223,20 @@ def test_bridge_s_summary_is_read_by_its_columns(tmp_path):
 
 def test_bridge_is_drawn_beside(chains, tmp_path):
     path, out = tmp_path / "summary.csv", tmp_path / "all"
+    for wrong in ("-5", "far"):
+        path.write_text(f"mdp_name,origin,type,effective_horizon\na,atari,base,3.5\nb,atari,base,{wrong}\n")
+        with pytest.raises(InputError, match="for 'b': give numbers of at least 0"):
+            read_bridge(path)
     path.write_text("mdp_name,origin,type,effective_horizon\na,atari,base,3.5\nb,atari,base,inf\n")
     assert cli.main(["horizon", "chains", "timesteps=1e4", f"bridge={path}", f"out={out}"]) == 0
     assert (out / "horizons.png").is_file()
     assert path.read_text().startswith("mdp_name")
+
+
+def test_without_gorp_nothing_survives_or_not():
+    rows = [{"filter": "GORP not run", "h": None, "h_low": None}, {"filter": "random guessing solves it"}]
+    assert long_share(rows).startswith("Without GORP, which timesteps=0 leaves out, the filter cannot say")
+    assert long_share(rows[1:]) == "None of 1 MDPs survives the filter."
 
 
 def test_the_share_counts_lower_bounds_that_decide():

@@ -11,7 +11,7 @@ from lcd.analyses import Evidence, analyse
 from lcd.envs.errors import InputError
 from lcd.scores.asked_contrasts import parse_contrasts
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
-from lcd.scores.horizons import effective_horizon, note_of_strangers, read_horizons
+from lcd.scores.horizons import horizons_of, note_of_strangers, read_horizons
 
 TASKS = {"x/a": 0.1, "x/b": 0.2, "x/c": 0.4, "x/d": 0.7}
 
@@ -53,11 +53,10 @@ def test_they_survive_being_written_and_read(tmp_path):
 
 
 def test_a_benchmark_tells_what_it_knows():
-    known = effective_horizon("ehc", "ehc/hanoi-4", {})
-    assert known["H_low"] > 5
-    assert effective_horizon("ehc", "ehc/hanoi-4", {"ehc/hanoi-4": (1.0, 1.0, 1.0)})["H"] == 1.0
-    for unknown in (("ehc", "ehc/other"), ("toy", "toy/x"), ("nobody", "nobody/x"), ("os:system", "x")):
-        assert math.isnan(effective_horizon(*unknown, {})["H"])
+    hanoi = "ehc/hanoi-4"
+    assert horizons_of([("ehc", hanoi)], {})[hanoi][1] > 5
+    assert horizons_of([("ehc", hanoi)], {hanoi: (1.0, 1.0, 1.0)}) == {hanoi: (1.0, 1.0, 1.0)}
+    assert horizons_of([("ehc", "ehc/other"), ("toy", "toy/x"), ("nobody", "nobody/x"), ("os:system", "x")], {}) == {}
 
 
 @pytest.mark.parametrize(
@@ -67,12 +66,19 @@ def test_a_benchmark_tells_what_it_knows():
         ("task,h,h_low,h_high\nx,1,1,1\nx,2,2,2\n", "the task 'x' twice"),
         ("", "no columns 'task'"),
         ("task,h,h,h_low,h_high\nx,1,2,1,2\n", "two columns 'h'"),
-        ("task,h,h_low,h_high\nx,y,1,2,3\n", "more cells than columns in line 2"),
+        ("task,h,h_low,h_high\nx,y,1,2,3\n", "other cells than columns in line 2"),
         ("task,h,h_low,h_high\n,1,1,1\n", "line 2, names no task"),
         ("task,h,h_low,h_high\nx,> 8.10,8.1,\n", "'> 8.10' for h"),
         ("task,h,h_low,h_high\nx,,8.1,inf\n", "'inf' for h_high"),
         ("task,h,h_low,h_high\nx,-1,0,1\n", "'-1' for h"),
         ("task,h,h_low,h_high\nx,,9,2\n", "h_low 9 above"),
+        ("task,h,h_low,h_high\nx,5,1,2\n", "h 5 above h_high 2"),
+        ("task,h,h_low,h_high\nx,1\n", "other cells than columns in line 2"),
+        ("task,h,h_low,h_high\nx,nan,1,2\n", "'nan' for h"),
+        ("task,h,h_low,h_high\nx,1_0,1,20\n", "'1_0' for h"),
+        ("task,h,h_low,h_high\nx,\u0663,1,20\n", "for h"),
+        ("task,h,h_low,h_high\n\n\nx,y,1,2\n", "line 4, has 'y' for h"),
+        ("task,h,h_low,h_high\n", "has no task"),
         ('task,h,h_low,h_high\n"x,1,1,1\n', "cannot be read"),
     ],
 )
@@ -81,6 +87,12 @@ def test_a_file_that_is_no_table_of_horizons_is_refused(tmp_path, text, told):
     path.write_text(text)
     with pytest.raises(InputError, match=told):
         read_horizons(path)
+
+
+def test_other_columns_may_be_called_anything(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("task,more,h,h_low,h_high\nx,a,1e0,.5,2.\n")
+    assert read_horizons(path) == {"x": (1.0, 0.5, 2.0)}
 
 
 def test_what_may_never_end_is_not_read():

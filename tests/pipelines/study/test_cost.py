@@ -93,6 +93,16 @@ def test_what_is_timed_first_tells_most():
     assert {config["task"] for config in first} == {config["task"] for config in wanted}
 
 
+def test_a_kind_that_was_not_timed_is_as_slow_a_step_not_a_rollout():
+    (config, *_) = configs()
+    agent = config["agent"] | {"name": "recurrent_ppo", "rollout": config["agent"]["rollout"] // 4}
+    shorter = config | {"agent": agent}
+    pace = probe.Pace(0.0, 8.0, 0.0, 0.0, 0.0, exact=True, unit_steps=unit_steps(config))
+    found = paces(0.0, (config, pace))
+    assert found.of(shorter).unit_s == 2.0
+    assert found.of(shorter).seconds(shorter) == pytest.approx(found.of(config).seconds(config))
+
+
 class Slow:
     """Trains by sleeping: each rollout and each evaluation take a known time, and the first run of a process more."""
 
@@ -133,7 +143,9 @@ def test_kinds_of_runs_that_there_is_no_time_for_are_taken_to_be_as_slow_as_the_
     assert [number for number, _ in found] == [0]
     told = paces(0.0, (first, probe.Pace(**found[0][1])))
     assert told.lacking([Job(first), Job(second)]) == [second]
-    assert told.of(second).unit_s == told.of(first).unit_s
+    # Its rollouts are twice as long, and take as long a step.
+    assert unit_steps(second) == 2 * unit_steps(first)
+    assert told.of(second).unit_s == pytest.approx(2 * told.of(first).unit_s)
     assert not told.of(second).exact
 
 

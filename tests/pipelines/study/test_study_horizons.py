@@ -3,8 +3,11 @@
 import csv
 
 import pandas as pd
+import pytest
 
 from lcd import cli
+from lcd.envs.errors import InputError
+from lcd.pipelines.study import study_horizons
 
 SMALL = ["tracker=none", "device=cpu", "launcher.workers=1"]
 
@@ -34,3 +37,9 @@ def test_knobs_of_a_study_are_refused(tmp_path, capsys):
     assert "its runs have theirs" in capsys.readouterr().err
     assert cli.main(["horizon", str(tmp_path)]) == cli.MISTAKE
     assert "has no task" in capsys.readouterr().err
+
+
+def test_what_a_study_leaves_to_chance_is_told_with_the_way_on():
+    config = {"benchmark": "toy", "task": "toy/easy-sight-easy-reward", "seeds": [0], "knobs": {}}
+    with pytest.raises(InputError, match=r"has to be 0\. A study's tasks .* as study=horizon/toys does, or give"):
+        study_horizons._tables(config)

@@ -12,7 +12,7 @@ from lcd.envs.ehc.games.chess import Chess
 from lcd.envs.ehc.games.connect_four import ConnectFour
 from lcd.envs.ehc.games.go import Go
 from lcd.envs.ehc.games.opponents import UNIT, Opponent
-from lcd.envs.ehc.games.recipes import LEFT_OUT, RECIPES
+from lcd.envs.ehc.games.recipes import GAMES, RECIPES, REMOVED, asked
 from lcd.envs.ehc.games.solution import POTENTIAL_PARTS, Positions, Solution
 from lcd.envs.ehc.games.versus import against, beatable, best_return
 from lcd.envs.native import IMAGE_VIEWS
@@ -158,12 +158,20 @@ def test_recipes_have_names_of_their_own_and_cover_the_four_games():
     names = [case.name for case in CASES]
     assert len(set(names)) == len(names)
     assert {case.recipe().family for case in CASES} == {"connect-four", "go", "checkers", "chess"}
-    assert {recipe.name for recipe in RECIPES} == set(names) - set(LEFT_OUT)
     boards = [recipe.name.rpartition("-")[0] for recipe in RECIPES]
     assert [board for board, _ in itertools.groupby(boards)] == sorted(set(boards), key=list(BOARDS).index)
-    assert set(LEFT_OUT) < set(names)
     assert all(recipe.kind == "game" for recipe in RECIPES)
     assert len({(case.board, case.seed) for case in CASES}) == len(CASES)
+
+
+def test_the_rule_ends_with_as_many_games_as_the_paper_has():
+    """Every case is asked up to the one that makes them 28, and none is removed that was not asked."""
+    names = [case.name for case in asked()]
+    assert names == [case.name for case in CASES][: len(names)]
+    assert set(names) - REMOVED == {recipe.name for recipe in RECIPES}
+    assert len(RECIPES) == GAMES == 28
+    assert set(names) > REMOVED
+    assert names[-1] not in REMOVED
 
 
 def test_a_recipe_makes_its_mdp(monkeypatch):
