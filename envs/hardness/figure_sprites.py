@@ -12,7 +12,7 @@ MOST_BYTES = 2**24
 MOST_PICTURE_BYTES = 2**29
 """Of the user's own pictures, which are all kept with a border."""
 _BLACKENED = 2**18
-"""Bytes of images that are blackened at once: they are still in a core's own cache when figures are pasted into them."""
+"""Bytes of images that are blackened at once: when figures are pasted, a core's own cache still has them."""
 MOST_BYTES_SHOWN = 2**27
 """Of figures that were drawn when they were shown: they are forgotten when they become more."""
 

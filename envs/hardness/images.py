@@ -107,8 +107,8 @@ class Renderer:
         """(states, channels): the states' colours, or levels of grey, in the view `semantic`."""
         if self.knobs.image_channels == GREY and states > MOST_GREY_LABELS and self.view == "semantic":
             raise InputError(
-                f"image_channels is 1, but there are only {MOST_GREY_LABELS} levels of grey to label {states} states by: "
-                "choose 3 channels, or another view than 'semantic'."
+                f"image_channels is 1, but there are only {MOST_GREY_LABELS} levels of grey to label {states} states "
+                "by: choose 3 channels, or another view than 'semantic'."
             )
         return label_greys(states) if self.knobs.image_channels == GREY else label_colours(states)
 

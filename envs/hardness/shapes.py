@@ -61,8 +61,8 @@ def _polar_grid(size: int) -> tuple[np.ndarray, np.ndarray]:
 def turned_masks(size: int, radii: np.ndarray, radius: float, rotations: Sequence[float]) -> list[np.ndarray]:
     """`polygon_mask` at every rotation, all of them in the time of a few.
 
-    Each row of samples is inside a polygon between two crossings with its edges. Rotations that a regular polygon looks
-    the same at share an array. Where a sample lies on an edge, which rounding decides, the mask is `polygon_mask`'s own.
+    Each row of samples is inside a polygon between two crossings with its edges. Rotations at which a regular polygon
+    looks the same share an array. Where a sample lies on an edge, which rounding decides, `polygon_mask` does.
     """
     whole = 360 / len(radii) if (radii == radii[0]).all() else 360
     different, which = np.unique(np.round(np.mod(rotations, whole), 9) % whole, return_inverse=True)
