@@ -79,7 +79,8 @@ class ImageKnobs:
     def __post_init__(self) -> None:
         require_whole_knob(self, "image_size", 12, MOST_PIXELS)
         require_whole_knob(self, "image_channels", 1, COLOUR)
-        require_one_of("image_channels", self.image_channels, (COLOUR, GREY))
+        if self.image_channels not in (COLOUR, GREY):
+            raise InputError(f"image_channels is {self.image_channels}, but it must be {COLOUR}, or {GREY} for grey.")
         require_whole_knob(self, "image_sh_quant", 1, MOST_PIXELS)
         require_whole_knob(self, "image_ro_quant", 1, 360)
         require_one_of("image_defaults", self.image_defaults, tuple(DEFAULTS))

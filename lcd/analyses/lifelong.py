@@ -60,7 +60,7 @@ def of_returns(returns: np.ndarray, stages: Sequence[int]) -> dict[str, float]:
                 kept.setdefault(task, []).append(float(returns[stage, task] - returns[latest[task], task]))
         latest[trained] = stage
     return {
-        "maintenance": _mean(np.mean(changes) for changes in kept.values()),
+        "maintenance": _mean(float(np.mean(changes)) for changes in kept.values()),
         "forward_ratio": _mean(after / before for before, after in forward if before > 0),
         "forward_contrast": _mean(
             (after - before) / (after + before) for before, after in forward if after + before > 0
