@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +11,7 @@ from gymnasium import spaces
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.base import STREAMS, VIEWS, ToyVectorEnv
 from lcd.envs.hardness.images import Renderer
-from lcd.envs.hardness.lone_toy import LoneToy
+from lcd.envs.hardness.lone_toy import ByRenderer, LoneToy
 from lcd.envs.hardness.mdp import DiscreteMDP, HardnessKnobs, build_mdp
 from lcd.envs.hardness.sequences import SequenceRewards
 from lcd.envs.hardness.shapes import portraits
@@ -223,11 +222,9 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
         streams = {"dynamics": self._streams["dynamics"]}
         if self._renderer is None:
             return LoneToy(self.mdps[0], self._payment, streams)
-        return LoneToy(self.mdps[0], self._payment, streams, self._renderer.begin, partial(_drawn, self._renderer))
-
-
-def _drawn(renderer: Renderer, state: int, step: int) -> np.ndarray:
-    return renderer.draw(np.array([[state]]), np.array([step]))[0]
+        if (figures := self._renderer.lone()) is not None:
+            return LoneToy(self.mdps[0], self._payment, {**streams, "geometry": self._streams["geometry"]}, figures)
+        return LoneToy(self.mdps[0], self._payment, streams, ByRenderer(self._renderer))
 
 
 class HardnessDiscreteEnv(SingleCopy):

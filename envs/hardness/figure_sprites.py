@@ -42,6 +42,10 @@ class KeptSprites:
         corner = self._reach - offset
         return self._windows[numbers, corner[:, 0], self._channels * corner[:, 1]]
 
+    def one(self, number: int, down: int, right: int) -> np.ndarray:
+        """(size, channels * size): one figure, moved so from the middle."""
+        return self._windows[number, self._reach - down, self._channels * (self._reach - right)].copy()
+
 
 class ShownSprites:
     """Figures without a border, which are drawn when they are first shown, and pasted into black images."""
@@ -67,13 +71,22 @@ class ShownSprites:
             if place % at_once == 0:
                 frames[place : place + at_once] = 0
             frame = frames[place]
-            figure = self._drawn.get(number)
-            if figure is None:
-                figure = self._newly_drawn(number)
-            side, width = figure.shape
-            top, left = (self._size - side) // 2 + down, (self._size - side) // 2 + right
-            frame[top : top + side, self._channels * left : self._channels * left + width] = figure
+            self._paste(frame, number, down, right)
         return frames
+
+    def one(self, number: int, down: int, right: int) -> np.ndarray:
+        """(size, channels * size): one figure, moved so from the middle."""
+        frame = np.zeros((self._size, self._size * self._channels), np.uint8)
+        self._paste(frame, number, down, right)
+        return frame
+
+    def _paste(self, frame: np.ndarray, number: int, down: int, right: int) -> None:
+        figure = self._drawn.get(number)
+        if figure is None:
+            figure = self._newly_drawn(number)
+        side, width = figure.shape
+        top, left = (self._size - side) // 2 + down, (self._size - side) // 2 + right
+        frame[top : top + side, self._channels * left : self._channels * left + width] = figure
 
     def _newly_drawn(self, number: int) -> np.ndarray:
         drawn = self._draw(number)

@@ -6,6 +6,7 @@ distractors exist in `pixels` only.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import partial
 from typing import Any
 
@@ -25,7 +26,7 @@ from lcd.envs.hardness.shapes import (
     turned_masks,
 )
 from lcd.envs.state import State
-from lcd.envs.streams import Streams
+from lcd.envs.streams import LoneStream, Streams
 
 
 class Renderer:
@@ -113,20 +114,32 @@ class Renderer:
         return label_greys(states) if self.knobs.image_channels == GREY else label_colours(states)
 
     def _turned(self, labels: np.ndarray, number: int) -> dict[int, np.ndarray]:
-        """A figure at all rotations, by number, in images that it just fits into."""
+        """A figure under all rotations and flips, by number, in images that it just fits into."""
         knobs, turns = self.knobs, len(self.knobs.rotations)
         state, variant = divmod(number, self._variants)
-        scale, flip = variant // (turns * knobs.flips), variant % knobs.flips
+        scale = variant // (turns * knobs.flips)
         side = knobs.image_size - 2 * knobs.reaches[scale]
         radius = knobs.image_radius * knobs.image_size * knobs.scales[scale]
         masks = turned_masks(side, figure_radii(state, knobs.lookalikes), radius, knobs.rotations)
         sprites: dict[int, np.ndarray] = {}
         for mask in masks:
             if id(mask) not in sprites:
-                sprite = margin(flips_of(mask, flip + 1)[flip][None], 0, knobs.image_channels)[0]
-                sprites[id(mask)] = sprite & labels[state] if self.view == "semantic" else sprite
-        first = number - variant + scale * turns * knobs.flips + flip
-        return {first + turn * knobs.flips: sprites[id(mask)] for turn, mask in enumerate(masks)}
+                flipped = margin(np.stack(flips_of(mask, knobs.flips)), 0, knobs.image_channels)
+                sprites[id(mask)] = flipped & labels[state] if self.view == "semantic" else flipped
+        first = number - variant + scale * turns * knobs.flips
+        whole = {turn: list(sprites[id(mask)]) for turn, mask in enumerate(masks)}
+        return {first + turn * knobs.flips + flip: whole[turn][flip] for turn in whole for flip in range(knobs.flips)}
+
+    def lone(self) -> LoneFigures | None:
+        """What draws an only copy's images; None where they have more than a figure that transforms change."""
+        if not self._plain or self.knobs.motion > 0 or self.halves > 1 or self._colours is not None:
+            return None
+        light, dark = _brightness(self.knobs.contrast) if self.view == "pixels" else (255, 0)
+        shift = "shift" in self.knobs.image_transforms
+        quantum = self.knobs.image_sh_quant
+        steps = [int(reach) // quantum for reach in self._reaches] if shift else None
+        bounds = None if self._bounds is None else self._bounds.tolist()
+        return LoneFigures(self._figures, self._variants, bounds, steps, quantum, (light, dark), self.shape)
 
     def begin(self, index: np.ndarray | None = None) -> None:
         """Start a new episode of the copies in `index` (None: all)."""
@@ -243,6 +256,54 @@ class Renderer:
         """Continue exactly where `get_state` was called."""
         self._variant, self._start = state["variant"].copy(), state["start"].copy()
         self._velocity, self._words = state["velocity"].copy(), state["words"].copy()
+
+
+class LoneFigures:
+    """Draws an only copy's images as `Renderer` does, in plain numbers."""
+
+    def __init__(
+        self,
+        figures: KeptSprites | ShownSprites,
+        variants: int,
+        bounds: list[float] | None,
+        steps_each_way: list[int] | None,
+        quantum: int,
+        brightness: tuple[int, int],
+        shape: tuple[int, int, int],
+    ) -> None:
+        """Draw figures of the renderer.
+
+        Args:
+            figures: the renderer's.
+            variants: how many each state has.
+            bounds: where the probabilities of variants end; None: they are equally likely.
+            steps_each_way: how many quanta a figure of each scale shifts by at most; None: it stays.
+            quantum: pixels that shifts are multiples of.
+            brightness: of figures and of what is around them.
+            shape: of an image.
+        """
+        self._figures, self._variants, self._bounds, self._quantum = figures, variants, bounds, quantum
+        self._steps_each_way, self._shape = steps_each_way, shape
+        self._of_scale = variants // len(steps_each_way) if steps_each_way else variants
+        light, dark = brightness
+        self._masked = None if brightness == (255, 0) else (np.uint8(light ^ dark), np.uint8(dark))
+
+    def draw(self, state: int, geometry: LoneStream) -> np.ndarray:
+        """An image of this state, transformed anew."""
+        variant = down = right = 0
+        if self._bounds is not None:
+            variant = bisect_right(self._bounds, geometry.uniform())
+        elif self._variants > 1:
+            variant = geometry.integer(self._variants)
+        if self._steps_each_way is not None:
+            most = self._steps_each_way[variant // self._of_scale]
+            down = self._quantum * (geometry.integer(2 * most + 1) - most)
+            right = self._quantum * (geometry.integer(2 * most + 1) - most)
+        frame = self._figures.one(state * self._variants + variant, down, right)
+        if self._masked is not None:
+            frame &= self._masked[0]
+            frame ^= self._masked[1]
+        return frame.reshape(self._shape)
 
 
 def _in_channels(images: np.ndarray, channels: int) -> np.ndarray:

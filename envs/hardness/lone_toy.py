@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
 
+from lcd.envs.hardness.images import LoneFigures, Renderer
 from lcd.envs.hardness.mdp import DiscreteMDP
 from lcd.envs.hardness.payment import LonePayment, Payment
 from lcd.envs.hardness.sequences import LoneSequenceRewards
 from lcd.envs.lone import LoneCopy
 from lcd.envs.state import State
 from lcd.envs.streams import Streams
+
+
+class ByRenderer:
+    """Images of an only copy by the environment's own renderer, in arrays of one."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        """Draw by this renderer, whose state stays its own."""
+        self._renderer = renderer
+
+    def begin(self) -> None:
+        """An episode begins."""
+        self._renderer.begin()
+
+    def draw(self, state: int, step: int) -> np.ndarray:
+        """An image of this state at this step of the episode."""
+        return self._renderer.draw(np.array([[state]]), np.array([step]))[0]
 
 
 class LoneToy(LoneCopy):
@@ -26,17 +43,15 @@ class LoneToy(LoneCopy):
         mdp: DiscreteMDP,
         payment: Payment,
         streams: Mapping[str, Streams],
-        begun: Callable[[], None] | None = None,
-        shown: Callable[[int, int], np.ndarray] | None = None,
+        shown: LoneFigures | ByRenderer | None = None,
     ) -> None:
         """Begin where the environment is.
 
         Args:
             mdp: the tables.
             payment: what the environment pays by.
-            streams: the environment's dynamics.
-            begun: what is to be done when an episode has begun, if anything.
-            shown: (state, step) -> what is seen; by default a one-hot vector.
+            streams: the environment's dynamics, and, for figures, its geometry.
+            shown: what draws images; by default one-hot vectors are seen.
         """
         knobs = mdp.knobs
         self._rewards, self._payment = LoneSequenceRewards(mdp), LonePayment(payment)
@@ -50,7 +65,8 @@ class LoneToy(LoneCopy):
             self._start_bounds = np.cumsum(np.array(knobs.init_state_dist)[mdp.starts])[:-1].tolist()
         self._chance, self._set_size, self._horizon = cast(float, knobs.transition_noise), knobs.set_size, knobs.horizon
         self._one_hot = np.eye(knobs.state_space_size, dtype=np.float32)
-        self._begun, self._shown = begun, shown
+        self._figures = shown if isinstance(shown, LoneFigures) else None
+        self._renderer = shown if isinstance(shown, ByRenderer) else None
         self._nodes = self._steps = 0
 
     def _move(self, action: Any) -> tuple[float, bool, bool, dict[str, Any]]:
@@ -83,13 +99,15 @@ class LoneToy(LoneCopy):
         self._nodes, self._steps = self._starts[place], 0
         self._rewards.begin(self._nodes)
         self._payment.begin()
-        if self._begun is not None:
-            self._begun()
+        if self._renderer is not None:
+            self._renderer.begin()
 
     def _observe(self) -> np.ndarray:
-        if self._shown is None:
-            return self._one_hot[self._nodes].copy()
-        return self._shown(self._nodes, self._steps)
+        if self._figures is not None:
+            return self._figures.draw(self._nodes, self._streams["geometry"])
+        if self._renderer is not None:
+            return self._renderer.draw(self._nodes, self._steps)
+        return self._one_hot[self._nodes].copy()
 
     def get_state(self) -> State:
         """As the environment's, but for what draws pictures."""

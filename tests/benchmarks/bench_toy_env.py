@@ -15,8 +15,6 @@ import gymnasium
 import numpy as np
 from timing import rate
 
-import lcd.envs  # registers ours
-
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.pipelines.launch.launchers import keep_freed_memory
 

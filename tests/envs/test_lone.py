@@ -69,6 +69,8 @@ def test_toys(knobs, seed):
         {"view": "pixels", "image_transforms": ALL_TRANSFORMS, "texture": 0.5, "distractors": 2},
         {"view": "semantic", "image_transforms": ALL_TRANSFORMS, "motion": 2.0, "reward_noise": 1.0},
         {"view": "figure_ground", "image_transforms": ALL_TRANSFORMS, "image_defaults": "mdp-playground"},
+        {"view": "pixels", "image_transforms": ALL_TRANSFORMS, "contrast": 0.4, "image_sh_quant": 2},
+        {"view": "semantic", "image_channels": 1, "image_transforms": "rotate"},
     ],
 )
 def test_toys_that_are_seen(knobs):
