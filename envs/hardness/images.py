@@ -121,14 +121,14 @@ class Renderer:
         side = knobs.image_size - 2 * knobs.reaches[scale]
         radius = knobs.image_radius * knobs.image_size * knobs.scales[scale]
         masks = turned_masks(side, figure_radii(state, knobs.lookalikes), radius, knobs.rotations)
-        sprites: dict[int, np.ndarray] = {}
+        sprites: dict[int, list[np.ndarray]] = {}
         for mask in masks:
             if id(mask) not in sprites:
                 flipped = margin(np.stack(flips_of(mask, knobs.flips)), 0, knobs.image_channels)
-                sprites[id(mask)] = flipped & labels[state] if self.view == "semantic" else flipped
+                sprites[id(mask)] = list(flipped & labels[state] if self.view == "semantic" else flipped)
         first = number - variant + scale * turns * knobs.flips
-        whole = {turn: list(sprites[id(mask)]) for turn, mask in enumerate(masks)}
-        return {first + turn * knobs.flips + flip: whole[turn][flip] for turn in whole for flip in range(knobs.flips)}
+        in_order = [figure for mask in masks for figure in sprites[id(mask)]]
+        return dict(enumerate(in_order, start=first))
 
     def lone(self) -> LoneFigures | None:
         """What draws an only copy's images; None where they have more than a figure that transforms change."""
