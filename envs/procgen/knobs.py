@@ -109,7 +109,7 @@ class ProcgenKnobs:
         _one_of("shaping", self.shaping, SHAPINGS)
         if self.game not in (having := GAMES_OF_MODE[self.mode]):
             raise InputError(f"mode is {self.mode!r}, which {self.game} does not have; {', '.join(having)} have it.")
-        require_whole_number("debug_mode", self.debug_mode, 0)
+        require_whole_number("debug_mode", self.debug_mode, 0, LAST_LEVEL)
         require_whole_number("num_threads", self.num_threads, 0, MOST_THREADS)
         for field in fields(self):
             value = getattr(self, field.name)
