@@ -27,3 +27,12 @@ def label_colours(labels: int) -> np.ndarray:
     steps = np.linspace(0, 255, levels).astype(np.uint8)
     cube = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)[1:]
     return cube[np.linspace(0, len(cube) - 1, labels).astype(np.int64)]
+
+
+MOST_GREY_LABELS = 255
+"""By then all levels but black are taken."""
+
+
+def label_greys(labels: int) -> np.ndarray:
+    """Levels of grey for up to 255 labels, (labels, 1) bytes: white, and as far from one another and from black."""
+    return np.rint(255 * (1 - np.arange(labels)[:, None] / labels)).astype(np.uint8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -14,6 +14,9 @@ from lcd.envs.checks import require_one_of, require_whole_number, seed_list
 from lcd.envs.errors import InputError
 from lcd.envs.state import State, nest, unnest
 from lcd.envs.streams import Streams, group_seeds, seed_sequence
+
+if TYPE_CHECKING:
+    from lcd.envs.lone import LoneCopy
 
 IMAGE_VIEWS = ("pixels", "figure_ground", "semantic")
 VIEWS = (*IMAGE_VIEWS, "state")
@@ -97,6 +100,10 @@ class NativeVectorEnv(VectorEnv):
     def _infos(self) -> dict[str, Any]:
         """What `reset` tells beside the observations."""
         return {}
+
+    def lone(self) -> LoneCopy | None:
+        """The environment's only copy in plain numbers, where it can be stepped so; what is rendered cannot."""
+        return None
 
     # What they share
 

@@ -14,6 +14,7 @@ from gymnasium.vector import VectorEnv
 
 if TYPE_CHECKING:
     from lcd.envs.families.family import Family, Point
+    from lcd.envs.lone import LoneCopy
     from lcd.envs.state import State
     from lcd.envs.tabular.mdp import TabularMDP
 
@@ -275,6 +276,14 @@ class KeepsState(Protocol):
 
     def set_state(self, state: State) -> None:
         """Continue exactly where `get_state` was called."""
+        ...
+
+
+class StepsAlone(Protocol):
+    """A vector environment whose only copy can be stepped in plain numbers."""
+
+    def lone(self) -> LoneCopy | None:
+        """The only copy; None where arrays are as good."""
         ...
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import VectorEnv
 
+from lcd.envs.lone import LoneCopy
+from lcd.envs.protocols import StepsAlone, offers
 from lcd.envs.state import State
 
 
@@ -19,17 +21,30 @@ class SingleCopy(gymnasium.Env):
 
     def __init__(self, **knobs: Any) -> None:
         """Make one copy, with whatever else the vector environment takes."""
-        self.envs = self.vector_class(num_envs=1, **knobs)
+        self._vector = self.vector_class(num_envs=1, **knobs)
+        self._lone: LoneCopy | None = self._vector.lone() if offers(self._vector, StepsAlone) else None
+        self._lone_is_ahead = False
         self.render_mode = knobs.get("render_mode")
-        self.observation_space = self.envs.single_observation_space
-        self.action_space = self.envs.single_action_space
+        self.observation_space = self._vector.single_observation_space
+        self.action_space = self._vector.single_action_space
         self._running = False
+
+    @property
+    def envs(self) -> Any:
+        """The vector environment of this copy, which is where the copy is."""
+        if self._lone is not None and self._lone_is_ahead:
+            self._vector.set_state({**self._vector.get_state(), **self._lone.get_state()})
+            self._lone_is_ahead = False
+        return self._vector
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start an episode, with `seed` on streams of that seed."""
         super().reset(seed=seed)
+        if self._lone is not None and self._lone_is_ahead and seed is None and not options:
+            self._running = True
+            return self._lone.reset(), {}
         observations, infos = self.envs.reset(seed=seed, options=options)
         self._running = True
         return observations[0], _first(infos)
@@ -38,7 +53,14 @@ class SingleCopy(gymnasium.Env):
         """One step; after the end of an episode `reset` has to come first."""
         if not self._running:
             raise ResetNeeded("Call reset() before step(): no episode is running.")
-        observations, rewards, terminations, truncations, infos = self.envs.step(np.asarray(action)[None])
+        if self._lone is not None:
+            if not self._lone_is_ahead:
+                self._lone.set_state(self._vector.get_state())
+                self._lone_is_ahead = True
+            outcome = self._lone.step(action)
+            self._running = not (outcome[2] or outcome[3])
+            return outcome
+        observations, rewards, terminations, truncations, infos = self._vector.step(np.asarray(action)[None])
         terminated, truncated = bool(terminations[0]), bool(truncations[0])
         observation = observations[0]
         if terminated or truncated:

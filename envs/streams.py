@@ -42,6 +42,9 @@ _ALTERNATING = np.uint64(0xAAAAAAAAAAAAAAAA)
 _ONE, _ELEVEN, _THIRTY_TWO = np.uint64(1), np.uint64(11), np.uint64(32)
 _TO_UNIT = 2.0**-53
 _FEWEST_BIT_CHANGES = 24
+_STATE = ("keys", "increments", "positions")
+_BLOCK = 256
+"""Words that are worked out at once for a lone copy: by then a word costs little, and few are thrown away."""
 
 
 def seed_sequence(seed: int, *branch: str | int) -> np.random.SeedSequence:
@@ -125,8 +128,7 @@ class Streams:
         """Float64 from the standard normal distribution (Box and Muller's transform, two draws a number)."""
         uniforms = self.uniform(index, 2 * (count or 1))
         half = uniforms.shape[1] // 2
-        radius = np.sqrt(-2.0 * np.log1p(-uniforms[:, :half]))
-        normals = radius * np.cos((2.0 * np.pi) * uniforms[:, half:])
+        normals = _normals(uniforms[:, :half], uniforms[:, half:])
         return normals[:, 0] if count is None else normals
 
     def get_state(self) -> State:
@@ -142,6 +144,75 @@ class Streams:
         self.keys = np.array(state["keys"], dtype=np.uint64)
         self.increments = np.array(state["increments"], dtype=np.uint64)
         self.positions = np.array(state["positions"], dtype=np.uint64)
+
+
+class LoneStream:
+    """The stream of an only copy, in plain numbers: those that `Streams` would draw, worked out a block at a time."""
+
+    _words: list[int]
+    _normals: list[float]
+    _block: np.ndarray
+    _key: np.uint64
+    _increment: np.uint64
+    _position: np.uint64
+    _at: int
+    _worked_out: int
+
+    def __init__(self, streams: Streams) -> None:
+        """Begin where the streams of one copy are."""
+        self.set_state(streams.get_state())
+
+    def bits(self) -> int:
+        """64 random bits."""
+        at = self._at
+        if at >= self._worked_out:
+            at = self._work_out()
+        self._at = at + 1
+        return self._words[at]
+
+    def uniform(self) -> float:
+        """In [0, 1)."""
+        return (self.bits() >> 11) * _TO_UNIT
+
+    def integer(self, high: int) -> int:
+        """In [0, high), which is below 2**32."""
+        return (self.bits() >> 32) * high >> 32
+
+    def normal(self) -> float:
+        """From the standard normal distribution, by two draws."""
+        at = self._at
+        if at >= self._worked_out:
+            at = self._work_out()
+        if not self._normals:
+            # By numpy's functions, whose last bits are not always those of Python's.
+            uniforms = (self._block >> _ELEVEN) * _TO_UNIT
+            self._normals = _normals(uniforms[:-1], uniforms[1:]).tolist()
+        self._at = at + 2
+        return self._normals[at]
+
+    def _work_out(self) -> int:
+        """The next block, and its first place; one word more than it has places, for normals of two."""
+        self._position += np.uint64(self._at)
+        self._block = self._key + (self._position + np.arange(_BLOCK + 1, dtype=np.uint64)) * self._increment
+        self._words, self._normals = _mix(self._block).tolist(), []
+        self._at, self._worked_out = 0, _BLOCK
+        return 0
+
+    def get_state(self) -> State:
+        """As that of `Streams`."""
+        position = self._position + np.uint64(self._at)
+        return {name: np.array([n]) for name, n in zip(_STATE, (self._key, self._increment, position), strict=True)}
+
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called."""
+        self._key, self._increment, self._position = (np.uint64(state[name][0]) for name in _STATE)
+        self._words, self._normals = [], []
+        self._at = self._worked_out = 0
+
+
+def _normals(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Box and Muller's transform of two uniform numbers into a normal one."""
+    return np.sqrt(-2.0 * np.log1p(-one)) * np.cos((2.0 * np.pi) * other)
 
 
 def _mix(words: np.ndarray) -> np.ndarray:

@@ -9,12 +9,11 @@ import numpy as np
 from gymnasium import spaces
 
 from lcd.envs.checks import checked_actions, require_fitting_table
-from lcd.envs.ctgraph.compare import compare
 from lcd.envs.ctgraph.goals import GoalSchedule, checked_goal
 from lcd.envs.ctgraph.images import Reader, labels
 from lcd.envs.ctgraph.knobs import GraphKnobs
-from lcd.envs.ctgraph.layout import FAIL
-from lcd.envs.ctgraph.transitions import transitions
+from lcd.envs.ctgraph.lone_graph import LoneGraph
+from lcd.envs.ctgraph.transitions import end_rewards, transitions
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.native import IMAGE_VIEWS, VIEWS, NativeVectorEnv
 from lcd.envs.single import SingleCopy
@@ -130,7 +129,7 @@ class CTGraphVectorEnv(NativeVectorEnv):
         ended = np.flatnonzero(terminations)
         rewards = np.full(self.num_envs, float(self.knobs.reward.step_r))
         if ended.size:
-            rewards[ended] += self._worth(ended)
+            rewards[ended] += end_rewards(self.knobs, self._transitions, self._nodes[ended], self._goals[ended])
         infos: dict[str, Any] = {}
         if self.knobs.reward.std_r > 0:
             infos["event_reward"] = rewards
@@ -150,14 +149,6 @@ class CTGraphVectorEnv(NativeVectorEnv):
             kept &= self._transitions.lingering.take(edges)
             onward = np.where(kept, self._nodes, onward)
         self._nodes = onward
-
-    def _worth(self, index: np.ndarray) -> np.ndarray:
-        """The reward of copies that have arrived at end or fail states, without noise."""
-        reward, shape = self.knobs.reward, self.knobs.graph_shape
-        numbers = self._transitions.numbers.take(self._nodes[index])
-        decisions = numbers[:, None] // shape.b ** np.arange(shape.d - 1, -1, -1) % shape.b + 1
-        worth = reward.high_r * compare(decisions, self._goals[index], shape.b, reward.reward_distribution)
-        return np.where(self._transitions.kinds.take(self._nodes[index]) == FAIL, reward.fail_r, worth)
 
     def _with_noise(self, rewards: np.ndarray, ended: np.ndarray) -> np.ndarray:
         at_end = ended[self._nodes[ended] >= self._transitions.first_end]
@@ -195,6 +186,18 @@ class CTGraphVectorEnv(NativeVectorEnv):
     def _pictures(self) -> np.ndarray:
         """The labels of the observation ids that are shown."""
         return labels(self.knobs.num_ids)[self._ids]
+
+    def lone(self) -> LoneGraph | None:
+        """The only copy in plain numbers, unless it is rendered."""
+        if self.num_envs > 1 or self.render_mode:
+            return None
+        streams = {name: self._streams[name] for name in ("dynamics", "observation")}
+        return LoneGraph(self.knobs, self._transitions, self._schedules[0], streams, self._shown_alone)
+
+    def _shown_alone(self, number: int) -> np.ndarray:
+        if self._reader is None:
+            return self._one_hot[number].copy()
+        return self._reader.show(np.array([number]))[0]
 
 
 class CTGraphEnv(SingleCopy):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lcd.envs.checks import require_fitting_table
+from lcd.envs.ctgraph.compare import compare
 from lcd.envs.ctgraph.layout import DECISION, END, FAIL, HOME, KINDS, SET_OF_KIND, WAIT, has_own_id
 from lcd.envs.ctgraph.theory import num_decisions, num_ends, num_states, num_waits
 from lcd.envs.errors import InputError
@@ -75,3 +76,11 @@ def transitions(knobs: GraphKnobs) -> Transitions:
         )
     require_fitting_table(f"graph_shape.b is {b} and graph_shape.d is {d}", num_states(b, d) * (b + 1), 8)
     return Transitions(knobs)
+
+
+def end_rewards(knobs: GraphKnobs, tables: Transitions, nodes: np.ndarray, goals: np.ndarray) -> np.ndarray:
+    """What copies with these goals (n, d) get for arriving at these end or fail states, without noise."""
+    reward, shape = knobs.reward, knobs.graph_shape
+    decisions = tables.numbers.take(nodes)[:, None] // shape.b ** np.arange(shape.d - 1, -1, -1) % shape.b + 1
+    worth = reward.high_r * compare(decisions, goals, shape.b, reward.reward_distribution)
+    return np.where(tables.kinds.take(nodes) == FAIL, reward.fail_r, worth)

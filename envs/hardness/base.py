@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lcd.envs.errors import InputError
 from lcd.envs.hardness.payment import Generators, Payment
 from lcd.envs.native import VIEWS, NativeVectorEnv
 from lcd.envs.state import State
@@ -29,6 +30,7 @@ class ToyVectorEnv(NativeVectorEnv):
         split: str = "train",
         seed: int | Sequence[int] = 0,
         render_mode: str | None = None,
+        augmented_state: bool = False,
         **knobs: Any,
     ) -> None:
         """Make the copies of one toy, or of one a seed.
@@ -39,9 +41,13 @@ class ToyVectorEnv(NativeVectorEnv):
             split: "train" or "eval": the same MDP under other random streams.
             seed: a seed, or the seeds of a population, whose copies lie side by side in this order.
             render_mode: None or "rgb_array".
+            augmented_state: whether infos tell what makes observations Markov, which takes half of the speed.
             knobs: those of the toy.
         """
         self._populate(num_envs, view, split, seed, render_mode)
+        if not isinstance(augmented_state, bool):
+            raise InputError(f"augmented_state is {augmented_state!r}, but it must be true or false.")
+        self.augmented_state = augmented_state
         self.knobs = self._read_knobs(knobs)
         self._payment = self._make_payment()
         self._start_streams()
@@ -76,7 +82,7 @@ class ToyVectorEnv(NativeVectorEnv):
         """Put these copies where their next episode starts."""
         raise NotImplementedError
 
-    def _infos(self) -> dict[str, np.ndarray]:
+    def _markov(self) -> dict[str, np.ndarray]:
         """What makes the observation Markov, as fresh arrays with a row a copy."""
         raise NotImplementedError
 
@@ -85,6 +91,9 @@ class ToyVectorEnv(NativeVectorEnv):
         raise NotImplementedError
 
     # What they share
+
+    def _infos(self) -> dict[str, np.ndarray]:
+        return self._markov() if self.augmented_state else {}
 
     def _make_payment(self) -> Payment:
         knobs = self.knobs

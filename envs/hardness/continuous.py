@@ -20,8 +20,8 @@ _MOST_TRIALS = 1000
 class HardnessContinuousVectorEnv(ToyVectorEnv):
     """Copies of one point mass; the knobs are those of `PointKnobs`.
 
-    Observed is the position. With every step `infos["augmented_state"]` has its derivatives, position first, and
-    `infos["pending_rewards"]` what is still due: together they are Markov.
+    Observed is the position. With `augmented_state=True` every step's `infos["augmented_state"]` has its derivatives,
+    position first, and `infos["pending_rewards"]` what is still due: together they are Markov.
     """
 
     kept = ("derivatives", "trail", "distance")
@@ -169,7 +169,7 @@ class HardnessContinuousVectorEnv(ToyVectorEnv):
             return positions.astype(np.float32)
         return self._renderer.draw(positions)
 
-    def _infos(self) -> dict[str, np.ndarray]:
+    def _markov(self) -> dict[str, np.ndarray]:
         markov = {"augmented_state": self._derivatives.copy()}
         if self.knobs.delay:
             markov["pending_rewards"] = self._payment.pending()

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.base import STREAMS, VIEWS, ToyVectorEnv
 from lcd.envs.hardness.images import Renderer
+from lcd.envs.hardness.lone_toy import ByRenderer, LoneToy
 from lcd.envs.hardness.mdp import DiscreteMDP, HardnessKnobs, build_mdp
 from lcd.envs.hardness.sequences import SequenceRewards
 from lcd.envs.hardness.shapes import portraits
@@ -26,8 +27,8 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
 
     The knobs are those of `HardnessKnobs` and `ImageKnobs`.
 
-    The ground truth: `mdps` (each seed's tables), `optimal_returns`, `states`, and with every step, in
-    `infos["augmented_state"]`, the last sequence_length + delay + 1 states (-1: before the episode).
+    The ground truth: `mdps` (each seed's tables), `optimal_returns`, `states`, and, with `augmented_state=True`, in
+    every step's `infos["augmented_state"]` the last sequence_length + delay + 1 states (-1: before the episode).
 
     Within the code a "node" is a state's number among the states of all seeds' MDPs.
     """
@@ -139,8 +140,9 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
             edges = self._others * knobs.irrelevant_actions + actions[:, 1]
             size = knobs.irrelevant_set_size
             self._others = self._strayed(self._other_successors.take(edges), chance, self._first_other, size)
-        self._trail[:, :-1] = self._trail[:, 1:]
-        self._trail[:, -1] = self._nodes - self._first_node
+        if self.augmented_state:
+            self._trail[:, :-1] = self._trail[:, 1:]
+            self._trail[:, -1] = self._nodes - self._first_node
         return self._terminal.take(self._nodes)
 
     def _chances(self, actions: np.ndarray) -> float | np.ndarray:
@@ -186,8 +188,9 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
         if self.knobs.irrelevant_features:
             self._others[rows] = streams.integers(self.knobs.irrelevant_states, index) + self._first_other[rows]
         self._rewards.begin(rows, states)
-        self._trail[rows] = -1
-        self._trail[rows, -1] = states
+        if self.augmented_state:
+            self._trail[rows] = -1
+            self._trail[rows, -1] = states
 
     def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
         rows = slice(None) if index is None else index
@@ -202,7 +205,7 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
             states.append(others - self._first_other[rows])
         return self._renderer.draw(np.stack(states), self._steps[rows], index)
 
-    def _infos(self) -> dict[str, np.ndarray]:
+    def _markov(self) -> dict[str, np.ndarray]:
         return {"augmented_state": self._trail.copy()}
 
     def _pictures(self) -> np.ndarray:
@@ -210,6 +213,18 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
 
     def _parts(self) -> dict[str, Any]:
         return {**super()._parts(), "rewards": self._rewards}
+
+    def lone(self) -> LoneToy | None:
+        """The only copy in plain numbers; None where more than numbers is asked for."""
+        asked = self.knobs.irrelevant_features or self.augmented_state or self.render_mode or self._uses_functions()
+        if asked or self.num_envs > 1:
+            return None
+        streams = {"dynamics": self._streams["dynamics"]}
+        if self._renderer is None:
+            return LoneToy(self.mdps[0], self._payment, streams)
+        if (figures := self._renderer.lone()) is not None:
+            return LoneToy(self.mdps[0], self._payment, {**streams, "geometry": self._streams["geometry"]}, figures)
+        return LoneToy(self.mdps[0], self._payment, streams, ByRenderer(self._renderer))
 
 
 class HardnessDiscreteEnv(SingleCopy):

@@ -15,12 +15,15 @@ from lcd.envs.hardness.shapes import RADIUS
 TRANSFORMS = ("shift", "scale", "rotate", "flip")
 MOST_PIXELS = 1024
 MOST_DISTRACTORS = 1000
+COLOUR, GREY = 3, 1
+"""Channels of an image."""
 _SCALE_STEPS = 5
 _SINGLE_FLIPS = 3
 DEFAULTS: dict[str, dict[str, Any]] = {
     "lcd": {},
     "mdp-playground": {
         "image_size": 100,
+        "image_channels": 1,
         "image_radius": 0.2,
         "image_scale_range": (0.5, 1.5),
         "image_sc_quant": 1,
@@ -36,10 +39,12 @@ class ImageKnobs:
     """What makes the toy hard to see. Those called `image_…` are MDP Playground's, but most have other defaults."""
 
     image_defaults: str = "lcd"
-    """Whose defaults the others have: ours, or those of the package `mdp-playground` (100 pixels, radius 0.2, scales
-    from 0.5 to 1.5 in whole pixels, rotations in whole degrees, no double flips)."""
+    """Whose defaults the others have: ours, or those of the package `mdp-playground` (100 pixels, grey, radius 0.2,
+    scales from 0.5 to 1.5 in whole pixels, rotations in whole degrees, no double flips)."""
     image_size: int = 24
     """Height and width in pixels. Below about 36, a few scales and rotations make many-sided states look the same."""
+    image_channels: int = 3
+    """3, or 1 for grey images. All views have as many: of one, textures are grey and labels levels of grey."""
     image_transforms: str | Sequence[str] = ()
     """Which of shift, scale, rotate and flip happen at random: "shift,flip" or a sequence."""
     image_sh_quant: int = 1
@@ -73,6 +78,9 @@ class ImageKnobs:
 
     def __post_init__(self) -> None:
         require_whole_knob(self, "image_size", 12, MOST_PIXELS)
+        require_whole_knob(self, "image_channels", 1, COLOUR)
+        if self.image_channels not in (COLOUR, GREY):
+            raise InputError(f"image_channels is {self.image_channels}, but it must be {COLOUR}, or {GREY} for grey.")
         require_whole_knob(self, "image_sh_quant", 1, MOST_PIXELS)
         require_whole_knob(self, "image_ro_quant", 1, 360)
         require_one_of("image_defaults", self.image_defaults, tuple(DEFAULTS))

@@ -6,19 +6,27 @@ distractors exist in `pixels` only.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from lcd.envs.colours import label_colours
+from lcd.envs.colours import MOST_GREY_LABELS, label_colours, label_greys
 from lcd.envs.errors import InputError
-from lcd.envs.hardness.figure_sprites import MOST_BYTES, KeptSprites, ShownSprites, margin, windows
-from lcd.envs.hardness.image_knobs import ImageKnobs
+from lcd.envs.hardness.figure_sprites import MOST_BYTES, MOST_PICTURE_BYTES, KeptSprites, ShownSprites, margin, windows
+from lcd.envs.hardness.image_knobs import GREY, ImageKnobs
 from lcd.envs.hardness.picture_files import picture_sprites
-from lcd.envs.hardness.shapes import distractor_masks, figure_mask, figure_masks, noise_tiles
+from lcd.envs.hardness.shapes import (
+    distractor_masks,
+    figure_masks,
+    figure_radii,
+    flips_of,
+    noise_tiles,
+    turned_masks,
+)
 from lcd.envs.state import State
-from lcd.envs.streams import Streams
+from lcd.envs.streams import LoneStream, Streams
 
 
 class Renderer:
@@ -48,7 +56,8 @@ class Renderer:
         self._plain = view != "pixels" or (knobs.texture == 0 and knobs.distractors == 0)
         if not self._plain:
             self._backgrounds, self._fillings = _texture_windows(knobs)
-            self._clutter = windows(margin(distractor_masks(knobs.image_size), knobs.image_size // 2), knobs.image_size)
+            clutter = margin(distractor_masks(knobs.image_size), knobs.image_size // 2, knobs.image_channels)
+            self._clutter = windows(clutter, knobs.image_size)
         copies = len(geometry)
         self._variant = np.zeros(copies, dtype=np.int64)
         self._start = np.zeros((copies, 2))
@@ -58,7 +67,7 @@ class Renderer:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Height, width, channels."""
-        return self.knobs.image_size, self.halves * self.knobs.image_size, 3
+        return self.knobs.image_size, self.halves * self.knobs.image_size, self.knobs.image_channels
 
     @property
     def _words_a_half(self) -> int:
@@ -70,10 +79,10 @@ class Renderer:
 
     def _sprites(self, states: int) -> KeptSprites | ShownSprites:
         knobs, side = self.knobs, self.knobs.image_size + 2 * self._reach
-        all_fit = 3 * states * self._variants * side * side <= MOST_BYTES
+        size = knobs.image_channels * states * self._variants * side * side
         variants = (knobs.scales, knobs.rotations, knobs.flips)
         if knobs.image_folder is not None:
-            if not all_fit:
+            if size > MOST_PICTURE_BYTES:
                 raise InputError(
                     f"image_ro_quant is {knobs.image_ro_quant}, but {states * self._variants} different pictures of "
                     f"{side}x{side} pixels are too many to keep; a larger image_ro_quant or image_sc_quant, or a "
@@ -81,29 +90,56 @@ class Renderer:
                 )
             radius = knobs.image_size * knobs.image_radius
             masks, colours = picture_sprites(knobs.image_folder, states, knobs.image_size, radius, *variants)
+            colours = _in_channels(colours, knobs.image_channels)
             if self.view == "pixels":
                 border = [(0, 0), (self._reach, self._reach), (self._reach, self._reach), (0, 0)]
                 colours = np.pad(colours.reshape(-1, *colours.shape[2:]), border)
                 self._colours = KeptSprites(colours, knobs.image_size, self._reach)
-        elif all_fit:
+        elif size <= MOST_BYTES:
             masks = figure_masks(states, knobs.image_size, knobs.lookalikes, *variants, knobs.image_radius)
         else:
-            return ShownSprites(partial(self._sprite, label_colours(states)), knobs.image_size)
-        sprites = margin(masks.reshape(-1, knobs.image_size, knobs.image_size), self._reach)
+            return ShownSprites(partial(self._turned, self._labels(states)), knobs.image_size, knobs.image_channels)
+        sprites = margin(masks.reshape(-1, knobs.image_size, knobs.image_size), self._reach, knobs.image_channels)
         if self.view == "semantic":
-            sprites &= np.repeat(label_colours(states), self._variants, axis=0)[:, None, None, :]
+            sprites &= np.repeat(self._labels(states), self._variants, axis=0)[:, None, None, :]
         return KeptSprites(sprites, knobs.image_size, self._reach)
 
-    def _sprite(self, colours: np.ndarray, number: int) -> np.ndarray:
-        """One figure, in an image that it just fits into."""
-        knobs = self.knobs
+    def _labels(self, states: int) -> np.ndarray:
+        """(states, channels): the states' colours, or levels of grey, in the view `semantic`."""
+        if self.knobs.image_channels == GREY and states > MOST_GREY_LABELS and self.view == "semantic":
+            raise InputError(
+                f"image_channels is 1, but there are only {MOST_GREY_LABELS} levels of grey to label {states} states "
+                "by: choose 3 channels, or another view than 'semantic'."
+            )
+        return label_greys(states) if self.knobs.image_channels == GREY else label_colours(states)
+
+    def _turned(self, labels: np.ndarray, number: int) -> dict[int, np.ndarray]:
+        """A figure under all rotations and flips, by number, in images that it just fits into."""
+        knobs, turns = self.knobs, len(self.knobs.rotations)
         state, variant = divmod(number, self._variants)
-        scale, turn, flip = np.unravel_index(variant, (len(knobs.scales), len(knobs.rotations), knobs.flips))
+        scale = variant // (turns * knobs.flips)
         side = knobs.image_size - 2 * knobs.reaches[scale]
         radius = knobs.image_radius * knobs.image_size * knobs.scales[scale]
-        mask = figure_mask(state, side, knobs.lookalikes, radius, knobs.rotations[turn], int(flip))
-        sprite = margin(mask[None], 0)[0]
-        return sprite & colours[state] if self.view == "semantic" else sprite
+        masks = turned_masks(side, figure_radii(state, knobs.lookalikes), radius, knobs.rotations)
+        sprites: dict[int, list[np.ndarray]] = {}
+        for mask in masks:
+            if id(mask) not in sprites:
+                flipped = margin(np.stack(flips_of(mask, knobs.flips)), 0, knobs.image_channels)
+                sprites[id(mask)] = list(flipped & labels[state] if self.view == "semantic" else flipped)
+        first = number - variant + scale * turns * knobs.flips
+        in_order = [figure for mask in masks for figure in sprites[id(mask)]]
+        return dict(enumerate(in_order, start=first))
+
+    def lone(self) -> LoneFigures | None:
+        """What draws an only copy's images; None where they have more than a figure that transforms change."""
+        if not self._plain or self.knobs.motion > 0 or self.halves > 1 or self._colours is not None:
+            return None
+        light, dark = _brightness(self.knobs.contrast) if self.view == "pixels" else (255, 0)
+        shift = "shift" in self.knobs.image_transforms
+        quantum = self.knobs.image_sh_quant
+        steps = [int(reach) // quantum for reach in self._reaches] if shift else None
+        bounds = None if self._bounds is None else self._bounds.tolist()
+        return LoneFigures(self._figures, self._variants, bounds, steps, quantum, (light, dark), self.shape)
 
     def begin(self, index: np.ndarray | None = None) -> None:
         """Start a new episode of the copies in `index` (None: all)."""
@@ -147,7 +183,7 @@ class Renderer:
             frames = self._paint_pictures(figure, self._colours.at(numbers, offset), words)
         else:
             frames = self._paint_plainly(figure) if self._plain else self._paint(figure, offset, words)
-        return frames.reshape(len(states), self.knobs.image_size, self.knobs.image_size, 3)
+        return frames.reshape(len(states), self.knobs.image_size, self.knobs.image_size, -1)
 
     def _scale_of(self, variant: np.ndarray) -> np.ndarray:
         return variant // (self._variants // len(self.knobs.scales))
@@ -196,7 +232,7 @@ class Renderer:
             filling = self._crop(self._fillings, words[:, 2 + 2 * number])
             place = words[:, 3 + 2 * number]
             shape, down, right = (_field(place, n, high) for n, high in enumerate(self._clutter.shape[:3]))
-            _overlay(frames, filling, self._clutter[shape, down, right - right % 3])
+            _overlay(frames, filling, self._clutter[shape, down, right - right % self.knobs.image_channels])
         return frames
 
     def _crop(self, tiles: np.ndarray, words: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
@@ -205,7 +241,7 @@ class Renderer:
         down, right = _field(words, 1, period), _field(words, 2, period)
         if offset is not None:
             down, right = (down - offset[:, 0]) % period, (right - offset[:, 1]) % period
-        return tiles[_field(words, 0, len(tiles)), down, 3 * right]
+        return tiles[_field(words, 0, len(tiles)), down, self.knobs.image_channels * right]
 
     def get_state(self) -> State:
         """What an episode keeps (the streams are their owner's)."""
@@ -222,6 +258,61 @@ class Renderer:
         self._velocity, self._words = state["velocity"].copy(), state["words"].copy()
 
 
+class LoneFigures:
+    """Draws an only copy's images as `Renderer` does, in plain numbers."""
+
+    def __init__(
+        self,
+        figures: KeptSprites | ShownSprites,
+        variants: int,
+        bounds: list[float] | None,
+        steps_each_way: list[int] | None,
+        quantum: int,
+        brightness: tuple[int, int],
+        shape: tuple[int, int, int],
+    ) -> None:
+        """Draw figures of the renderer.
+
+        Args:
+            figures: the renderer's.
+            variants: how many each state has.
+            bounds: where the probabilities of variants end; None: they are equally likely.
+            steps_each_way: how many quanta a figure of each scale shifts by at most; None: it stays.
+            quantum: pixels that shifts are multiples of.
+            brightness: of figures and of what is around them.
+            shape: of an image.
+        """
+        self._figures, self._variants, self._bounds, self._quantum = figures, variants, bounds, quantum
+        self._steps_each_way, self._shape = steps_each_way, shape
+        self._of_scale = variants // len(steps_each_way) if steps_each_way else variants
+        light, dark = brightness
+        self._masked = None if brightness == (255, 0) else (np.uint8(light ^ dark), np.uint8(dark))
+
+    def draw(self, state: int, geometry: LoneStream) -> np.ndarray:
+        """An image of this state, transformed anew."""
+        variant = down = right = 0
+        if self._bounds is not None:
+            variant = bisect_right(self._bounds, geometry.uniform())
+        elif self._variants > 1:
+            variant = geometry.integer(self._variants)
+        if self._steps_each_way is not None:
+            most = self._steps_each_way[variant // self._of_scale]
+            down = self._quantum * (geometry.integer(2 * most + 1) - most)
+            right = self._quantum * (geometry.integer(2 * most + 1) - most)
+        frame = self._figures.one(state * self._variants + variant, down, right)
+        if self._masked is not None:
+            frame &= self._masked[0]
+            frame ^= self._masked[1]
+        return frame.reshape(self._shape)
+
+
+def _in_channels(images: np.ndarray, channels: int) -> np.ndarray:
+    """(…, 3) as they are, or as grey (…, 1)."""
+    if channels == images.shape[-1]:
+        return images
+    return images.mean(axis=-1, keepdims=True).astype(images.dtype)
+
+
 def _brightness(contrast: float) -> tuple[int, int]:
     return round(127.5 * (1 + contrast)), round(127.5 * (1 - contrast))
 
@@ -229,7 +320,7 @@ def _brightness(contrast: float) -> tuple[int, int]:
 def _texture_windows(knobs: ImageKnobs) -> tuple[np.ndarray, np.ndarray]:
     """Windows into textures for backgrounds and for fillings of figures."""
     period = max(64, 1 << (knobs.image_size - 1).bit_length())
-    noise = 127.5 * knobs.texture * noise_tiles(period)
+    noise = 127.5 * knobs.texture * _in_channels(noise_tiles(period), knobs.image_channels)
     light, dark = _brightness(knobs.contrast)
     wrap = [(0, 0), (0, knobs.image_size), (0, knobs.image_size), (0, 0)]
     tiles = (np.clip(np.rint(level + noise), 0, 255).astype(np.uint8) for level in (dark, light))

@@ -34,6 +34,14 @@ def power(base: int, exponent: int) -> int:
     return base ** min(exponent, MOST_POWER)
 
 
+def steps_between_rewards(given: Any, default: bool, sequence_length: int) -> Any:
+    """A number of steps, as MDP Playground's code has it; of the boolean of its paper's table 1, what it stands for."""
+    given = default if given is None else given
+    if isinstance(given, bool | np.bool_):
+        return sequence_length if given else 1
+    return given
+
+
 Checked: TypeAlias = Any
 """What the user gives in one of several forms, or not at all, and what the checks turn into one form."""
 
@@ -68,7 +76,8 @@ class HardnessKnobs:
     make_denser: bool = False
     """Pay i/n of a sequence's reward for its first i states, for all sequences under way, at every step."""
     reward_every_n_steps: Checked = None
-    """Sequences count only when completed at a multiple of this step; by default `sequence_length`."""
+    """Sequences count only when completed at a multiple of this step; true, the default, is `sequence_length`, and
+    false 1."""
     reward_scale: float = 1.0
     """Factor of the reward and of its noise."""
     reward_shift: float = 0.0
@@ -119,8 +128,7 @@ class HardnessKnobs:
         for name in ("make_denser", "irrelevant_features"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise InputError(f"{name} is {getattr(self, name)!r}, but it must be true or false.")
-        if self.reward_every_n_steps is None:
-            self._set(reward_every_n_steps=self.sequence_length)
+        self._set(reward_every_n_steps=steps_between_rewards(self.reward_every_n_steps, True, self.sequence_length))
         require_whole_knob(self, "reward_every_n_steps", 1, MOST_STEPS)
         self._set_sizes()
         self._set_tables()

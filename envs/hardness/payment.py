@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lcd.envs.state import State
-from lcd.envs.streams import Streams
+from lcd.envs.streams import LoneStream, Streams
 
 Noise = float | Callable[[Any, Any, np.random.Generator], Any]
 
@@ -116,3 +116,48 @@ class Payment:
     def set_state(self, state: State) -> None:
         """Continue exactly where `get_state` was called."""
         self._pending, self._slot = state["pending"].copy(), int(state["slot"])
+
+
+class LonePayment:
+    """`Payment` of an only copy, in plain numbers."""
+
+    _pending: list[float]
+    _slot: int
+
+    def __init__(self, payment: Payment) -> None:
+        """Pay as `payment` does, whose noise is no function of the user's."""
+        self.plain, self._scale, self._shift = payment.plain, payment.scale, payment.shift
+        self._deviation = float(payment.noise) if payment.noisy and not callable(payment.noise) else None
+        self._end_reward = payment.end_reward * payment.scale
+        self.set_state(payment.get_state())
+
+    def begin(self) -> None:
+        """Forget what is due: an episode begins."""
+        self._pending = [0.0] * len(self._pending)
+
+    def due(self, earned: float) -> float:
+        """Take in what is earned now; returns what was earned `delay` steps ago."""
+        if not self._pending:
+            return earned
+        due = self._pending[self._slot]
+        self._pending[self._slot] = earned
+        self._slot = (self._slot + 1) % len(self._pending)
+        return due
+
+    def paid(self, due: float, stream: LoneStream, terminated: bool) -> tuple[float, float]:
+        """The reward, and the part of it that is an event: without noise and shift."""
+        event = due if self._scale == 1 else due * self._scale
+        if self._end_reward:
+            event += terminated * self._end_reward
+        if self._deviation is not None:
+            return event + (self._deviation * stream.normal() * self._scale + self._shift), event
+        return event + self._shift if self._shift else event, event
+
+    def get_state(self) -> State:
+        """As that of `Payment`."""
+        return {"pending": np.array(self._pending).reshape(-1, 1), "slot": np.array(self._slot)}
+
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called."""
+        self._pending = state["pending"][:, 0].tolist()
+        self._slot = int(state["slot"])

@@ -19,7 +19,7 @@ from lcd.envs.checks import (
 )
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.image_knobs import MOST_PIXELS
-from lcd.envs.hardness.knobs import Checked
+from lcd.envs.hardness.knobs import Checked, steps_between_rewards
 
 MOST_DIMENSIONS, MOST_ORDER, MOST_LENGTH = 1000, 20, 1e12
 """Beyond these numbers overflow, or a step takes for ever."""
@@ -69,8 +69,8 @@ class PointKnobs:
     """A function generator -> position to start from; by default uniform where no episode ends."""
     sequence_length: int = 1
     """For "move_along_a_line": how many movements have to be along one line."""
-    reward_every_n_steps: int = 1
-    """Rewards are earned at multiples of this step only."""
+    reward_every_n_steps: Checked = None
+    """Rewards are earned at multiples of this step only: 1 by default, which is false; true is `sequence_length`."""
     delay: int = 0
     """Steps between earning and being paid; what is due after the episode's end is dropped."""
     transition_noise: float | Callable[..., Sequence[float]] = 0.0
@@ -90,7 +90,10 @@ class PointKnobs:
     def __post_init__(self) -> None:
         require_whole_knob(self, "state_space_dim", 1, MOST_DIMENSIONS)
         require_whole_knob(self, "transition_dynamics_order", 1, MOST_ORDER)
-        for name in ("sequence_length", "reward_every_n_steps", "horizon"):
+        require_whole_knob(self, "sequence_length", 1, MOST_STEPS)
+        every = steps_between_rewards(self.reward_every_n_steps, False, self.sequence_length)
+        object.__setattr__(self, "reward_every_n_steps", every)
+        for name in ("reward_every_n_steps", "horizon"):
             require_whole_knob(self, name, 1, MOST_STEPS)
         require_whole_knob(self, "delay", 0, MOST_STEPS)
         require_whole_knob(self, "image_size", 20, MOST_PIXELS)

@@ -81,3 +81,55 @@ class SequenceRewards:
     def set_state(self, state: State) -> None:
         """Continue exactly where `get_state` was called."""
         self._history, self._taken = state["history"].copy(), state["taken"].copy()
+
+
+class LoneSequenceRewards:
+    """`SequenceRewards` of an only copy, in plain numbers."""
+
+    def __init__(self, mdp: DiscreteMDP) -> None:
+        """Read what is rewarded from the tables of its toy."""
+        knobs = mdp.knobs
+        self._size, self._sets, self._length = knobs.set_size, knobs.sets, knobs.sequence_length
+        self._states, self._actions, self._window = knobs.state_space_size, knobs.action_space_size, mdp.window
+        self._rewards = mdp.rewards
+        self._partial = [(self._size**n, n, table) for n, table in enumerate(mdp.partial, start=1)]
+        self._gate: list[bool] | None = None if self._partial or mdp.gate[1:].all() else mdp.gate.tolist()
+        self._kept = self._states**self._window if self._window else self._size ** (self._length - 1)
+        self._entries = self._size**self._length
+        self._history = self._taken = 0
+
+    def begin(self, state: int) -> None:
+        """An episode starts in this state."""
+        self._history = state if self._window else state % self._size
+        self._taken = 0
+
+    def earned(self, state: int, action: int, step: int) -> float:
+        """What reaching this state by this action earns at this step of the episode."""
+        if self._window:
+            reached, taken = self._history * self._states + state, self._taken * self._actions + action
+            self._history, self._taken = reached % self._kept, taken % self._actions ** (self._window - 1)
+            code = reached * self._actions**self._window + taken
+        else:
+            own_set, local = divmod(state, self._size) if self._sets > 1 else (0, state)
+            code = local if self._length == 1 else self._history * self._size + local
+            if self._length > 1:
+                self._history = code % self._kept
+            if self._partial:
+                return self._beginnings(code, own_set, step)
+            code += own_set * self._entries
+        reward = self._rewards.item(code)
+        return reward if self._gate is None or self._gate[step] else 0.0
+
+    def _beginnings(self, code: int, own_set: int, step: int) -> float:
+        total = 0.0
+        for entries, number, table in self._partial:
+            total += table.item(code % entries + own_set * entries) * (step >= number)
+        return total
+
+    def get_state(self) -> State:
+        """As that of `SequenceRewards`."""
+        return {"history": np.array([self._history]), "taken": np.array([self._taken])}
+
+    def set_state(self, state: State) -> None:
+        """Continue exactly where `get_state` was called."""
+        self._history, self._taken = state["history"].item(), state["taken"].item()

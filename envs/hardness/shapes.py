@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -11,6 +12,8 @@ from lcd.envs.colours import label_colours
 RADIUS = 1 / 3
 """Radius of a figure at scale 1, as a share of the image's side."""
 _SUPERSAMPLING = 4
+_ON_AN_EDGE = 1e-6
+"""Of the distance between two samples: nearer to an edge than this, a sample lies on it."""
 _DEEPEST_NOTCH = 0.75
 _FIXED_SEED = 20_041_215
 
@@ -55,6 +58,39 @@ def _polar_grid(size: int) -> tuple[np.ndarray, np.ndarray]:
     return np.hypot(down, right), np.arctan2(right, -down) % (2 * np.pi)
 
 
+def turned_masks(size: int, radii: np.ndarray, radius: float, rotations: Sequence[float]) -> list[np.ndarray]:
+    """`polygon_mask` at every rotation, all of them in the time of a few.
+
+    Each row of samples is inside a polygon between two crossings with its edges. Rotations at which a regular polygon
+    looks the same share an array. Where a sample lies on an edge, which rounding decides, `polygon_mask` does.
+    """
+    whole = 360 / len(radii) if (radii == radii[0]).all() else 360
+    different, which = np.unique(np.round(np.mod(rotations, whole), 9) % whole, return_inverse=True)
+    turns = np.deg2rad(different)[:, None] + 2 * np.pi / len(radii) * np.arange(len(radii))
+    down, right = -radius * radii * np.cos(turns), radius * radii * np.sin(turns)
+    # In units of samples: a whole number is the place of one.
+    top, left = (_SUPERSAMPLING * (place + size / 2) - 0.5 for place in (down, right))
+    on_a_row = (np.abs(top - np.rint(top)) < _ON_AN_EDGE).any(axis=1)
+    next_top, next_left = np.roll(top, -1, axis=1), np.roll(left, -1, axis=1)
+    rows = np.arange(_SUPERSAMPLING * size)
+    turn, edge, row = np.nonzero((top[..., None] <= rows) != (next_top[..., None] <= rows))
+    high, low = top[turn, edge], next_top[turn, edge]
+    crossing = left[turn, edge] + (row - high) / (low - high) * (next_left[turn, edge] - left[turn, edge])
+    on_an_edge = np.abs(crossing - np.rint(crossing)) < _ON_AN_EDGE
+    first, part = np.divmod(np.ceil(crossing).astype(np.int64).clip(0, len(rows)), _SUPERSAMPLING)
+    sign = np.where(low > high, 1, -1)
+    places = (turn * size + row // _SUPERSAMPLING) * (size + 2) + first
+    more = np.bincount(places, sign * (_SUPERSAMPLING - part), len(turns) * size * (size + 2))
+    more += np.bincount(places + 1, sign * part, len(more))
+    covered = more.astype(np.int16).reshape(len(turns), size, size + 2).cumsum(axis=2, dtype=np.int16)[:, :, :size]
+    masks = list(np.uint8(255) * (np.abs(covered) >= _SUPERSAMPLING**2 // 2))
+    undecided = on_a_row | (np.bincount(turn, on_an_edge, len(turns)) > 0)
+    return [
+        polygon_mask(size, radii, radius, rotation) if undecided[number] else masks[number]
+        for rotation, number in zip(rotations, which.tolist(), strict=True)
+    ]
+
+
 @lru_cache(maxsize=16)
 def figure_masks(
     states: int,
@@ -74,20 +110,14 @@ def figure_masks(
         flipped
         for state in range(states)
         for scale in scales
-        for rotation in rotations
-        for flipped in _flipped(
-            polygon_mask(size, figure_radii(state, lookalikes), radius * size * scale, rotation), flips
-        )
+        for mask in turned_masks(size, figure_radii(state, lookalikes), radius * size * scale, rotations)
+        for flipped in flips_of(mask, flips)
     ]
     return np.stack(masks).reshape(states, -1, size, size)
 
 
-def figure_mask(state: int, size: int, lookalikes: int, radius: float, rotation: float, flip: int) -> np.ndarray:
-    """(size, size): one state's figure, with a radius in pixels, a rotation in degrees, and the flip of that number."""
-    return _flipped(polygon_mask(size, figure_radii(state, lookalikes), radius, rotation), flip + 1)[-1]
-
-
-def _flipped(mask: np.ndarray, flips: int) -> list[np.ndarray]:
+def flips_of(mask: np.ndarray, flips: int) -> list[np.ndarray]:
+    """The first so many ways to flip a mask."""
     return [mask, mask[:, ::-1], mask[::-1], mask[::-1, ::-1]][:flips]
 
 

@@ -38,6 +38,8 @@ GAMES_OF_MODE = {
 }
 TRAINING_LEVELS = 500
 LAST_LEVEL = 2**31 - 1
+MOST_THREADS = 256
+"""The engine ends the whole process where a system refuses it a thread."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +110,8 @@ class ProcgenKnobs:
         _one_of("shaping", self.shaping, SHAPINGS)
         if self.game not in (having := GAMES_OF_MODE[self.mode]):
             raise InputError(f"mode is {self.mode!r}, which {self.game} does not have; {', '.join(having)} have it.")
-        for name in ("num_threads", "debug_mode"):
-            require_whole_number(name, getattr(self, name), 0)
+        require_whole_number("debug_mode", self.debug_mode, 0, LAST_LEVEL)
+        require_whole_number("num_threads", self.num_threads, 0, MOST_THREADS)
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type == "bool" and not isinstance(value, bool):

@@ -15,6 +15,7 @@ from lcd.envs.native import IMAGE_VIEWS, NativeVectorEnv
 from lcd.envs.protocols import offers
 from lcd.envs.single import SingleCopy
 from lcd.envs.tabular.files import load
+from lcd.envs.tabular.lone_tabular import LoneTabular
 from lcd.envs.tabular.mdp import TERMINAL, Board, Renderer, TabularMDP
 
 OBSERVATIONS = ("features", "number", "board")
@@ -171,7 +172,9 @@ class TabularVectorEnv(NativeVectorEnv):
         self._steps[rows] = 0
 
     def _observe(self, index: np.ndarray | None = None) -> np.ndarray:
-        nodes = self._nodes if index is None else self._nodes[index]
+        return self._seen(self._nodes if index is None else self._nodes[index], index)
+
+    def _seen(self, nodes: np.ndarray, index: np.ndarray | None) -> np.ndarray:
         if self.view not in IMAGE_VIEWS:
             if self._board is not None:
                 return self._on_board(self._board, nodes)
@@ -203,6 +206,15 @@ class TabularVectorEnv(NativeVectorEnv):
         if self.mdp.renderer is None:
             return np.zeros((self.num_envs, 1, 1, 3), np.uint8)
         return self._painted(self._nodes, self.mdp.renderer.views[-1])
+
+    def lone(self) -> LoneTabular | None:
+        """The only copy in plain numbers, unless it is rendered."""
+        if self.num_envs > 1 or self.render_mode:
+            return None
+        return LoneTabular(self.mdp, {"dynamics": self._streams["dynamics"]}, self._shown_alone)
+
+    def _shown_alone(self, node: int) -> Any:
+        return self._features[node].copy() if self._features is not None else self._seen(np.array([node]), None)[0]
 
 
 def _given(mdp: Any, horizon: int | None, sticky: float | None) -> TabularMDP:

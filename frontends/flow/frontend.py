@@ -128,7 +128,7 @@ def to_frames(observations: torch.Tensor) -> torch.Tensor:
     if observations.ndim != 4 or shape[-1] != COLOURS or observations.dtype != torch.uint8:
         raise InputError(
             f"frontend=flow sees uint8 images with three colours, not {observations.dtype} observations of shape "
-            f"{shape}: choose a view with images."
+            f"{shape}: choose a view with images, of toys with image_channels=3."
         )
     if min(shape[:2]) < LEAST_SIDE:
         raise InputError(f"frontend=flow needs images of at least {LEAST_SIDE}×{LEAST_SIDE} pixels, not {shape[:2]}.")

@@ -1,20 +1,21 @@
 """What learning one task does to the others: transfer and forgetting by the matrix of GEM (Lopez-Paz and Ranzato 2017).
 
 R[i, j] is the normalised held-out return on task j after stage i of a curriculum, b[j] that before any training: both
-are rows of `lcd.analyses.outcomes`.
+are rows of `lcd.analyses.outcomes`. Beside them are the metrics of Baker et al. (`lcd.analyses.lifelong`).
 """
 
 import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from lcd.analyses import lifelong
 from lcd.analyses.outcomes import Outcome, outcomes
 from lcd.curves.table import SETTING
 from lcd.envs.errors import InputError
@@ -24,12 +25,14 @@ from lcd.statistics.intervals import bootstrap
 CURRICULUM = ("benchmark", "trained_on", *SETTING[1:])
 AGAIN = re.compile(r" \(\d+\)$")
 """What follows a task's name in that of a stage that trains it again."""
-MEASURES = {
+GEM = {
     "average": "mean return over all tasks at the end",
     "backward": "backward transfer: change of earlier tasks' return from the end of their own stage to the very end",
     "forward": "forward transfer: return on a task just before its stage, above that before any training",
     "forgetting": "mean over earlier tasks of the best return on the way, less that at the very end",
 }
+"""Of Lopez-Paz and Ranzato, and of Chaudhry et al."""
+MEASURES = GEM | lifelong.OF_RETURNS | lifelong.OF_EXPERTS
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class Transfer:
         tasks: the evaluated tasks, in the order in which they are trained first; in another context as `task@context`.
         ends: the step at which each stage ended.
         returns: (seeds, stages + 1, tasks): return before training (b) and after each stage (R), on the scale `scale`.
-        measures: each of `MEASURES`: (mean over seeds, low, high), with a 95 % interval.
+        measures: `MEASURES`, but for those of Baker et al. that cannot be told: (mean over seeds, low, high), with a
+            95 % interval.
         curves: the held-out rows behind it, with the columns `normalised` and `evaluated`, one of `tasks`.
         scale: "normalised"; "return" where a task's range is not known, so that returns are as they are and there are
             no measures.
@@ -80,17 +84,18 @@ class Transfer:
         }
 
 
-def transfers(curves: pd.DataFrame) -> list[Transfer]:
+def transfers(curves: pd.DataFrame, alone: pd.DataFrame | None = None) -> list[Transfer]:
     """The outcome of every curriculum.
 
     Args:
         curves: checked curves with the column `normalised`; those without a stage are no curriculum's.
+        alone: such curves of tasks that were trained by themselves, which relative performance is relative to.
     """
     if not len(curves):
         return []
     held_out = curves[(curves["split"] == "eval") & (curves["stage"] != "")]
     return [
-        _transfer(dict(zip(CURRICULUM, key, strict=True)), rows)
+        _transfer(dict(zip(CURRICULUM, key, strict=True)), rows, alone)
         for key, rows in held_out.groupby(list(CURRICULUM), sort=True)
     ]
 
@@ -134,7 +139,7 @@ def save_transfers(path: Path, found: list[Transfer]) -> None:
     write_atomic(path, json.dumps([transfer.plain() for transfer in found], indent=2, allow_nan=False) + "\n")
 
 
-def _transfer(key: dict[str, Any], rows: pd.DataFrame) -> Transfer:
+def _transfer(key: dict[str, Any], rows: pd.DataFrame, alone: pd.DataFrame | None) -> Transfer:
     unranged = bool(rows["normalised"].isna().any())
     if unranged:
         rows = rows.assign(normalised=rows["return_mean"])
@@ -161,15 +166,61 @@ def _transfer(key: dict[str, Any], rows: pd.DataFrame) -> Transfer:
             f"The curriculum '{key['trained_on']}' of {key['agent']} on {key['benchmark']} lacks evaluations of all "
             "its tasks before training and at the end of each stage, for every seed: transfer needs them."
         )
-    of_seeds = [gem_measures(of_seed, [tasks.index(task) for task in trained]) for of_seed in returns]
-    measures = {name: _with_interval(np.array([found[name] for found in of_seeds])) for name in MEASURES}
-    if unranged:
-        measures = dict.fromkeys(MEASURES, (math.nan,) * 3)
     # As `evaluated_name` writes it, for all rows at once.
     task, context = (rows[name].astype(object) for name in ("task", "context"))
-    labels = task.where(context == "", task + "@" + context)
+    rows = rows.assign(evaluated=task.where(context == "", task + "@" + context))
     scale = "return" if unranged else "normalised"
-    return Transfer(key, stages, tasks, ends, returns, measures, rows.assign(evaluated=labels), scale)
+    whole = Transfer(key, stages, tasks, ends, returns, {}, rows, scale)
+    return replace(whole, measures=_measures(whole, trained, seeds, alone))
+
+
+def _measures(
+    of: Transfer, trained: Sequence[str], seeds: Sequence[int], alone: pd.DataFrame | None
+) -> dict[str, tuple[float, float, float]]:
+    """The measures of a curriculum whose matrix is known."""
+    if of.scale == "return":
+        return dict.fromkeys(GEM, (math.nan,) * 3)
+    columns = [of.tasks.index(task) for task in trained]
+    experts = _experts(of.key, trained, alone)
+    found = []
+    for seed, returns in zip(seeds, of.returns, strict=True):
+        mine = _own_curves(of, seed, returns, trained)
+        of_seed = gem_measures(returns, columns) | lifelong.of_returns(returns, columns)
+        of_seed |= lifelong.of_experts([mine[task] for task in experts], experts.values())
+        found.append(of_seed)
+    values = {name: np.array([of_seed[name] for of_seed in found]) for name in MEASURES}
+    told = {name: each for name, each in values.items() if name in GEM or np.isfinite(each).all()}
+    return {name: _with_interval(each) for name, each in told.items()}
+
+
+def _experts(key: dict[str, Any], trained: Sequence[str], alone: pd.DataFrame | None) -> dict[str, lifelong.Curve]:
+    """The trained tasks that were also learned alone, with everything else alike: each one's curve, mean over seeds."""
+    found: dict[str, lifelong.Curve] = {}
+    if alone is None or not len(alone):
+        return found
+    same = alone[alone["split"] == "eval"]
+    for name in ("benchmark", *SETTING[1:]):
+        same = same[same[name] == key[name]]
+    for task in dict.fromkeys(trained):
+        curve = same[same["task"] == task].groupby("step", sort=True)["normalised"].mean()
+        if len(curve) > 1 and curve.index[0] == 0 and curve.notna().all():
+            found[task] = (curve.index.to_numpy(float), curve.to_numpy(float))
+    return found
+
+
+def _own_curves(of: Transfer, seed: int, returns: np.ndarray, trained: Sequence[str]) -> dict[str, lifelong.Curve]:
+    """Each task's held-out curve over the stages that train it, one after the other."""
+    rows = of.curves[of.curves["seed"] == seed]
+    found: dict[str, lifelong.Curve] = {}
+    for place, (stage, task) in enumerate(zip(of.stages, trained, strict=True)):
+        began = of.ends[place - 1] if place else 0.0
+        mine = rows[(rows["stage"] == stage) & (rows["evaluated"] == task) & (rows["step"] > began)].sort_values("step")
+        steps, values = found.get(task, (np.zeros(0), np.zeros(0)))
+        if not len(steps):
+            steps, values = np.zeros(1), returns[place, [of.tasks.index(task)]]
+        more = steps[-1] + mine["step"].to_numpy(float) - began
+        found[task] = np.concatenate([steps, more]), np.concatenate([values, mine["normalised"].to_numpy(float)])
+    return found
 
 
 def _spans(key: dict[str, Any], of_stages: dict[str, list[Outcome]]) -> dict[str, tuple[float, float]]:

@@ -96,6 +96,10 @@ class StudyConfig:
         default=None,
         metadata=doc("most points of a run; null: all in one, or one by one where agents are", least=1),
     )
+    steps_by_time_unit: bool = field(
+        default=False,
+        metadata=doc("where a task's knobs say time_unit, divide steps and evaluation.every by it: as many seconds"),
+    )
     normalise: bool = field(
         default=False, metadata=doc("a grid's returns under delays and sequence lengths on one scale")
     )

@@ -166,7 +166,7 @@ def publish(
     ranges = ranges_from(how.ranges, tasks, range_sets(finished.curves))
     strangers = note_of_strangers(how.horizons, tasks)
     diagnosis = diagnosed(finished, study, how, ranges)
-    curricula = transfers(diagnosis.others)
+    curricula = transfers(diagnosis.others, diagnosis.curves)
     known: dict[str, Any] = {}
     if study is not None:
         known = recommended(study) | {"grid": Grid.from_plain(study.record.get("grid")), "read": finished.curves}

@@ -131,7 +131,7 @@ def sheet(rows: dict[str, list[tuple[np.ndarray, float]]], title: str) -> Any:
     for line, (view, shown) in zip(axes, rows.items(), strict=True):
         line[0].set_ylabel(view, fontsize=8)
         for step, (axis, (image, reward)) in enumerate(zip(line, shown, strict=True)):
-            axis.imshow(image, interpolation="nearest")
+            axis.imshow(image, interpolation="nearest", cmap="gray", vmin=0, vmax=255)
             axis.set_xticks([])
             axis.set_yticks([])
             axis.set_xlabel(f"{step}" + (f", reward {reward:.3g}" if reward else ""), fontsize=7)

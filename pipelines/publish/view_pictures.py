@@ -84,5 +84,6 @@ def _png(image: np.ndarray) -> bytes:
     from PIL import Image
 
     buffer = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(image, dtype=np.uint8)).save(buffer, format="PNG")
+    grey = image.shape[2:] == (1,)
+    Image.fromarray(np.ascontiguousarray(image[..., 0] if grey else image, dtype=np.uint8)).save(buffer, format="PNG")
     return buffer.getvalue()

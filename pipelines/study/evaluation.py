@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from lcd.config.keys import show
 from lcd.config.schema_parts import EvaluationConfig
 from lcd.config.values import check_knob
 from lcd.curves.names import evaluated_name
 from lcd.envs.benchmarks import Benchmark, check_view, get_benchmark
+from lcd.envs.checks import is_number
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.population import make_population
 from lcd.pipelines.study.configs import EvaluationEntry, RunConfig, canonical
@@ -42,6 +44,15 @@ def evaluation_entry(given: EvaluationConfig, benchmark: Benchmark, where: str) 
     if given.contexts:
         entry["contexts"] = {name: _knobs(name, knobs, where) for name, knobs in given.contexts.items()}
     return entry
+
+
+def by_time_unit(steps: int, entry: EvaluationEntry, knobs: Mapping[str, Any]) -> tuple[int, EvaluationEntry]:
+    """Steps, and an evaluation, of as many seconds of the task as without the knob `time_unit`, rounded down."""
+    unit = knobs.get("time_unit", 1)
+    if not is_number(unit) or not 0 < unit < math.inf:
+        return steps, entry  # the benchmark has refused it, or will
+    scaled = dict(entry, every=max(1, int(entry["every"] / unit)))
+    return max(1, int(steps / unit)), cast(EvaluationEntry, scaled)
 
 
 def _knobs(name: Any, knobs: Any, where: str) -> dict[str, Any]:

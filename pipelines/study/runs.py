@@ -33,7 +33,7 @@ from lcd.pipelines.study.configs import (
     run_id,
 )
 from lcd.pipelines.study.encoders import entry_after, pretraining_for
-from lcd.pipelines.study.evaluation import evaluation_entry
+from lcd.pipelines.study.evaluation import by_time_unit, evaluation_entry
 from lcd.pipelines.study.family_points import (
     ALL,
     POINTS,
@@ -93,8 +93,11 @@ def expand(
         for condition in replace(part, agents=agents, frontends=frontends).crossed():
             name = condition["agent"]["name"]
             steps = budgets.steps_of(_steps_asked(part.steps, condition["agent"]), name, cfg.budget, benchmark.name)
+            own = evaluation
+            if study.steps_by_time_unit:
+                steps, own = by_time_unit(steps, evaluation, {**condition["knobs"], **condition["point"]})
             task, knobs = placed(benchmark, condition["task"], condition.pop("point"), condition["knobs"])
-            condition |= {"task": task, "knobs": knobs, "steps": steps, "evaluation": evaluation}
+            condition |= {"task": task, "knobs": knobs, "steps": steps, "evaluation": own}
             wanted = ALL if study.points is None and study.family is not None else study.points
             picked = points.get(varied_task(task, knobs))
             family = family_of(benchmark, task, study.family)

@@ -11,6 +11,7 @@ import warnings
 from contextlib import redirect_stdout
 from typing import Any
 
+import gymnasium
 import numpy as np
 from timing import rate
 
@@ -27,6 +28,17 @@ STATE_CASES: dict[str, dict[str, Any]] = {
     "state, transition and reward noise": {"transition_noise": 0.1, "reward_noise": 0.1},
 }
 IMAGE_CASES: dict[str, dict[str, Any]] = {
+    "the package's images": {
+        "view": "figure_ground",
+        "image_transforms": ALL_TRANSFORMS,
+        "image_defaults": "mdp-playground",
+    },
+    "100 pixels, semantic, all transforms": {
+        "view": "semantic",
+        "image_transforms": ALL_TRANSFORMS,
+        "image_size": 100,
+        "image_radius": 0.2,
+    },
     "figure_ground": {"view": "figure_ground"},
     "semantic, all transforms": {"view": "semantic", "image_transforms": ALL_TRANSFORMS},
     "pixels, texture": {"view": "pixels", "texture": 0.5},
@@ -45,6 +57,20 @@ def ours(copies: int, **knobs: Any) -> float:
     env.reset()
     actions = np.random.default_rng(0).integers(env.knobs.action_space_size, size=(64, copies))
     return rate(lambda number: env.step(actions[number % 64]), copies)
+
+
+def alone(**knobs: Any) -> float:
+    """Environment steps per second of the one copy that `gymnasium.make` gives."""
+    env = gymnasium.make("lcd/hardness-discrete-v0", **knobs)
+    env.reset()
+    actions = np.random.default_rng(0).integers(8, size=64).tolist()
+
+    def step(number: int) -> None:
+        _, _, terminated, truncated, _ = env.step(actions[number % 64])
+        if terminated or truncated:
+            env.reset()
+
+    return rate(step, 1)
 
 
 def peer(images: bool) -> float | None:
@@ -77,6 +103,8 @@ def table(cases: dict[str, dict[str, Any]], kind: str, copies: tuple[int, ...]) 
     source = "measured in this run" if measured else "not installed; reference figure"
     print(f"\n{kind}: mdp-playground {reference:,.0f} steps/s ({source})")
     for name, knobs in cases.items():
+        steps = alone(**knobs)
+        print(f"  {name:48s} gymnasium.make {steps:11,.0f} steps/s {steps / reference:8.1f}x")
         for number in copies:
             steps = ours(number, **knobs)
             print(f"  {name:48s} {number:5d} copies {steps:14,.0f} steps/s {steps / reference:8.1f}x")

@@ -46,7 +46,7 @@ class TestImages(ContinuousContract):
 
 def test_constant_force_moves_a_mass_as_newton_says():
     knobs = {"transition_dynamics_order": 2, "inertia": 4.0, "time_unit": 0.5, "state_space_max": 1e6, "horizon": 50}
-    env = HardnessContinuousVectorEnv(1, init_state_dist=lambda rng: [100.0, 200.0], **knobs)
+    env = HardnessContinuousVectorEnv(1, init_state_dist=lambda rng: [100.0, 200.0], augmented_state=True, **knobs)
     env.reset()
     force = np.array([[1.0, -0.5]])
     for step in range(1, 41):
@@ -83,7 +83,8 @@ def test_dense_rewards_add_up_to_the_distance_gained():
 
 
 def test_a_border_stops_the_point():
-    env = HardnessContinuousVectorEnv(1, transition_dynamics_order=2, init_state_dist=lambda rng: [9.9, 0.0])
+    start = {"init_state_dist": lambda rng: [9.9, 0.0]}
+    env = HardnessContinuousVectorEnv(1, transition_dynamics_order=2, augmented_state=True, **start)
     env.reset()
     for _ in range(3):
         *_, infos = env.step(np.array([[1.0, 0.0]]))

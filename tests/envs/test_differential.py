@@ -88,7 +88,7 @@ def discrete_knobs(draw):
 @given(knobs=discrete_knobs(), seed=st.integers(0, 1000))
 def test_discrete(knobs, seed):
     try:
-        env = HardnessDiscreteVectorEnv(4, seed=[seed, seed + 1], **knobs)
+        env = HardnessDiscreteVectorEnv(4, seed=[seed, seed + 1], augmented_state=True, **knobs)
     except InputError:
         return
     references = [discrete_reference(env, copy, knobs) for copy in range(4)]
@@ -171,7 +171,7 @@ def point_knobs(draw):
 @settings(max_examples=100, deadline=None)
 @given(knobs=point_knobs(), seed=st.integers(0, 1000))
 def test_continuous(knobs, seed):
-    env = HardnessContinuousVectorEnv(3, seed=seed, **knobs)
+    env = HardnessContinuousVectorEnv(3, seed=seed, augmented_state=True, **knobs)
     references = [ContinuousReference(knobs) for _ in range(3)]
     record(env, references)
     env.reset()

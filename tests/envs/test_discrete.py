@@ -17,6 +17,7 @@ import lcd.envs
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.envs.hardness.mdp import HardnessKnobs, admissible_sequences, build_mdp
+from lcd.envs.hardness.point import PointKnobs
 
 EVERYTHING = {
     "sequence_length": 2,
@@ -128,6 +129,14 @@ def rewards_by_definition(knobs: HardnessKnobs, rewarded: set[tuple[int, ...]], 
     reward_noise=st.sampled_from([0.0, 0.3]),
     seed=st.integers(0, 10_000),
 )
+@pytest.mark.parametrize(("given", "steps"), [(None, 3), (True, 3), (False, 1), (2, 2)])
+def test_steps_between_rewards_may_be_table_1s_boolean(given, steps):
+    knobs = {"sequence_length": 3} | ({} if given is None else {"reward_every_n_steps": given})
+    assert HardnessKnobs.from_dict(knobs).reward_every_n_steps == steps
+    along = {"reward_function": "move_along_a_line", **knobs}
+    assert PointKnobs.from_dict(along).reward_every_n_steps == (1 if given is None else steps)
+
+
 def test_every_step_follows_from_the_tables(
     states, fewer_actions, length, every, delay, density, terminal, noise, reward_noise, seed
 ):

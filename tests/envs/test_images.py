@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from lcd.envs.colours import label_colours
+from lcd.envs.errors import InputError
+from lcd.envs.hardness.figure_sprites import MOST_BYTES_SHOWN
 from lcd.envs.hardness.image_knobs import ImageKnobs
 from lcd.envs.hardness.images import Renderer
-from lcd.envs.hardness.shapes import figure_masks, polygon_mask
+from lcd.envs.hardness.shapes import figure_masks, figure_radii, polygon_mask, turned_masks
 from lcd.envs.streams import Streams, seed_sequence
 
 ALL = "shift,scale,rotate,flip"
@@ -150,8 +152,51 @@ def test_figures_drawn_when_they_are_shown_are_those_drawn_beforehand(view, monk
 
 def test_all_transforms_of_the_package_at_once_fit_into_memory():
     made = renderer("pixels", **AUTHORS | {"image_transforms": ALL, "image_scale_range": [0.5, 2]})
-    assert made.draw(np.arange(64) % STATES, np.zeros(64)).shape == (64, 100, 100, 3)
-    assert made._figures.bytes < 64 * 100 * 100 * 3
+    assert made.draw(np.arange(64) % STATES, np.zeros(64)).shape == (64, 100, 100, 1)
+    assert made._figures.bytes < MOST_BYTES_SHOWN
+
+
+@pytest.mark.parametrize(("size", "radius"), [(24, 8.0), (24, 10.0), (40, 20.0), (25, 6.25), (33, 12.3)])
+def test_masks_of_many_rotations_are_those_of_each(size, radius):
+    """Radii in whole and quarter pixels put samples onto edges, which only rounding decides."""
+    for state, lookalikes in [*((n, 0) for n in range(8)), (4, 2), (5, 2)]:
+        radii, rotations = figure_radii(state, lookalikes), tuple(map(float, range(0, 360, 15)))
+        for mask, rotation in zip(turned_masks(size, radii, radius, rotations), rotations, strict=True):
+            assert np.array_equal(mask, polygon_mask(size, radii, radius, rotation)), (state, rotation)
+
+
+def test_rotations_that_look_the_same_share_a_mask():
+    masks = turned_masks(40, figure_radii(2, 0), 15.3, tuple(map(float, range(360))))
+    assert len({id(mask) for mask in masks}) == 360 // 5
+    masks = turned_masks(40, figure_radii(4, 0), 15.3, tuple(map(float, range(360))))
+    assert len({id(mask) for mask in masks}) == 360
+
+
+@pytest.mark.parametrize("most", [0, 2**24])
+def test_grey_images_show_what_coloured_ones_do(most, monkeypatch):
+    monkeypatch.setattr("lcd.envs.hardness.images.MOST_BYTES", most)
+    knobs = {"image_transforms": ALL, "image_ro_quant": 90}
+    for view in ("figure_ground", "pixels"):
+        grey = frames(view, image_channels=1, **knobs)
+        assert grey.shape == (64, 24, 24, 1)
+        assert np.array_equal(np.repeat(grey, 3, axis=3), frames(view, **knobs))
+    labels = frames("semantic", image_channels=1, **knobs)
+    assert np.array_equal(labels > 0, frames("figure_ground", image_channels=1, **knobs) > 0)
+    shades = [set(np.unique(labels[state::STATES])) - {0} for state in range(STATES)]
+    assert all(len(of_state) == 1 for of_state in shades)
+    assert len(set.union(*shades)) == STATES
+    textured = frames("pixels", image_channels=1, texture=0.5, distractors=2, **knobs)
+    assert textured.shape == (64, 24, 24, 1)
+    assert len(np.unique(textured)) > 50
+
+
+def test_more_labels_than_levels_of_grey_are_refused():
+    with pytest.raises(InputError, match="image_channels is 1, but there are only 255 levels of grey to label 300"):
+        renderer("semantic", states=300, image_channels=1)
+    renderer("figure_ground", states=300, image_channels=1)
+    for wrong in (2, True, 3.0, None):
+        with pytest.raises(InputError, match="image_channels is"):
+            ImageKnobs(image_channels=wrong)
 
 
 def test_contrast_is_the_difference_in_brightness():

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lcd.analyses.transfer import gem_measures, save_transfers, transfers
+from lcd.analyses.lifelong import of_returns
+from lcd.analyses.transfer import MEASURES, gem_measures, save_transfers, transfers
 from lcd.envs.errors import InputError
 from lcd.report.page import write_report
 from lcd.report.terminal import transfer_table
@@ -114,3 +115,26 @@ def test_the_report_tells_matrix_and_measures(tmp_path):
     assert np.allclose(told["matrix"], (MATRIX + MATRIX**2)[1:] / 2)
     table = transfer_table(found[0])
     assert table.row_count == 4
+
+
+def alone(task, values, seed=0):
+    """Held-out rows of a task that is trained by itself, evaluated every 50 steps."""
+    return [
+        {"task": task, "view": "state", "reward_p": 1, "seed": seed, "step": 50 * place, "return_mean": 2 + 2 * value}
+        | {"r_min": 2.0, "r_max": 4.0, "agent": "ppo"}
+        for place, value in enumerate(values)
+    ]
+
+
+def test_bakers_metrics_are_read_from_curves():
+    """On the way through stage 2 the curve of task b is .3, .65, 1; alone it is .1, .4, .5 in as many steps."""
+    both = pd.concat([curves(), pd.DataFrame([*alone("b", [0.0, 0.4, 0.4]), *alone("b", [0.2, 0.4, 0.6], seed=1)])])
+    diagnosis = diagnose_curves(both)
+    (found,) = transfers(diagnosis.others, diagnosis.curves)
+    relative = (0.3 / 2 + 0.65 + 1.0 / 2) / (0.1 / 2 + 0.4 + 0.5 / 2)
+    assert found.measures["relative_performance"][0] == pytest.approx(relative)
+    assert found.measures["sample_efficiency"][0] == pytest.approx(1.0 / 0.5)
+    assert found.measures["maintenance"][0] == pytest.approx(of_returns(MATRIX, [0, 1, 2])["maintenance"])
+    assert set(found.measures) == set(MEASURES)
+    (without,) = transfers(diagnosis.others)
+    assert set(MEASURES) - set(without.measures) == {"relative_performance", "sample_efficiency"}

@@ -127,6 +127,24 @@ def test_grids_are_the_papers(known, figure):
             assert steps == {own_steps}
 
 
+def test_as_many_seconds_whatever_the_time_unit(known):
+    """MDP Playground's processor of configs divides MuJoCo's total steps, and those between evaluations, by it."""
+    plain = trainings(expand(known["half-cheetah-time-unit"]))
+    cfg = compose("sweep", ["experiment=half-cheetah-time-unit", "study.steps_by_time_unit=true"])
+    found = {
+        parse_task(run["task"])[1]["time_unit"]: (run["steps"], run["evaluation"]["every"])
+        for run in trainings(expand(cfg))
+    }
+    assert found == {
+        0.2: (15_000_000, 300_000),
+        0.4: (7_500_000, 150_000),
+        1: (3_000_000, 60_000),
+        2: (1_500_000, 30_000),
+        4: (750_000, 15_000),
+    }
+    assert {run["steps"] for run in plain} == {3_000_000}
+
+
 def _products(axes):
     return [(a, *rest) for a in axes[0] for rest in (_products(axes[1:]) if axes[1:] else [()])]
 
