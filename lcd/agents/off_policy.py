@@ -14,6 +14,7 @@ from lcd.agents.learner import Evaluate, Learner
 from lcd.agents.networks import as_float
 from lcd.agents.replay import Replay
 from lcd.agents.stepping import Step, Stepper
+from lcd.envs.spaces import is_one_hot
 from lcd.envs.streams import Streams, seed_sequence
 from lcd.process.deadlines import beat
 
@@ -42,7 +43,8 @@ class OffPolicy(Learner):
         super().__init__(config, env, seeds)
         members, seen = len(self.seeds), env.single_observation_space
         self.inputs = int(np.prod(seen.shape))
-        self.memory = Replay(members, config.buffer, self.inputs, seen.dtype, outputs)
+        one_hot = outputs is None and is_one_hot(env)
+        self.memory = Replay(members, config.buffer, self.inputs, seen.dtype, outputs, one_hot)
         self.last_bout: dict[str, Tensor] = {}
         copies = range(config.copies)
         (self._play,) = Streams.spawn([seed_sequence(s, "exploration", c) for s in self.seeds for c in copies])
@@ -86,7 +88,7 @@ class OffPolicy(Learner):
             # Of an episode that was cut off nobody knows what came next.
             going_on = ~outcome.dones
         rewards = self.rewards(outcome, reached)
-        self.memory.add(observations, actions, rewards, reached, going_on, outcome.valid)
+        self.memory.add(observations, actions, rewards, reached, going_on, outcome.valid, outcome.dones)
 
     def bout(self, done: int) -> None:
         """Several updates of every member, a shard at a time, after so many steps."""
@@ -96,7 +98,8 @@ class OffPolicy(Learner):
             each = np.split(chosen[shard.members], config.updates, axis=1)
             told = [shard.update(self.batch(shard.members, places)) for places in each]
             for name in dict.fromkeys(name for update in told for name in update):
-                mean = torch.stack([update[name] for update in told if name in update]).mean(0)
+                given = [update[name] for update in told if name in update]
+                mean = given[0] if len(given) == 1 else torch.stack(given).mean(0)
                 self.last_bout.setdefault(name, torch.full((len(self.seeds),), torch.nan))[shard.members] = mean
         beat()
 

@@ -314,8 +314,11 @@ class DQNConfig:
         epsilon: probability of a random action at the end of exploration; it falls from 1 in a straight line.
         exploration: the share of training in which it falls.
         max_grad_norm: each seed's gradient is scaled to at most this norm.
-        width: units of the two hidden layers.
+        width: units of each hidden layer.
         precision: of the products of an update: `32-true`, or `bf16-mixed`, faster where a CPU has it.
+        layers: hidden layers.
+        activation: what hidden layers end with, `relu` or `tanh`.
+        adam_eps: Adam's ε.
     """
 
     copies: int = 8
@@ -332,18 +335,22 @@ class DQNConfig:
     max_grad_norm: float = 10.0
     width: int = 256
     precision: str = field(default="32-true", metadata=LATER)
+    layers: int = field(default=2, metadata=LATER)
+    activation: str = field(default="relu", metadata=LATER)
+    adam_eps: float = field(default=1e-8, metadata=LATER)
 
     def __post_init__(self) -> None:
-        for key in ("copies", "start", "train_every", "updates", "batch", "target_every", "width"):
+        for key in ("copies", "start", "train_every", "updates", "batch", "target_every", "width", "layers"):
             check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
         multiple = f"a multiple of agent.copies={self.copies}"
         check("buffer", self.buffer, multiple, self.buffer > 0 and self.buffer % self.copies == 0)
         for key in ("gamma", "epsilon"):
             check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
-        for key in ("learning_rate", "max_grad_norm", "exploration"):
+        for key in ("learning_rate", "max_grad_norm", "exploration", "adam_eps"):
             check(key, getattr(self, key), "above 0", getattr(self, key) > 0)
-        options = ("32-true", "bf16-mixed")
-        check("precision", self.precision, f"one of {', '.join(options)}", self.precision in options)
+        for key, options in {"precision": ("32-true", "bf16-mixed"), "activation": ("relu", "tanh")}.items():
+            value = getattr(self, key)
+            check(key, value, f"one of {', '.join(options)}", value in options)
 
 
 @dataclass(frozen=True)
@@ -466,3 +473,8 @@ class MPLightConfig(DQNConfig):
     epsilon: float = 0.05
     exploration: float = 0.3
     width: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        own = (self.layers, self.activation) == (2, "relu")
+        check("layers", self.layers, "2, and agent.activation=relu: FRAP's layers are its own", own)

@@ -71,7 +71,7 @@ def test_the_loss_is_hubers_of_the_temporal_difference():
     batch["actions"] = torch.from_numpy(rng.integers(3, size=(2, 5)))
     batch["rewards"] = torch.tensor([[0.2, -3.0, 0.1, 0.4, 2.0]] * 2)
     batch["going_on"], batch["valid"] = torch.tensor([[1.0, 0, 1, 1, 0]] * 2), torch.tensor([[1.0, 1, 1, 0, 1]] * 2)
-    found = loss(layers, target, batch, 0.9)
+    found = loss(outputs_of(layers, batch["seen"]), outputs_of(target, batch["reached"]), batch, 0.9)
 
     def plain(layers, member, inputs):
         for place in (0, 2, 4):
@@ -100,7 +100,7 @@ def test_the_memory_keeps_the_last_transitions_of_each_member():
         number = np.array([10.0, 11, 20, 21]) + 100 * step
         memory.add(number[:, None], np.arange(4), number, number[:, None] + 1, np.ones(4, bool), np.ones(4, bool))
     assert memory.filled == 6
-    assert sorted(memory.rewards[0]) == [210, 211, 310, 311, 410, 411]
+    assert sorted(memory.records["rewards"][0]) == [210, 211, 310, 311, 410, 411]
     found = memory.sample(slice(1, 2), np.array([[memory.next, memory.next + 1]]))
     assert found["rewards"].tolist() == [[220, 221]]
     assert found["reached"].flatten().tolist() == [221, 222]
