@@ -22,11 +22,13 @@ from lcd.envs.registry import Registry
 
 agents = Registry("agent", "lcd.agents")
 agents.add("ppo", "lcd.agents.ppo:PPO")
+agents.add("a2c", "lcd.agents.a2c:A2C")
 agents.add("recurrent_ppo", "lcd.agents.recurrent:RecurrentPPO")
 agents.add("ppg", "lcd.agents.ppg:PPG")
 agents.add("trpo", "lcd.agents.trpo:TRPO")
 agents.add("ars", "lcd.agents.ars:ARS")
 agents.add("dqn", "lcd.agents.dqn:DQN")
+agents.add("rainbow", "lcd.agents.rainbow:Rainbow")
 agents.add("sac", "lcd.agents.sac:SAC")
 agents.add("td3", "lcd.agents.td3:TD3")
 for _name, _agent in {
@@ -55,11 +57,13 @@ for _name, _agent in {"mplight": "MPLight", "mplight_star": "MPLightStar"}.items
 
 SETTINGS = {
     "ppo": "PPOConfig",
+    "a2c": "A2CConfig",
     "recurrent_ppo": "RecurrentPPOConfig",
     "ppg": "PPGConfig",
     "trpo": "TRPOConfig",
     "ars": "ARSConfig",
     "dqn": "DQNConfig",
+    "rainbow": "RainbowConfig",
     "sac": "SACConfig",
     "td3": "TD3Config",
     "sb3": "Sb3Config",

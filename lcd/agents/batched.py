@@ -21,7 +21,10 @@ Layers = list[Tensor]
 """Weights (members, inputs, outputs) and biases (members, 1, outputs) of each layer in turn."""
 BENDS = {"relu": functional.relu, "tanh": torch.tanh}
 """What hidden layers end with."""
-SLOPES = {"relu": lambda slope, bent: torch.ops.aten.threshold_backward(slope, bent, 0), "tanh": torch.ops.aten.tanh_backward}
+SLOPES: dict[str, Any] = {
+    "relu": lambda slope, bent: torch.ops.aten.threshold_backward(slope, bent, 0),
+    "tanh": torch.ops.aten.tanh_backward,
+}
 """What slopes are before it, given those behind it and what it made."""
 LANES = 32
 """Numbers that a CPU works on at once. What is left over may be rounded otherwise, so rows are filled up to it."""
@@ -154,9 +157,7 @@ class _Outputs(torch.autograd.Function):
 def _parts(rows: Tensor, shapes: Sequence[torch.Size]) -> Layers:
     """The layers that rows hold, as parts of them."""
     ends = np.cumsum([shape.numel() for shape in shapes]).tolist()
-    return [
-        rows[:, end - shape.numel() : end].view(-1, *shape) for shape, end in zip(shapes, ends, strict=True)
-    ]
+    return [rows[:, end - shape.numel() : end].view(-1, *shape) for shape, end in zip(shapes, ends, strict=True)]
 
 
 class Learning:

@@ -61,6 +61,10 @@ class DQN(OffPolicy):
         """What networks say that each action is worth, (members, batch, actions)."""
         return network.outputs(inputs, self.config.activation)
 
+    def worth(self, said: Tensor) -> Tensor:
+        """What actions are worth, (members, batch, actions), given what networks say."""
+        return said
+
     def at_random(self, numbers: np.ndarray, observations: np.ndarray) -> np.ndarray:
         """Actions to explore by, from whole numbers below 2³², one of each copy."""
         return (numbers * np.uint64(self.actions) >> np.uint64(32)).astype(np.int64)
@@ -74,7 +78,7 @@ class DQN(OffPolicy):
         random = self.at_random(words & np.uint64(0xFFFFFFFF), observations)
         if stray.all():
             return torch.from_numpy(random)
-        return torch.from_numpy(np.where(stray, random, self.commands(self.act(self.encode(observations), None)[0])))
+        return torch.from_numpy(np.where(stray, random, self.commands(self.greedy(self.encode(observations)))))
 
     def bout(self, done: int) -> None:
         """Several updates of every member, towards a target network that is renewed now and then."""
@@ -90,13 +94,17 @@ class DQN(OffPolicy):
         """What the last bout was like, and how much is explored."""
         return {**super().scalars, "epsilon": self.epsilon}
 
-    @torch.no_grad()
     def act(self, features: Tensor, draws: Tensor | None) -> tuple[Tensor, None, None]:
         """The greedy actions, (members, copies)."""
+        return self.greedy(features), None, None
+
+    @torch.no_grad()
+    def greedy(self, features: Tensor) -> Tensor:
+        """The actions that are best in training."""
         if self.states is None:
-            return self.values(self.network, features).argmax(-1), None, None
-        best = torch.cat([shard.worth.detach().argmax(-1) for shard in self.shards])
-        return best.gather(-1, features.argmax(-1)), None, None
+            return self.worth(self.values(self.network, features)).argmax(-1)
+        best = torch.cat([self.worth(shard.known.detach()).argmax(-1) for shard in self.shards])
+        return best.gather(-1, features.argmax(-1))
 
     def commands(self, actions: Tensor) -> np.ndarray:
         """The actions of all copies."""
@@ -122,7 +130,7 @@ class Shard:
         members: which of them.
 
     Attributes:
-        worth: what the learned networks say of each observation, if those are few.
+        known: what the learned networks say of each observation, if those are few.
         aims: the same of the target networks.
     """
 
@@ -130,7 +138,7 @@ class Shard:
         self.agent, self.members, self.config = agent, members, agent.config
         self.network, self.target = agent.network[members], agent.target[members]
         self.learns = Learning(self.network.numbers, agent.config.learning_rate, agent.config.adam_eps)
-        self.worth, self.aims = self.every_state(self.network), self.every_state(self.target)
+        self.known, self.aims = self.every_state(self.network), self.every_state(self.target)
 
     def update(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """One step of each member's optimiser; losses and the gradients' norms, (members,) each."""
@@ -139,14 +147,14 @@ class Shard:
         gradient = self.network.gradient(losses)
         norms = clip(gradient, self.config.max_grad_norm)
         self.learns.step(gradient)
-        self.worth = self.every_state(self.network)
+        self.known = self.every_state(self.network)
         return {"loss": losses.detach(), "grad_norm": norms}
 
     def losses(self, batch: dict[str, Tensor]) -> Tensor:
         """Each member's loss, (members,)."""
         with torch.no_grad():
             following = self.values(self.target, batch["reached"], self.aims)
-        return loss(self.values(self.network, batch["seen"], self.worth), following, batch, self.config.gamma)
+        return loss(self.values(self.network, batch["seen"], self.known), following, batch, self.config.gamma)
 
     def values(self, network: Rows, inputs: Tensor, known: Tensor | None) -> Tensor:
         """What networks say of a batch, (members, batch, actions), given what they say of every observation."""
@@ -157,7 +165,11 @@ class Shard:
         if self.agent.states is None:
             return None
         with self.precision, torch.set_grad_enabled(network is self.network):
-            return self.agent.values(network, self.agent.states.expand(len(network.numbers), -1, -1))
+            return self.said_of(network, self.agent.states.expand(len(network.numbers), -1, -1))
+
+    def said_of(self, network: Rows, inputs: Tensor) -> Tensor:
+        """What networks say, as they are in play."""
+        return self.agent.values(network, inputs)
 
     @property
     def precision(self) -> torch.autocast:

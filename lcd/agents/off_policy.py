@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -95,8 +95,7 @@ class OffPolicy(Learner):
         config = self.config
         chosen = self._replay.integers(self.memory.filled, count=config.updates * config.batch)
         for shard in self.shards:
-            each = np.split(chosen[shard.members], config.updates, axis=1)
-            told = [shard.update(self.batch(shard.members, places)) for places in each]
+            told = [shard.update(batch) for batch in self.batches(shard.members, chosen[shard.members])]
             for name in dict.fromkeys(name for update in told for name in update):
                 given = [update[name] for update in told if name in update]
                 mean = given[0] if len(given) == 1 else torch.stack(given).mean(0)
@@ -107,6 +106,11 @@ class OffPolicy(Learner):
     def scalars(self) -> dict[str, Any]:
         """What the last bout was like."""
         return {**self.last_bout, "learning_rate": self.config.learning_rate}
+
+    def batches(self, members: slice, chosen: np.ndarray) -> Iterator[dict[str, Tensor]]:
+        """What some members learn from in a bout, one update after the other, given places that were drawn for it."""
+        for places in np.split(chosen, self.config.updates, axis=1):
+            yield self.batch(members, places)
 
     def batch(self, members: slice, places: np.ndarray) -> dict[str, Tensor]:
         """What some members learn from in an update: their transitions at these places."""

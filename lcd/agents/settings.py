@@ -108,6 +108,31 @@ class PPOConfig:
 
 
 @dataclass(frozen=True)
+class A2CConfig(PPOConfig):
+    """Hyper-parameters of A2C: those of PPO that mean something where a rollout is learned from once, and one more.
+
+    Attributes:
+        epochs, minibatches: 1 each, so that the policy's ratio is 1 and nothing is clipped.
+        layers: hidden layers of the MLP.
+    """
+
+    copies: int = 8
+    rollout: int = 8
+    epochs: int = 1
+    minibatches: int = 1
+    value_clip: float = 0.0
+    normalise_advantages: str = "off"
+    layers: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("epochs", "minibatches"):
+            check(key, getattr(self, key), "1: A2C learns once from each rollout (agent=ppo does so often)",
+                  getattr(self, key) == 1)  # fmt: skip
+        check("layers", self.layers, "at least 1", self.layers >= 1)
+
+
+@dataclass(frozen=True)
 class PPGConfig(PPOConfig):
     """Hyper-parameters of PPG: those of PPO, with the authors' values where they differ, and more.
 
@@ -351,6 +376,48 @@ class DQNConfig:
         for key, options in {"precision": ("32-true", "bf16-mixed"), "activation": ("relu", "tanh")}.items():
             value = getattr(self, key)
             check(key, value, f"one of {', '.join(options)}", value in options)
+
+
+@dataclass(frozen=True)
+class RainbowConfig(DQNConfig):
+    """Hyper-parameters of Rainbow: those of DQN, and of its six parts; without any of them it is DQN.
+
+    Attributes:
+        double: the learned network chooses the action that follows, the target network says what it is worth.
+        dueling: what a state is worth, and what each action adds to that, have a head each.
+        prioritised: transitions are drawn by their errors.
+        alpha: how much: the power of the errors; 0 draws all alike.
+        beta: how much of that is made up for by weights at first; it rises to 1, all of it.
+        n_step: steps over which rewards are added up; 1 turns it off.
+        distributional: learn how probable returns are, not what they are on average.
+        atoms: how many returns.
+        lowest, highest: the first and the last of them.
+        noisy: explore by noise on the weights of the heads, which is learned.
+        head: units of a hidden layer of each head; 0: none.
+    """
+
+    double: bool = True
+    dueling: bool = True
+    prioritised: bool = True
+    alpha: float = 0.5
+    beta: float = 0.4
+    n_step: int = 3
+    distributional: bool = True
+    atoms: int = 51
+    lowest: float = -10.0
+    highest: float = 10.0
+    noisy: bool = True
+    head: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check("n_step", self.n_step, "at least 1", self.n_step >= 1)
+        check("atoms", self.atoms, "at least 2 (agent.distributional=false turns them off)", self.atoms >= 2)
+        check("head", self.head, "0 or more", self.head >= 0)
+        for key in ("alpha", "beta"):
+            check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
+        ordered = math.isfinite(self.lowest) and math.isfinite(self.highest) and self.lowest < self.highest
+        check("lowest", self.lowest, f"a number below agent.highest={self.highest}", ordered)
 
 
 @dataclass(frozen=True)
