@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from lcd.agents.batched import Layers, Learning, Rows, average, clip, initial, shared_out
 from lcd.agents.off_policy import OffPolicy
-from lcd.agents.settings import DQNConfig
+from lcd.agents.replay_settings import DQNConfig
 from lcd.envs.errors import InputError
 
 SHARED_OUT = 2**19

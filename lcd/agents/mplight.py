@@ -16,7 +16,7 @@ from torch import Tensor
 from lcd.agents.batched import Layers, Rows, initial
 from lcd.agents.dqn import DQN
 from lcd.agents.frap import GOES, phase_values, sizes
-from lcd.agents.settings import MPLightConfig
+from lcd.agents.replay_settings import MPLightConfig
 from lcd.agents.stepping import Step
 from lcd.agents.traffic import require_intersections
 from lcd.envs.traffic.controllers import movement_pressures

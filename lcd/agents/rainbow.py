@@ -15,7 +15,7 @@ from lcd.agents.batched import BENDS, Layers, Rows, average, initial, outputs_of
 from lcd.agents.dqn import DQN, Shard
 from lcd.agents.priorities import Priorities
 from lcd.agents.replay import Replay
-from lcd.agents.settings import RainbowConfig
+from lcd.agents.replay_settings import RainbowConfig
 from lcd.agents.stepping import Step
 from lcd.envs.streams import Streams, seed_sequence
 
