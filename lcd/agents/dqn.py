@@ -27,6 +27,7 @@ class DQN(OffPolicy):
 
     Config = DQNConfig
     flat_actions = True
+    shards: Sequence[Shard]
 
     def __init__(self, config: DQNConfig, env: VectorEnv, seeds: Sequence[int]):
         if not isinstance(env.single_action_space, spaces.Discrete):

@@ -31,6 +31,8 @@ class Rainbow(DQN):
     """Rainbow: double, dueling, prioritised, of several steps, distributional and noisy, or without some of these."""
 
     Config = RainbowConfig
+    config: RainbowConfig
+    shards: Sequence[RainbowShard]
 
     def __init__(self, config: RainbowConfig, env: VectorEnv, seeds: Sequence[int]):
         self.atoms = torch.linspace(config.lowest, config.highest, config.atoms)
