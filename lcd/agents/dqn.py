@@ -104,7 +104,7 @@ class DQN(OffPolicy):
         """The actions that are best in training."""
         if self.states is None:
             return self.worth(self.values(self.network, features)).argmax(-1)
-        best = torch.cat([self.worth(shard.known.detach()).argmax(-1) for shard in self.shards])
+        best = torch.cat([shard.best() for shard in self.shards])
         return best.gather(-1, features.argmax(-1))
 
     def commands(self, actions: Tensor) -> np.ndarray:
@@ -166,7 +166,17 @@ class Shard:
         if self.agent.states is None:
             return None
         with self.precision, torch.set_grad_enabled(network is self.network):
-            return self.said_of(network, self.agent.states.expand(len(network.numbers), -1, -1))
+            return self.said_of(network, self.states())
+
+    def states(self) -> Tensor:
+        """Every observation, for each member."""
+        assert self.agent.states is not None
+        return self.agent.states.expand(len(self.network.numbers), -1, -1)
+
+    def best(self) -> Tensor:
+        """The best action in play for every observation, (members, observations)."""
+        assert self.known is not None
+        return self.agent.worth(self.known.detach()).argmax(-1)
 
     def said_of(self, network: Rows, inputs: Tensor) -> Tensor:
         """What networks say, as they are in play."""

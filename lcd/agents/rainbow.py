@@ -164,7 +164,8 @@ class RainbowShard(Shard):
     agent: Rainbow
 
     def __init__(self, agent: Rainbow, members: slice):
-        self.noise_of_play, self._best = agent.noise(members), None
+        self.noise_of_play = agent.noise(members)
+        self._best: Tensor | None = None
         super().__init__(agent, members)
 
     def update(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -175,8 +176,7 @@ class RainbowShard(Shard):
     def quietly_best(self) -> Tensor:
         """The best action in every state without noise, (members, states)."""
         if self._best is None:
-            every = self.agent.states.expand(len(self.network.numbers), -1, -1)
-            self._best = self.agent.worth(self.agent.values(self.network, every)).argmax(-1)
+            self._best = self.agent.worth(self.agent.values(self.network, self.states())).argmax(-1)
         return self._best
 
     def said_of(self, network: Rows, inputs: Tensor) -> Tensor:
@@ -187,7 +187,7 @@ class RainbowShard(Shard):
         """Networks under new noise, which is the same whatever they are asked; what is known has no noise to renew."""
         noise = self.agent.noise(self.members)
         if noise is not None and known is not None:
-            known = self.agent.values(network, self.agent.states.expand(len(network.numbers), -1, -1), noise)
+            known = self.agent.values(network, self.states(), noise)
         if known is not None:
             return lambda inputs: (inputs @ known).float()
         return lambda inputs: self.agent.values(network, inputs, noise).float()
