@@ -31,7 +31,8 @@ class DQN(OffPolicy):
 
     def __init__(self, config: DQNConfig, env: VectorEnv, seeds: Sequence[int]):
         if not isinstance(env.single_action_space, spaces.Discrete):
-            raise InputError(f"agent=dqn needs discrete actions, not {env.single_action_space}.")
+            name = type(self).__name__.lower()
+            raise InputError(f"agent={name} needs discrete actions, not {env.single_action_space}.")
         super().__init__(config, env, seeds)
         self.actions = int(env.single_action_space.n)
         self.network = Rows.of(self.first_layers())
