@@ -67,11 +67,11 @@ def test_all_parts_together_solve_the_toy():
         HardnessDiscreteVectorEnv(copies, view="state", seed=seeds, split=split)
         for copies, split in ((3, "train"), (6, "eval"))
     )
-    own = {"copies": 1, "gamma": 0.9, "learning_rate": 0.002, "start": 200, "train_every": 4, "updates": 1}
-    own |= {"epsilon": 0.01, "exploration": 0.2, "target_every": 100, "lowest": 0.0, "atoms": 31, "buffer": 2500}
+    own = {"copies": 1, "width": 32, "gamma": 0.9, "learning_rate": 0.002, "start": 200, "train_every": 4, "updates": 1}
+    own |= {"epsilon": 0.01, "exploration": 0.5, "target_every": 100, "lowest": 0.0, "atoms": 31, "buffer": 3000}
     agent, returns = Rainbow(validate("rainbow", own), train, seeds), []
     evaluator = Evaluator(held_out, seeds, 1)
-    agent.learn(2500, 2500, lambda step: returns.append([row["return_mean"] for row in evaluator(agent, step)]))
+    agent.learn(3000, 3000, lambda step: returns.append([row["return_mean"] for row in evaluator(agent, step)]))
     assert max(returns[0]) < 60
     assert min(returns[-1]) > 95
 
