@@ -24,6 +24,13 @@ def number_of_actions(space: spaces.Space) -> int:
     return int(space.n) if isinstance(space, spaces.Discrete) else int(np.prod(space.nvec))
 
 
+def is_one_hot(env: VectorEnv) -> bool:
+    """Are observations one-hot vectors, one of each?"""
+    inside, shape = env.unwrapped, env.single_observation_space.shape
+    sizes = inside.one_hot_sizes if offers(inside, OneHotStates) else None
+    return sizes is not None and tuple(sizes) == shape
+
+
 class _Passing(VectorWrapper):
     """A wrapper without a state of its own."""
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import is_dataclass
 from typing import Any
 
-from lcd.agents import settings
+from lcd.agents import replay_settings, settings
 from lcd.agents.protocols import HasSchema
 from lcd.config.settings import checked
 from lcd.envs.errors import InputError
@@ -22,11 +22,13 @@ from lcd.envs.registry import Registry
 
 agents = Registry("agent", "lcd.agents")
 agents.add("ppo", "lcd.agents.ppo:PPO")
+agents.add("a2c", "lcd.agents.a2c:A2C")
 agents.add("recurrent_ppo", "lcd.agents.recurrent:RecurrentPPO")
 agents.add("ppg", "lcd.agents.ppg:PPG")
 agents.add("trpo", "lcd.agents.trpo:TRPO")
 agents.add("ars", "lcd.agents.ars:ARS")
 agents.add("dqn", "lcd.agents.dqn:DQN")
+agents.add("rainbow", "lcd.agents.rainbow:Rainbow")
 agents.add("sac", "lcd.agents.sac:SAC")
 agents.add("td3", "lcd.agents.td3:TD3")
 for _name, _agent in {
@@ -53,29 +55,31 @@ for _name, _agent in {"mplight": "MPLight", "mplight_star": "MPLightStar"}.items
     agents.add(f"traffic/{_name}", f"lcd.agents.mplight:{_agent}")
 
 
-SETTINGS = {
-    "ppo": "PPOConfig",
-    "recurrent_ppo": "RecurrentPPOConfig",
-    "ppg": "PPGConfig",
-    "trpo": "TRPOConfig",
-    "ars": "ARSConfig",
-    "dqn": "DQNConfig",
-    "sac": "SACConfig",
-    "td3": "TD3Config",
-    "sb3": "Sb3Config",
-    "tabular": "TabularConfig",
-    "traffic": "TrafficConfig",
-    "traffic/mplight": "MPLightConfig",
-    "traffic/mplight_star": "MPLightConfig",
+SETTINGS: dict[str, type] = {
+    "ppo": settings.PPOConfig,
+    "a2c": settings.A2CConfig,
+    "recurrent_ppo": settings.RecurrentPPOConfig,
+    "ppg": settings.PPGConfig,
+    "trpo": settings.TRPOConfig,
+    "ars": settings.ARSConfig,
+    "dqn": replay_settings.DQNConfig,
+    "rainbow": replay_settings.RainbowConfig,
+    "sac": replay_settings.SACConfig,
+    "td3": replay_settings.TD3Config,
+    "sb3": settings.Sb3Config,
+    "tabular": settings.TabularConfig,
+    "traffic": settings.TrafficConfig,
+    "traffic/mplight": replay_settings.MPLightConfig,
+    "traffic/mplight_star": replay_settings.MPLightConfig,
 }
-"""Our agents, or families of them, to their hyper-parameters in `lcd.agents.settings`; an agent's own come first."""
+"""Our agents, or families of them, to their hyper-parameters; an agent's own come first."""
 
 
 def settings_of(name: str) -> Any:
     """The agent's `Config`; of one of ours, without importing what trains it."""
     own = SETTINGS.get(name, SETTINGS.get(name.partition("/")[0]))
     if agents.is_built_in(name) and own is not None:
-        return getattr(settings, own)
+        return own
     agent = agents.resolve(name)
     return agent.Config if offers(agent, HasSchema) else None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,13 @@ from lcd.envs.streams import seed_sequence
 
 Layers = list[Tensor]
 """Weights (members, inputs, outputs) and biases (members, 1, outputs) of each layer in turn."""
+BENDS = {"relu": functional.relu, "tanh": torch.tanh}
+"""What hidden layers end with."""
+SLOPES: dict[str, Any] = {
+    "relu": lambda slope, bent: torch.ops.aten.threshold_backward(slope, bent, 0),
+    "tanh": torch.ops.aten.tanh_backward,
+}
+"""What slopes are before it, given those behind it and what it made."""
 LANES = 32
 """Numbers that a CPU works on at once. What is left over may be rounded otherwise, so rows are filled up to it."""
 
@@ -40,11 +48,12 @@ def initial(sizes: Iterable[tuple[int, int]], seeds: Sequence[int], *network: in
     return layers
 
 
-def outputs_of(layers: Layers, inputs: Tensor) -> Tensor:
-    """What networks with rectified hidden layers make of their inputs, (members, batch, outputs)."""
+def outputs_of(layers: Layers, inputs: Tensor, activation: str = "relu") -> Tensor:
+    """What networks make of their inputs, (members, batch, outputs); hidden layers are rectified, or `tanh`."""
+    bend = BENDS[activation]
     for number in range(0, len(layers), 2):
         weight, bias = layers[number : number + 2]
-        inputs = torch.baddbmm(bias, inputs if number == 0 else functional.relu(inputs), weight)
+        inputs = torch.baddbmm(bias, inputs if number == 0 else bend(inputs), weight)
     return inputs
 
 
@@ -56,6 +65,9 @@ def average(values: Tensor, valid: Tensor) -> Tensor:
 @torch.no_grad()
 def clip(gradient: Tensor, most: float) -> Tensor:
     """Scale each network's gradient, a row, to at most this norm; the norms before, (networks,)."""
+    norms = torch.linalg.vector_norm(gradient, dim=1)
+    if bool((norms < 0.99 * most).all()):
+        return norms
     norms = gradient.square().sum(1).sqrt()
     gradient.mul_((most / (norms + 1e-6)).clamp(max=1.0)[:, None])
     return norms
@@ -73,16 +85,15 @@ class Rows:
     Args:
         numbers: (networks, numbers), as `Rows.of` makes them.
         shapes: of the layers of one network.
+        gradients: where gradients are written, by the number of networks; parts of the same rows share it, as a
+            processor's cache holds what is written again and again.
     """
 
-    def __init__(self, numbers: Tensor, shapes: Sequence[torch.Size]):
+    def __init__(self, numbers: Tensor, shapes: Sequence[torch.Size], gradients: dict[int, Tensor] | None = None):
         self.numbers, self.shapes = numbers, shapes
-        self.layers: Layers = []
-        start = 0
-        for shape in shapes:
-            part = numbers[:, start : start + shape.numel()].view(-1, *shape)
-            self.layers.append(part.requires_grad_())
-            start += shape.numel()
+        self.gradients = {} if gradients is None else gradients
+        self.layers = [part.requires_grad_() for part in _parts(numbers, shapes)]
+        self.whole = numbers.detach().requires_grad_()
 
     @classmethod
     def of(cls, layers: Layers) -> Rows:
@@ -90,7 +101,7 @@ class Rows:
         return cls(_in_rows(layers), [layer.shape[1:] for layer in layers])
 
     def __getitem__(self, rows: slice) -> Rows:
-        return Rows(self.numbers[rows], self.shapes)
+        return Rows(self.numbers[rows], self.shapes, self.gradients)
 
     def clone(self) -> Rows:
         """Rows of the same values in a memory of their own."""
@@ -101,9 +112,52 @@ class Rows:
         """The layers, for what is not to learn."""
         return [layer.detach() for layer in self.layers]
 
+    def outputs(self, inputs: Tensor, activation: str) -> Tensor:
+        """As `outputs_of` of the layers, to the last bit, with a gradient that is worked out in a row at once."""
+        if torch.is_autocast_enabled("cpu"):
+            return outputs_of(self.layers, inputs, activation)
+        return _Outputs.apply(self.whole, self, inputs, activation)
+
     def gradient(self, losses: Tensor) -> Tensor:
-        """How each network's losses, which are its own, change with its row."""
-        return _in_rows(list(torch.autograd.grad(losses.sum(), self.layers)))
+        """How each network's losses, which are its own, change with its row; the next one may take its place."""
+        row, *parts = torch.autograd.grad(losses.sum(), [self.whole, *self.layers], allow_unused=True)
+        return _in_rows(parts) if row is None else row
+
+
+class _Outputs(torch.autograd.Function):
+    """`outputs_of`, and its gradient by the same products that PyTorch would form, written where `Rows` wants them."""
+
+    @staticmethod
+    def forward(ctx: Any, whole: Tensor, rows: Rows, inputs: Tensor, activation: str) -> Tensor:
+        layers, bend, kept = [layer.detach() for layer in rows.layers], BENDS[activation], [inputs]
+        for weight, bias in zip(layers[::2], layers[1::2], strict=True):
+            kept.append(torch.baddbmm(bias, kept[-1], weight))
+            if len(kept) <= len(layers) // 2:
+                kept[-1] = bend(kept[-1])
+        ctx.layers, ctx.rows, ctx.kept, ctx.activation = layers, rows, kept, activation
+        return kept[-1]
+
+    @staticmethod
+    def backward(ctx: Any, *towards: Tensor) -> tuple[Tensor, None, None, None]:
+        (slope,) = towards
+        gradients = ctx.rows.gradients
+        if (row := gradients.get(len(slope))) is None:
+            row = gradients[len(slope)] = torch.zeros_like(ctx.rows.numbers)
+        places = _parts(row, ctx.rows.shapes)
+        for layer in range(len(ctx.layers) // 2 - 1, -1, -1):
+            given = ctx.kept[layer]
+            torch.bmm(given.mT, slope, out=places[2 * layer])
+            torch.sum(slope, 1, keepdim=True, out=places[2 * layer + 1])
+            if layer:
+                back = torch.bmm(slope, ctx.layers[2 * layer].mT)
+                slope = SLOPES[ctx.activation](back, given)
+        return row, None, None, None
+
+
+def _parts(rows: Tensor, shapes: Sequence[torch.Size]) -> Layers:
+    """The layers that rows hold, as parts of them."""
+    ends = np.cumsum([shape.numel() for shape in shapes]).tolist()
+    return [rows[:, end - shape.numel() : end].view(-1, *shape) for shape, end in zip(shapes, ends, strict=True)]
 
 
 class Learning:
@@ -112,11 +166,12 @@ class Learning:
     Args:
         rows: networks.
         learning_rate: Adam's step size.
+        eps: Adam's ε.
     """
 
-    def __init__(self, rows: Tensor, learning_rate: float):
+    def __init__(self, rows: Tensor, learning_rate: float, eps: float = 1e-8):
         self.rows = rows
-        self.optimizer = torch.optim.Adam([rows], lr=learning_rate, fused=True)
+        self.optimizer = torch.optim.Adam([rows], lr=learning_rate, eps=eps, fused=True)
 
     def step(self, gradient: Tensor) -> None:
         """One step."""

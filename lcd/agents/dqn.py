@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,14 +13,13 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 from torch.nn import functional
 
-from lcd.agents.batched import Layers, Learning, Rows, average, clip, initial, outputs_of, shared_out
+from lcd.agents.batched import Layers, Learning, Rows, average, clip, initial, shared_out
 from lcd.agents.off_policy import OffPolicy
-from lcd.agents.settings import DQNConfig
+from lcd.agents.replay_settings import DQNConfig
 from lcd.envs.errors import InputError
 
 SHARED_OUT = 2**19
 """Weights between hidden layers of the members that go through a bout together: what was measured to be fastest."""
-Values = Callable[[Layers, Tensor], Tensor]
 
 
 class DQN(OffPolicy):
@@ -28,16 +27,26 @@ class DQN(OffPolicy):
 
     Config = DQNConfig
     flat_actions = True
+    shards: Sequence[Shard]
 
     def __init__(self, config: DQNConfig, env: VectorEnv, seeds: Sequence[int]):
         if not isinstance(env.single_action_space, spaces.Discrete):
-            raise InputError(f"agent=dqn needs discrete actions, not {env.single_action_space}.")
+            name = type(self).__name__.lower()
+            raise InputError(f"agent={name} needs discrete actions, not {env.single_action_space}.")
         super().__init__(config, env, seeds)
         self.actions = int(env.single_action_space.n)
         self.network = Rows.of(self.first_layers())
         self.target, self.renewed = self.network.clone(), 0
         self.epsilon = 1.0
-        self.shards = [Shard(self, part) for part in shared_out(len(self.seeds), SHARED_OUT // config.width**2)]
+        few = self.memory.one_hot and self.inputs <= config.batch
+        self.states = torch.eye(self.inputs) if few else None
+        """All observations that there are, where an update may as well ask about each of them once."""
+        together = SHARED_OUT // config.width**2
+        self.shards = [self.shard(part) for part in shared_out(len(self.seeds), together)]
+
+    def shard(self, members: slice) -> Shard:
+        """Some members, who learn together."""
+        return Shard(self, members)
 
     @property
     def layers(self) -> Layers:
@@ -46,11 +55,17 @@ class DQN(OffPolicy):
 
     def first_layers(self) -> Layers:
         """The layers of all members before they learn."""
-        return initial(pairwise((self.inputs, self.config.width, self.config.width, self.actions)), self.seeds)
+        config = self.config
+        sizes = (self.inputs, *[config.width] * config.layers, self.actions)
+        return initial(pairwise(sizes), self.seeds)
 
-    def values(self, layers: Layers, inputs: Tensor) -> Tensor:
-        """What the network that these layers make says that each action is worth, (members, batch, actions)."""
-        return outputs_of(layers, inputs)
+    def values(self, network: Rows, inputs: Tensor) -> Tensor:
+        """What networks say that each action is worth, (members, batch, actions)."""
+        return network.outputs(inputs, self.config.activation)
+
+    def worth(self, said: Tensor) -> Tensor:
+        """What actions are worth, (members, batch, actions), given what networks say."""
+        return said
 
     def at_random(self, numbers: np.ndarray, observations: np.ndarray) -> np.ndarray:
         """Actions to explore by, from whole numbers below 2³², one of each copy."""
@@ -65,13 +80,15 @@ class DQN(OffPolicy):
         random = self.at_random(words & np.uint64(0xFFFFFFFF), observations)
         if stray.all():
             return torch.from_numpy(random)
-        return torch.from_numpy(np.where(stray, random, self.commands(self.act(self.encode(observations), None)[0])))
+        return torch.from_numpy(np.where(stray, random, self.commands(self.greedy(self.encode(observations)))))
 
     def bout(self, done: int) -> None:
         """Several updates of every member, towards a target network that is renewed now and then."""
         if done - self.renewed >= self.config.target_every:
             self.renewed = done
             self.target.numbers.copy_(self.network.numbers)
+            for shard in self.shards:
+                shard.aims = shard.every_state(shard.target)
         super().bout(done)
 
     @property
@@ -79,10 +96,17 @@ class DQN(OffPolicy):
         """What the last bout was like, and how much is explored."""
         return {**super().scalars, "epsilon": self.epsilon}
 
-    @torch.no_grad()
     def act(self, features: Tensor, draws: Tensor | None) -> tuple[Tensor, None, None]:
         """The greedy actions, (members, copies)."""
-        return self.values(self.layers, features).argmax(-1), None, None
+        return self.greedy(features), None, None
+
+    @torch.no_grad()
+    def greedy(self, features: Tensor) -> Tensor:
+        """The actions that are best in training."""
+        if self.states is None:
+            return self.worth(self.values(self.network, features)).argmax(-1)
+        best = torch.cat([shard.best() for shard in self.shards])
+        return best.gather(-1, features.argmax(-1))
 
     def commands(self, actions: Tensor) -> np.ndarray:
         """The actions of all copies."""
@@ -100,31 +124,81 @@ class DQN(OffPolicy):
 class Shard:
     """Some members of an agent, with an optimiser of their own.
 
+    Where observations are few, networks are asked about all of them, once for each change of the weights: the learned
+    ones after an update, which serves play and the next update, the target when it is new.
+
     Args:
         agent: all members.
         members: which of them.
+
+    Attributes:
+        known: what the learned networks say of each observation, if those are few.
+        aims: the same of the target networks.
     """
 
     def __init__(self, agent: DQN, members: slice):
-        self.members, self.config, self.values = members, agent.config, agent.values
+        self.agent, self.members, self.config = agent, members, agent.config
         self.network, self.target = agent.network[members], agent.target[members]
-        self.learns = Learning(self.network.numbers, agent.config.learning_rate)
+        self.learns = Learning(self.network.numbers, agent.config.learning_rate, agent.config.adam_eps)
+        self.known, self.aims = self.every_state(self.network), self.every_state(self.target)
 
     def update(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """One step of each member's optimiser; losses and the gradients' norms, (members,) each."""
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bf16-mixed"):
-            losses = loss(self.network.layers, self.target.fixed, batch, self.config.gamma, self.values)
+        with self.precision:
+            losses = self.losses(batch)
         gradient = self.network.gradient(losses)
         norms = clip(gradient, self.config.max_grad_norm)
         self.learns.step(gradient)
+        self.known = self.every_state(self.network)
         return {"loss": losses.detach(), "grad_norm": norms}
 
+    def losses(self, batch: dict[str, Tensor]) -> Tensor:
+        """Each member's loss, (members,)."""
+        with torch.no_grad():
+            following = self.values(self.target, batch["reached"], self.aims)
+        return loss(self.values(self.network, batch["seen"], self.known), following, batch, self.config.gamma)
 
-def loss(layers: Layers, target: Layers, batch: dict[str, Tensor], gamma: float, values: Values = outputs_of) -> Tensor:
-    """Huber's loss of the temporal-difference errors, averaged over each member's transitions, (members,)."""
-    with torch.no_grad():
-        following = values(target, batch["reached"]).float().amax(-1)
-        goals = batch["rewards"] + gamma * batch["going_on"] * following
-    mine = values(layers, batch["seen"]).float().gather(-1, batch["actions"].long()[..., None]).squeeze(-1)
+    def values(self, network: Rows, inputs: Tensor, known: Tensor | None) -> Tensor:
+        """What networks say of a batch, (members, batch, actions), given what they say of every observation."""
+        return (self.agent.values(network, inputs) if known is None else inputs @ known).float()
+
+    def every_state(self, network: Rows) -> Tensor | None:
+        """What networks say of every observation, if those are few."""
+        if self.agent.states is None:
+            return None
+        with self.precision, torch.set_grad_enabled(network is self.network):
+            return self.said_of(network, self.states())
+
+    def states(self) -> Tensor:
+        """Every observation, for each member."""
+        assert self.agent.states is not None
+        return self.agent.states.expand(len(self.network.numbers), -1, -1)
+
+    def best(self) -> Tensor:
+        """The best action in play for every observation, (members, observations)."""
+        assert self.known is not None
+        return self.agent.worth(self.known.detach()).argmax(-1)
+
+    def said_of(self, network: Rows, inputs: Tensor) -> Tensor:
+        """What networks say, as they are in play."""
+        return self.agent.values(network, inputs)
+
+    @property
+    def precision(self) -> torch.autocast:
+        """Of the products of an update."""
+        return torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bf16-mixed")
+
+
+def loss(said: Tensor, following: Tensor, batch: dict[str, Tensor], gamma: float) -> Tensor:
+    """Huber's loss of the temporal-difference errors, averaged over each member's transitions, (members,).
+
+    Args:
+        said: what actions are worth where they were taken, (members, batch, actions).
+        following: what they are worth in what was reached.
+        batch: the transitions.
+        gamma: discount.
+    """
+    goals = batch["rewards"] + gamma * batch["going_on"] * following.amax(-1)
+    mine = said.gather(-1, batch["actions"].long()[..., None]).squeeze(-1)
     errors = functional.smooth_l1_loss(mine, goals, reduction="none")
     return average(errors, batch["valid"])

@@ -13,10 +13,10 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from lcd.agents.batched import Layers, initial
+from lcd.agents.batched import Layers, Rows, initial
 from lcd.agents.dqn import DQN
 from lcd.agents.frap import GOES, phase_values, sizes
-from lcd.agents.settings import MPLightConfig
+from lcd.agents.replay_settings import MPLightConfig
 from lcd.agents.stepping import Step
 from lcd.agents.traffic import require_intersections
 from lcd.envs.traffic.controllers import movement_pressures
@@ -42,10 +42,10 @@ class MPLight(DQN):
         """FRAP's layers before they learn."""
         return initial(sizes(self.features, self.config.width), self.seeds)
 
-    def values(self, layers: Layers, inputs: Tensor) -> Tensor:
+    def values(self, network: Rows, inputs: Tensor) -> Tensor:
         """What FRAP says that each phase is worth."""
         known = {name: inputs[..., end - SIZES[name] : end] for name, end in _ENDS.items()}
-        return phase_values(layers, torch.stack(self.movements(known), -1), known["served"] > 0)
+        return phase_values(network.layers, torch.stack(self.movements(known), -1), known["served"] > 0)
 
     def movements(self, known: dict[str, Tensor]) -> list[Tensor]:
         """What the network is told of each movement, given the parts of observations."""

@@ -13,23 +13,22 @@ from lcd.agents.initialise import initialise
 
 
 class Mlp(nn.Module):
-    """Encodes a small vector with two hidden layers.
+    """Encodes a small vector with hidden layers.
 
     Args:
         shape: shape of one observation, flattened.
         width: units of each hidden layer and of the output.
         scheme: how the layers start, a name in `lcd.agents.initialise.SCHEMES`.
+        layers: how many there are.
     """
 
-    def __init__(self, shape: tuple[int, ...], width: int = 64, scheme: str = "orthogonal"):
+    def __init__(self, shape: tuple[int, ...], width: int = 64, scheme: str = "orthogonal", layers: int = 2):
         super().__init__()
         self.features = width
-        self.layers = nn.Sequential(
-            initialise(nn.Linear(math.prod(shape), width), scheme),
-            nn.Tanh(),
-            initialise(nn.Linear(width, width), scheme),
-            nn.Tanh(),
-        )
+        parts: list[nn.Module] = []
+        for given in [math.prod(shape), *[width] * (layers - 1)]:
+            parts += [initialise(nn.Linear(given, width), scheme), nn.Tanh()]
+        self.layers = nn.Sequential(*parts)
 
     def forward(self, observations: Tensor) -> Tensor:
         return self.layers(as_float(observations).flatten(1))
@@ -159,7 +158,7 @@ def working_type() -> torch.dtype:
 ENCODERS = {"mlp": Mlp, "cnn": SmallCnn, "impala": Impala}
 
 
-def make_encoder(shape: tuple[int, ...], encoder: str, width: int, scheme: str) -> nn.Module:
+def make_encoder(shape: tuple[int, ...], encoder: str, width: int, scheme: str, layers: int = 2) -> nn.Module:
     """The encoder of features of one shape.
 
     Args:
@@ -167,9 +166,11 @@ def make_encoder(shape: tuple[int, ...], encoder: str, width: int, scheme: str) 
         encoder: a name in `ENCODERS`, or `auto`: `cnn` for images.
         width: units of its hidden layers.
         scheme: how its layers start.
+        layers: hidden layers of the MLP.
     """
-    images = "cnn" if encoder == "auto" else encoder
-    return ENCODERS[images if len(shape) == 3 else "mlp"](shape, width, scheme)
+    if len(shape) != 3 or encoder == "mlp":
+        return Mlp(shape, width, scheme, layers)
+    return ENCODERS["cnn" if encoder == "auto" else encoder](shape, width, scheme)
 
 
 class ActorCritic(nn.Module):
@@ -182,6 +183,7 @@ class ActorCritic(nn.Module):
         width: units of the encoder's hidden layers.
         deviations: number of log-deviations that are learned beside the policy's outputs; 0 for discrete actions.
         scheme: how the layers start, a name in `lcd.agents.initialise.SCHEMES`.
+        layers: hidden layers of the MLP.
     """
 
     def __init__(
@@ -192,9 +194,10 @@ class ActorCritic(nn.Module):
         width: int = 64,
         deviations: int = 0,
         scheme: str = "orthogonal",
+        layers: int = 2,
     ):
         super().__init__()
-        self.encoder = make_encoder(shape, encoder, width, scheme)
+        self.encoder = make_encoder(shape, encoder, width, scheme, layers)
         # A nearly uniform first policy explores; a value head of unit gain starts at the scale of its targets.
         self.policy = initialise(nn.Linear(self.encoder.features, actions), scheme, "policy")
         self.value = initialise(nn.Linear(self.encoder.features, 1), scheme, "value")
@@ -217,13 +220,22 @@ class ActorAndCritic(nn.Module):
     """A policy and a value, each on an encoder of its own.
 
     Args:
-        shape, actions, encoder, width, deviations, scheme: as those of `ActorCritic`.
+        shape, actions, encoder, width, deviations, scheme, layers: as those of `ActorCritic`.
     """
 
-    def __init__(self, shape: tuple[int, ...], actions: int, encoder: str, width: int, deviations: int, scheme: str):
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        actions: int,
+        encoder: str,
+        width: int,
+        deviations: int,
+        scheme: str,
+        layers: int = 2,
+    ):
         super().__init__()
-        self.actor = ActorCritic(shape, actions, encoder, width, deviations, scheme)
-        self.critic = ActorCritic(shape, 1, encoder, width, scheme=scheme)
+        self.actor = ActorCritic(shape, actions, encoder, width, deviations, scheme, layers)
+        self.critic = ActorCritic(shape, 1, encoder, width, scheme=scheme, layers=layers)
         del self.actor.value, self.critic.policy
 
     def forward(self, observations: Tensor) -> tuple[Tensor, ...]:

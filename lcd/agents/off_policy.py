@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from lcd.agents.learner import Evaluate, Learner
 from lcd.agents.networks import as_float
 from lcd.agents.replay import Replay
 from lcd.agents.stepping import Step, Stepper
+from lcd.envs.spaces import is_one_hot
 from lcd.envs.streams import Streams, seed_sequence
 from lcd.process.deadlines import beat
 
@@ -42,7 +43,8 @@ class OffPolicy(Learner):
         super().__init__(config, env, seeds)
         members, seen = len(self.seeds), env.single_observation_space
         self.inputs = int(np.prod(seen.shape))
-        self.memory = Replay(members, config.buffer, self.inputs, seen.dtype, outputs)
+        one_hot = outputs is None and is_one_hot(env)
+        self.memory = Replay(members, config.buffer, self.inputs, seen.dtype, outputs, one_hot)
         self.last_bout: dict[str, Tensor] = {}
         copies = range(config.copies)
         (self._play,) = Streams.spawn([seed_sequence(s, "exploration", c) for s in self.seeds for c in copies])
@@ -86,17 +88,17 @@ class OffPolicy(Learner):
             # Of an episode that was cut off nobody knows what came next.
             going_on = ~outcome.dones
         rewards = self.rewards(outcome, reached)
-        self.memory.add(observations, actions, rewards, reached, going_on, outcome.valid)
+        self.memory.add(observations, actions, rewards, reached, going_on, outcome.valid, outcome.dones)
 
     def bout(self, done: int) -> None:
         """Several updates of every member, a shard at a time, after so many steps."""
         config = self.config
         chosen = self._replay.integers(self.memory.filled, count=config.updates * config.batch)
         for shard in self.shards:
-            each = np.split(chosen[shard.members], config.updates, axis=1)
-            told = [shard.update(self.batch(shard.members, places)) for places in each]
+            told = [shard.update(batch) for batch in self.batches(shard.members, chosen[shard.members])]
             for name in dict.fromkeys(name for update in told for name in update):
-                mean = torch.stack([update[name] for update in told if name in update]).mean(0)
+                given = [update[name] for update in told if name in update]
+                mean = given[0] if len(given) == 1 else torch.stack(given).mean(0)
                 self.last_bout.setdefault(name, torch.full((len(self.seeds),), torch.nan))[shard.members] = mean
         beat()
 
@@ -104,6 +106,11 @@ class OffPolicy(Learner):
     def scalars(self) -> dict[str, Any]:
         """What the last bout was like."""
         return {**self.last_bout, "learning_rate": self.config.learning_rate}
+
+    def batches(self, members: slice, chosen: np.ndarray) -> Iterator[dict[str, Tensor]]:
+        """What some members learn from in a bout, one update after the other, given places that were drawn for it."""
+        for places in np.split(chosen, self.config.updates, axis=1):
+            yield self.batch(members, places)
 
     def batch(self, members: slice, places: np.ndarray) -> dict[str, Tensor]:
         """What some members learn from in an update: their transitions at these places."""

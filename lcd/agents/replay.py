@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from lcd.agents.networks import as_float
 
 
 class Replay:
-    """The last transitions of every member, in arrays (members, places, …).
+    """The last transitions of every member, (members, places).
+
+    What belongs to one transition lies together: what is drawn is somewhere in a large memory, which is slow to reach.
 
     Args:
         members: how many there are.
@@ -20,31 +23,52 @@ class Replay:
         inputs: numbers of an observation.
         dtype: of observations.
         outputs: numbers of an action; None where an action is one of several.
+        one_hot: observations are one-hot vectors, of which the number is kept.
     """
 
-    def __init__(self, members: int, size: int, inputs: int, dtype: Any, outputs: int | None = None):
-        self.size, self.next, self.filled = size, 0, 0
-        self.seen, self.reached = (np.zeros((members, size, inputs), dtype) for _ in range(2))
-        one = (members, size)
-        self.actions = np.zeros(one, np.int32) if outputs is None else np.zeros((*one, outputs), np.float32)
-        self.rewards, self.going_on, self.valid = (np.zeros(one, np.float32) for _ in range(3))
+    def __init__(
+        self, members: int, size: int, inputs: int, dtype: Any, outputs: int | None = None, one_hot: bool = False
+    ):
+        self.size, self.next, self.filled, self.inputs, self.one_hot = size, 0, 0, inputs, one_hot
+        seen: tuple[Any, ...] = (np.uint16,) if one_hot else (dtype, (inputs,))
+        action = (np.int32,) if outputs is None else (np.float32, (outputs,))
+        fields = [("seen", *seen), ("reached", *seen), ("actions", *action)]
+        fields += [(name, np.float32) for name in ("rewards", "going_on", "valid")] + [("ended", np.bool_)]
+        self.records = np.zeros((members, size), np.dtype(fields, align=True))
 
-    def add(self, seen: Any, actions: Any, rewards: Any, reached: Any, going_on: Any, valid: Any) -> None:
+    def add(
+        self, seen: Any, actions: Any, rewards: Any, reached: Any, going_on: Any, valid: Any, ended: Any = False
+    ) -> None:
         """Keep one step of all copies, in place of the oldest; copies are ordered member by member."""
-        new = {"seen": seen, "actions": actions, "rewards": rewards}
-        new |= {"reached": reached, "going_on": going_on, "valid": valid}
-        members = len(self.seen)
+        if self.one_hot:
+            seen, reached = seen.argmax(1), reached.argmax(1)
+        members = len(self.records)
         copies = len(seen) // members
-        places = slice(self.next, self.next + copies)
-        for name, given in new.items():
-            kept = getattr(self, name)
-            kept[:, places] = given.reshape(members, copies, *kept.shape[2:])
+        new = self.records[:, self.next : self.next + copies]
+        new["seen"], new["reached"] = (given.reshape(new["seen"].shape) for given in (seen, reached))
+        new["actions"] = actions.reshape(new["actions"].shape)
+        for name, given in {"rewards": rewards, "going_on": going_on, "valid": valid, "ended": ended}.items():
+            new[name] = np.reshape(given, (members, copies)) if np.ndim(given) else given
         self.next = (self.next + copies) % self.size
         self.filled = min(self.size, self.filled + copies)
 
+    def at(self, members: slice, places: np.ndarray) -> np.ndarray:
+        """The records of some members at these places, (members, …)."""
+        own = self.records[members]
+        first = np.arange(len(own)).reshape(-1, *[1] * (places.ndim - 1)) * self.size
+        return own.reshape(-1).take(first + places)
+
     def sample(self, members: slice, places: np.ndarray) -> dict[str, Tensor]:
         """The transitions of some members at these places, (members, batch, …)."""
-        row = np.arange(len(places))[:, None]
+        return self.tensors(self.at(members, places))
+
+    def tensors(self, found: np.ndarray) -> dict[str, Tensor]:
+        """Records as what networks learn from."""
         names = ("seen", "reached", "actions", "rewards", "going_on", "valid")
-        found = {name: torch.from_numpy(getattr(self, name)[members][row, places]) for name in names}
-        return found | {name: as_float(found[name]) for name in ("seen", "reached")}
+        batch = {name: torch.from_numpy(np.ascontiguousarray(found[name])) for name in names}
+        return batch | {name: self._observations(batch[name]) for name in ("seen", "reached")}
+
+    def _observations(self, kept: Tensor) -> Tensor:
+        if self.one_hot:
+            return functional.one_hot(kept.long(), self.inputs).float()
+        return as_float(kept)

@@ -11,7 +11,7 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from lcd.agents.batched import LANES, Learning, average, outputs_of
-from lcd.agents.settings import SACConfig
+from lcd.agents.replay_settings import SACConfig
 from lcd.agents.twin_critics import TwinCritics, both, off_by, worth
 
 LOG_DEVIATIONS = (-20.0, 2.0)

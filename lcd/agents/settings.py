@@ -108,6 +108,31 @@ class PPOConfig:
 
 
 @dataclass(frozen=True)
+class A2CConfig(PPOConfig):
+    """Hyper-parameters of A2C: those of PPO that mean something where a rollout is learned from once, and one more.
+
+    Attributes:
+        epochs, minibatches: 1 each, so that the policy's ratio is 1 and nothing is clipped.
+        layers: hidden layers of the MLP.
+    """
+
+    copies: int = 8
+    rollout: int = 8
+    epochs: int = 1
+    minibatches: int = 1
+    value_clip: float = 0.0
+    normalise_advantages: str = "off"
+    layers: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("epochs", "minibatches"):
+            check(key, getattr(self, key), "1: A2C learns once from each rollout (agent=ppo does so often)",
+                  getattr(self, key) == 1)  # fmt: skip
+        check("layers", self.layers, "at least 1", self.layers >= 1)
+
+
+@dataclass(frozen=True)
 class PPGConfig(PPOConfig):
     """Hyper-parameters of PPG: those of PPO, with the authors' values where they differ, and more.
 
@@ -298,123 +323,6 @@ class ARSConfig:
 
 
 @dataclass(frozen=True)
-class DQNConfig:
-    """Hyper-parameters of DQN; steps are environment steps of a seed.
-
-    Attributes:
-        copies: environment copies of each seed.
-        buffer: transitions that each seed remembers.
-        start: steps before the first update.
-        train_every: steps between two bouts of updates.
-        updates: updates of a bout.
-        batch: transitions of an update.
-        target_every: steps after which the next bout begins with a new target network.
-        learning_rate: Adam's step size.
-        gamma: discount.
-        epsilon: probability of a random action at the end of exploration; it falls from 1 in a straight line.
-        exploration: the share of training in which it falls.
-        max_grad_norm: each seed's gradient is scaled to at most this norm.
-        width: units of the two hidden layers.
-        precision: of the products of an update: `32-true`, or `bf16-mixed`, faster where a CPU has it.
-    """
-
-    copies: int = 8
-    buffer: int = 10_000
-    start: int = 1000
-    train_every: int = 256
-    updates: int = 64
-    batch: int = 64
-    target_every: int = 10
-    learning_rate: float = 0.001
-    gamma: float = 0.99
-    epsilon: float = 0.04
-    exploration: float = 0.16
-    max_grad_norm: float = 10.0
-    width: int = 256
-    precision: str = field(default="32-true", metadata=LATER)
-
-    def __post_init__(self) -> None:
-        for key in ("copies", "start", "train_every", "updates", "batch", "target_every", "width"):
-            check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
-        multiple = f"a multiple of agent.copies={self.copies}"
-        check("buffer", self.buffer, multiple, self.buffer > 0 and self.buffer % self.copies == 0)
-        for key in ("gamma", "epsilon"):
-            check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
-        for key in ("learning_rate", "max_grad_norm", "exploration"):
-            check(key, getattr(self, key), "above 0", getattr(self, key) > 0)
-        options = ("32-true", "bf16-mixed")
-        check("precision", self.precision, f"one of {', '.join(options)}", self.precision in options)
-
-
-@dataclass(frozen=True)
-class TwinCriticsConfig:
-    """Hyper-parameters that SAC and TD3 share; steps are environment steps of a seed.
-
-    Attributes:
-        copies: environment copies of each seed.
-        buffer: transitions that each seed remembers.
-        start: steps before the first update, in which actions are random.
-        train_every: steps between two bouts of updates.
-        updates: updates of a bout.
-        batch: transitions of an update.
-        learning_rate: Adam's step size.
-        gamma: discount.
-        tau: share of the way that target networks go towards the learned ones in an update.
-        width: units of the two hidden layers of each network.
-    """
-
-    copies: int = 1
-    buffer: int = 20_000
-    start: int = 256
-    train_every: int = 64
-    updates: int = 32
-    batch: int = 64
-    learning_rate: float = 1e-3
-    gamma: float = 0.99
-    tau: float = 0.005
-    width: int = 64
-
-    def __post_init__(self) -> None:
-        for key in ("copies", "start", "train_every", "updates", "batch", "width"):
-            check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
-        multiple = f"a multiple of agent.copies={self.copies}"
-        check("buffer", self.buffer, multiple, self.buffer > 0 and self.buffer % self.copies == 0)
-        for key in ("gamma", "tau"):
-            check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
-        check("learning_rate", self.learning_rate, "above 0", self.learning_rate > 0)
-
-
-@dataclass(frozen=True)
-class SACConfig(TwinCriticsConfig):
-    """Hyper-parameters of SAC: those of `TwinCriticsConfig`. It aims at an entropy of -1 for each number."""
-
-
-@dataclass(frozen=True)
-class TD3Config(TwinCriticsConfig):
-    """Hyper-parameters of TD3: those of `TwinCriticsConfig`, and more.
-
-    Attributes:
-        noise: deviation of what is added to actions in training, which are from -1 to 1.
-        policy_delay: updates of the critics for each of the actor and of the target networks.
-        target_noise: deviation of what is added to the actions that follow.
-        target_clip: the most that is added.
-    """
-
-    updates: int = 64
-    gamma: float = 0.98
-    noise: float = 0.1
-    policy_delay: int = 2
-    target_noise: float = 0.2
-    target_clip: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check("policy_delay", self.policy_delay, "at least 1", self.policy_delay >= 1)
-        for key in ("noise", "target_noise", "target_clip"):
-            check(key, getattr(self, key), "0 or more", getattr(self, key) >= 0)
-
-
-@dataclass(frozen=True)
 class TabularConfig:
     """Hyper-parameters of the tabular agents.
 
@@ -452,17 +360,3 @@ class TrafficConfig:
 
     def __post_init__(self) -> None:
         check("copies", self.copies, "at least 1", self.copies >= 1)
-
-
-@dataclass(frozen=True)
-class MPLightConfig(DQNConfig):
-    """Hyper-parameters of MPLight and MPLight*: those of DQN, where `width` is the units of FRAP's layers."""
-
-    copies: int = 4
-    start: int = 480
-    train_every: int = 240
-    target_every: int = 240
-    gamma: float = 0.95
-    epsilon: float = 0.05
-    exploration: float = 0.3
-    width: int = 20

@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from lcd.agents.batched import Learning, average, outputs_of
-from lcd.agents.settings import TD3Config
+from lcd.agents.replay_settings import TD3Config
 from lcd.agents.twin_critics import TwinCritics, both, off_by, worth
 
 

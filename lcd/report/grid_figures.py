@@ -25,7 +25,7 @@ TITLES = {
     "length": "held-out episode length",
     "noise_free": "noise-free return",
 }
-NAMES = {"sb3/a2c": "sb3/a2c (for A3C)", "sb3/qrdqn": "sb3/qrdqn (for Rainbow)"}
+NAMES = {"a2c": "a2c (for A3C)", "sb3/a2c": "sb3/a2c (for A3C)", "sb3/qrdqn": "sb3/qrdqn (for Rainbow)"}
 """What stands in for the paper's agents says so wherever a figure names it."""
 COLOUR = "#3b6ea5"
 

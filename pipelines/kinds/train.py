@@ -20,7 +20,7 @@ SAMPLE_BYTES = 40
 COPY_BYTES = 512
 """An environment copy: its part of the draws that are made at once."""
 SHORT_ROLLOUT = 16
-LEARNING_LATE = ("dqn", "sac", "td3", "traffic/mplight", "traffic/mplight_star")
+LEARNING_LATE = ("dqn", "rainbow", "sac", "td3", "traffic/mplight", "traffic/mplight_star")
 LEARNING_LATE_SB3 = ("sb3/dqn", "sb3/qrdqn", "sb3/sac", "sb3/td3", "sb3/ddpg")
 """Agents that only collect for some steps: ours for `start`, the library's for the parameter `learning_starts`."""
 
@@ -136,10 +136,11 @@ def _are_points(points: Any) -> bool:
 def scaled_down(config: RunConfig) -> tuple[RunConfig, Scale]:
     """The training with one seed, short rollouts and one episode an evaluation, a short one if that can be.
 
-    A population of points stays as large as it is: it takes far less than as many times what one of it takes.
+    A population of points, or of what learns from a memory, stays as large as it is: it takes far less than as many
+    times what one of it takes.
     """
     agent: AgentEntry = {**config["agent"]}
-    whole = "points" in config and "rollout" in agent
+    whole = ("points" in config and "rollout" in agent) or agent["name"] in LEARNING_LATE
     members = 1 if whole else population(config)
     share = float(members)
     rollout, samples = agent.get("rollout", 0), int(agent.get("copies", 1)) * SHORT_ROLLOUT

@@ -1,4 +1,6 @@
-"""MDP Playground's delay experiment (figure 9a of its paper): 5 delays x 100 seeds x 20,000 steps, with PPO.
+"""MDP Playground's delay experiment (figure 9a of its paper): 5 delays x 100 seeds x 20,000 steps.
+
+`--agent dqn` is the paper's own: DQN with its appendix G's settings; PPO has `agent=ppo`'s.
 
 Every run goes through the product's own pipeline: evaluation every 1,000 steps over 10 episodes a seed, the curve of
 each seed kept on disk. stable-baselines3's PPO is trained on a few of the same MDPs with the same evaluation, and the
@@ -14,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from lcd.config.budgets import read
 from lcd.curves.table import read_curves
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.pipelines.launch.launchers import Call, launch
@@ -21,6 +24,7 @@ from lcd.pipelines.study.configs import Device
 
 DELAYS = (0, 1, 2, 4, 8)
 STEPS, EVERY, EPISODES, COPIES = 20_000, 1_000, 10, 8
+AGENTS = {"ppo": {"name": "ppo", "copies": COPIES, "rollout": 125}, "dqn": read("agent", "dqn_mdp_playground")}
 
 
 class DelayExperiment:
@@ -42,7 +46,7 @@ class DelayExperiment:
 BENCHMARK = DelayExperiment()
 
 
-def run_config(delay: int, seeds: list[int], steps: int = STEPS) -> dict:
+def run_config(delay: int, seeds: list[int], agent: str, steps: int = STEPS) -> dict:
     """One run of the experiment."""
     return {
         "kind": "train",
@@ -53,20 +57,20 @@ def run_config(delay: int, seeds: list[int], steps: int = STEPS) -> dict:
         "frontend": {"name": "identity"},
         "reward_p": 1.0,
         "shaping": "none",
-        "agent": {"name": "ppo", "copies": COPIES, "rollout": 125},
+        "agent": AGENTS[agent],
         "seeds": seeds,
         "steps": steps,
         "evaluation": {"every": EVERY, "copies": EPISODES, "episodes": 1},
     }
 
 
-def ours(folder: Path, seeds: int) -> pd.DataFrame:
+def ours(folder: Path, seeds: int, agent: str) -> pd.DataFrame:
     """The whole experiment; returns its held-out curves."""
     calls = []
     for delay in DELAYS:
         run_dir = folder / f"delay-{delay}"
         run_dir.mkdir()
-        config = run_config(delay, list(range(seeds)))
+        config = run_config(delay, list(range(seeds)), agent)
         calls.append(Call((config, str(run_dir), {"name": "none"}, Device("cpu")), run_dir / "log.txt"))
     for outcome in launch("local", "lcd.pipelines.jobs.train:train_run", calls):
         if outcome.error:
@@ -75,11 +79,11 @@ def ours(folder: Path, seeds: int) -> pd.DataFrame:
     return curves[curves.split == "eval"]
 
 
-def throughput(folder: Path, seeds: int) -> float:
+def throughput(folder: Path, seeds: int, agent: str) -> float:
     """Agent-steps a second of one run of some seeds in one process, with its evaluations."""
     run_dir = folder / f"speed-{seeds}"
     run_dir.mkdir()
-    call = Call((run_config(0, list(range(seeds)), 10_000), str(run_dir), {"name": "none"}, Device("cpu")))
+    call = Call((run_config(0, list(range(seeds)), agent, 10_000), str(run_dir), {"name": "none"}, Device("cpu")))
     launch("local", "lcd.pipelines.jobs.train:train_run", [call], workers=1)
     return seeds * 10_000 / json.loads((run_dir / "status.json").read_text())["wall_s"]
 
@@ -132,22 +136,24 @@ def peer(delay: int, seed: int) -> list[dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--agent", choices=AGENTS, default="ppo")
     parser.add_argument(
-        "--peer", type=int, default=1, metavar="SEEDS", help="seeds of stable-baselines3 to compare, 0 for none"
+        "--peer", type=int, default=1, metavar="SEEDS", help="seeds of stable-baselines3's PPO beside ours, 0: none"
     )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         started = time.perf_counter()
-        curves = ours(folder, options.seeds)
+        curves = ours(folder, options.seeds, options.agent)
         seconds = time.perf_counter() - started
-        print(
-            f"delay experiment: {len(DELAYS)} x {options.seeds} seeds x {STEPS} steps in {seconds:.1f} s (limit 120 s)"
-        )
+        limit = {"ppo": 120, "dqn": 180}[options.agent]
+        whole = f"{len(DELAYS)} x {options.seeds} seeds x {STEPS} steps"
+        print(f"delay experiment, {options.agent}: {whole} in {seconds:.1f} s (limit {limit} s)")
         print(areas(curves).round(3).to_string())
         for seeds in (1, 10, 100):
-            print(f"one process, S = {seeds:3d}: {throughput(folder, seeds):9,.0f} agent-steps/s with evaluation")
-    if options.peer:
+            rate = throughput(folder, seeds, options.agent)
+            print(f"one process, S = {seeds:3d}: {rate:9,.0f} agent-steps/s with evaluation")
+    if options.peer and options.agent == "ppo":
         started = time.perf_counter()
         rows = [row for delay in DELAYS for seed in range(options.peer) for row in peer(delay, seed)]
         seconds = (time.perf_counter() - started) / (len(DELAYS) * options.peer)

@@ -8,12 +8,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from lcd.agents import validate
-from lcd.agents.batched import clip, initial, outputs_of
+from lcd.agents.batched import Rows, clip, initial, outputs_of
 from lcd.agents.dqn import DQN, loss
 from lcd.agents.evaluate import Evaluator
 from lcd.agents.replay import Replay
 from lcd.envs.errors import InputError
 from lcd.envs.families.benchmark import FAMILIES
+from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 
 CHAIN = 3
 GAMMA = 0.5
@@ -71,7 +72,7 @@ def test_the_loss_is_hubers_of_the_temporal_difference():
     batch["actions"] = torch.from_numpy(rng.integers(3, size=(2, 5)))
     batch["rewards"] = torch.tensor([[0.2, -3.0, 0.1, 0.4, 2.0]] * 2)
     batch["going_on"], batch["valid"] = torch.tensor([[1.0, 0, 1, 1, 0]] * 2), torch.tensor([[1.0, 1, 1, 0, 1]] * 2)
-    found = loss(layers, target, batch, 0.9)
+    found = loss(outputs_of(layers, batch["seen"]), outputs_of(target, batch["reached"]), batch, 0.9)
 
     def plain(layers, member, inputs):
         for place in (0, 2, 4):
@@ -100,7 +101,7 @@ def test_the_memory_keeps_the_last_transitions_of_each_member():
         number = np.array([10.0, 11, 20, 21]) + 100 * step
         memory.add(number[:, None], np.arange(4), number, number[:, None] + 1, np.ones(4, bool), np.ones(4, bool))
     assert memory.filled == 6
-    assert sorted(memory.rewards[0]) == [210, 211, 310, 311, 410, 411]
+    assert sorted(memory.records["rewards"][0]) == [210, 211, 310, 311, 410, 411]
     found = memory.sample(slice(1, 2), np.array([[memory.next, memory.next + 1]]))
     assert found["rewards"].tolist() == [[220, 221]]
     assert found["reached"].flatten().tolist() == [221, 222]
@@ -167,3 +168,48 @@ def test_it_balances_a_pole_within_50000_steps():
 def test_what_cannot_be_is_refused(wrong, told):
     with pytest.raises(InputError, match=told):
         validate("dqn", wrong)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_a_gradient_in_a_row_is_that_of_the_layers_to_the_last_bit(activation):
+    torch.manual_seed(0)
+    rows = Rows.of(initial([(5, 24), (24, 24), (24, 3)], [1, 2, 3]))
+    inputs, towards = torch.randn(3, 7, 5), torch.randn(3, 7, 3)
+    losses = [(said * towards).sum((1, 2)) for said in _both(rows, inputs, activation)]
+    assert torch.equal(*losses)
+    in_a_row, of_layers = (rows.gradient(each).clone() for each in losses)
+    assert torch.equal(in_a_row, of_layers)
+    assert of_layers.any(1).all()
+
+
+def _both(rows, inputs, activation):
+    return rows.outputs(inputs, activation), outputs_of(rows.layers, inputs, activation)
+
+
+def test_what_is_asked_once_about_each_state_is_learned_as_from_each_transition():
+    learned = []
+    for once in (True, False):
+        config = validate("dqn", SETTINGS | {"width": 32, "activation": "tanh"})
+        agent = DQN(config, HardnessDiscreteVectorEnv(4, view="state", seed=[3, 5]), [3, 5])
+        assert agent.states is not None
+        if not once:
+            agent.states = None
+            agent.shards = [agent.shard(shard.members) for shard in agent.shards]
+        agent.learn(200, 200, lambda step: None)
+        learned.append(agent.network.numbers.detach().clone())
+    assert torch.allclose(*learned, atol=1e-4)
+    assert not torch.allclose(learned[0], initial_numbers(agent), atol=1e-2)
+
+
+def initial_numbers(agent):
+    return Rows.of(agent.first_layers()).numbers
+
+
+def test_one_hot_observations_are_kept_as_numbers():
+    memory = Replay(2, 4, 8, np.float32, one_hot=True)
+    seen = np.eye(8, dtype=np.float32)[[3, 7]]
+    memory.add(seen, np.zeros(2), np.zeros(2), seen[::-1], np.ones(2), np.ones(2))
+    found = memory.sample(slice(0, 2), np.zeros((2, 1), int))
+    assert memory.records["seen"][:, 0].tolist() == [3, 7]
+    assert np.array_equal(found["seen"].squeeze(1).numpy(), seen)
+    assert np.array_equal(found["reached"].squeeze(1).numpy(), seen[::-1])

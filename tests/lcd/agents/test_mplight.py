@@ -50,7 +50,7 @@ def turned(before, approaches, phases):
 
 
 def worth(agent, looks):
-    return agent.values(agent.layers, agent.encode(rows(looks))).detach().numpy()
+    return agent.values(agent.network, agent.encode(rows(looks))).detach().numpy()
 
 
 def test_each_phase_competes_with_each_other_one_and_partly_with_that_of_its_own_road():

@@ -107,7 +107,7 @@ def test_updates_are_those_of_stable_baselines3(kind, monkeypatch):
     played = pendulums(kind, [FAMILIES.family("families/pendulum").default], [3, 5], 40)
     agent = make(kind, played.env, played.seeds, **SMALL)
     agent.memory = played.memory
-    agent.memory.going_on[:, ::5] = 0.0
+    agent.memory.records["going_on"][:, ::5] = 0.0
     batch = agent.batch(slice(0, 2), np.stack([np.arange(BATCH)] * 2))
     model = theirs(kind, agent, batch, monkeypatch)
     for _ in range(UPDATES):

@@ -260,3 +260,13 @@ def test_a_dry_run_of_what_is_done_asks_for_nothing(tmp_path, capsys, monkeypatc
         (tmp_path / "study" / "runs" / run_id(config)).mkdir(parents=True)
     assert cli.main(["diagnose", *asked, "--dry-run"]) == 0
     assert "0 (1 more are done)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("agent", "members"), [("dqn", 100), ("rainbow", 100), ("tabular/sarsa", 1)])
+def test_a_trial_of_what_learns_from_a_memory_has_all_its_seeds(agent, members):
+    config = {"kind": "train", "benchmark": "hardness", "task": "hardness/discrete", "knobs": {}, "view": "state"}
+    config |= {"agent": {"name": agent, "copies": 1, "start": 1000}, "seeds": list(range(100)), "steps": 20_000}
+    config |= {"evaluation": {"every": 1000, "copies": 10, "episodes": 1}}
+    small, scale = kind_of(config).scaled_down(config)
+    assert len(small["seeds"]) == members
+    assert scale.unit == 100 / members

@@ -16,7 +16,8 @@ from lcd.pipelines.kinds.kind import trainings
 from lcd.pipelines.study import diagnose
 from lcd.pipelines.study.runs import expand
 
-DISCRETE = ("sb3/dqn", "sb3/qrdqn", "sb3/a2c")
+DISCRETE = ("dqn", "rainbow", "a2c")
+PICTURES = ("sb3/dqn", "sb3/qrdqn", "sb3/a2c")
 CONTINUOUS = ("sb3/ddpg", "sb3/td3", "sb3/sac")
 TABULAR = ("tabular/q_learning", "tabular/double_q_learning", "tabular/sarsa")
 DELAYS, LENGTHS = (0, 1, 2, 4, 8), (1, 2, 3, 4)
@@ -27,8 +28,8 @@ SCALES = ([0.8, 1.25], [0.75, 1.3333], [0.6667, 1.5], [0.5, 2])
 
 # Figure -> (experiment, base, grid, agents, seeds); the amounts are those on the axes of the paper's figures.
 PAPER = {
-    "4a": ("image-transforms", "discrete", {"image_transforms": TRANSFORMS}, DISCRETE, 100),
-    "4d": ("image-shift-quantisation", "discrete", {"image_sh_quant": (2, 4, 8, 16)}, DISCRETE[:1], 100),
+    "4a": ("image-transforms", "discrete", {"image_transforms": TRANSFORMS}, PICTURES, 100),
+    "4d": ("image-shift-quantisation", "discrete", {"image_sh_quant": (2, 4, 8, 16)}, PICTURES[:1], 100),
     "5a": ("time-unit", "continuous", {"time_unit": (0.1, 0.2, 0.5, 1, 2, 4, 8)}, CONTINUOUS, 100),
     "5c": ("action-range", "continuous", {"action_space_max": (0.1, 0.25, 0.5, 1, 2, 4, 8)}, CONTINUOUS, 100),
     "6a": ("target-radius", "continuous", {"target_radius": (0.05, 0.1, 0.25, 0.5, 1)}, CONTINUOUS, 100),
@@ -48,9 +49,10 @@ PAPER = {
     "15b": ("action-range-time-unit-order-2", "continuous", ORDER, CONTINUOUS, 10),
     "16a": ("rainbow-ablation", "discrete", {"image_transforms": TRANSFORMS}, ("sb3/qrdqn", "sb3/dqn"), 10),
     "16b": ("rainbow-ablation-beam-rider", "atari/BeamRider", {"delay": DELAYS}, ("sb3/qrdqn", "sb3/dqn"), 5),
-    "17": ("vanilla", "discrete", {"delay": (0,)}, ("sb3/dqn", "sb3/a2c"), 100),
-    "18a": ("image-scale-range", "discrete", {"image_scale_range": SCALES}, DISCRETE[:1], 100),
-    "18b": ("image-rotation-quantisation", "discrete", {"image_ro_quant": (2, 4, 9, 18, 36)}, DISCRETE[:1], 100),
+    "16 on states": ("rainbow-ablation-states", "discrete", {"delay": DELAYS}, ("rainbow",), 10 * 7),
+    "17": ("vanilla", "discrete", {"delay": (0,)}, ("dqn", "a2c"), 100),
+    "18a": ("image-scale-range", "discrete", {"image_scale_range": SCALES}, PICTURES[:1], 100),
+    "18b": ("image-rotation-quantisation", "discrete", {"image_ro_quant": (2, 4, 9, 18, 36)}, PICTURES[:1], 100),
     "37": ("tabular-transition-noise", "discrete", {"transition_noise": NOISE}, TABULAR, 100),
     "38": ("tabular-reward-noise", "discrete", {"reward_noise": REWARD_NOISE}, TABULAR, 100),
     "39": ("tabular-delay", "discrete", {"delay": DELAYS}, TABULAR, 100),
@@ -63,6 +65,10 @@ PAPER = {
         DISCRETE,
         10,
     ),
+    "49a": ("tuning-networks-early", "discrete", {"delay": (0,)}, ("dqn",), 3 * 12),
+    "49c": ("tuning-target", "discrete", {"delay": (0,)}, ("dqn",), 3 * 15),
+    "49e": ("tuning-networks", "discrete", {"delay": (0,)}, ("dqn",), 3 * 12),
+    "appendix F": ("tuning-rates", "discrete", {"delay": (0,)}, ("dqn",), 3 * 8),
     "48": (
         "transition-noise-target-radius",
         "continuous",
@@ -84,13 +90,13 @@ for _dimension, _amounts, _complex, _figures in (
     ("reward_noise", REWARD_NOISE, (0, 0.01, 0.05, 0.1, 0.25), ("table 4", "8c", "30g-i")),
 ):
     _name = f"atari-{_dimension.replace('_', '-')}"
-    PAPER[_figures[0]] = (_name, "discrete", {_dimension: _amounts}, DISCRETE, 100)
+    PAPER[_figures[0]] = (_name, "discrete", {_dimension: _amounts}, PICTURES, 100)
     for _figure, _game in zip(_figures[1:], ("Qbert", "SpaceInvaders", "BeamRider"), strict=False):
-        PAPER[_figure] = (_name, f"atari/{_game}", {_dimension: _complex}, DISCRETE, 5)
-SHARED = "4b 4c 5b 5d 5e 5f 6b 7b 8b 13 14b 15a 19 20 21 22 23 24 25 26 27 28 29 42 44 45 46 47"
+        PAPER[_figure] = (_name, f"atari/{_game}", {_dimension: _complex}, PICTURES, 5)
+SHARED = "49b 49d 49f 4b 4c 5b 5d 5e 5f 6b 7b 8b 13 14b 15a 19 20 21 22 23 24 25 26 27 28 29 42 44 45 46 47"
 SHARED = {*SHARED.split(), *(f"{game}{part}" for game in (31, 32, 33) for part in ("a-c", "d-f", "g-i"))}
 """Figures that another one's experiment gives too."""
-LONG = {"sb3/a2c": 150_000}
+LONG = {"sb3/a2c": 150_000, "a2c": 150_000}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +122,8 @@ def test_grids_are_the_papers(known, figure):
     assert {run["agent"]["name"] for run in runs} == set(agents)
     for agent in agents:
         own = [run for run in runs if run["agent"]["name"] == agent]
-        assert len({(run["task"], s) for run in own for s in run["seeds"]}) == len(points) * seeds
+        trained = {(run["task"], run["agent"].get("label"), s) for run in own for s in run["seeds"]}
+        assert len(trained) == len(points) * seeds
         steps = {run["steps"] for run in own}
         if base == "discrete" and figure not in ("17", "16a"):
             assert steps == {LONG.get(agent, 20_000)}
