@@ -144,7 +144,7 @@ def is_held(run: Path) -> bool:
 
 def refuse_odd(run: Path) -> None:
     """Refuse a run where who works on it would write through a stranger's link, or to what is no file or folder."""
-    folders = [run / LEASES, run / AT_WORK]
+    folders = [run.parent, run, run / LEASES, run / AT_WORK]
     if not (run / AT_WORK).is_symlink():
         of_hands = [run / AT_WORK / name for name in DISK.names(run / AT_WORK)]
         folders += of_hands + [folder / run.name for folder in of_hands]

@@ -385,7 +385,7 @@ class Study:
         if (self.path / "study.yaml").is_file():
             return
         if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"out={self.path} is a file: give a folder.")
+            raise InputError(f"{'out' if creating else 'path'}={self.path} is a file: give a folder.")
         if not creating:
             raise InputError(f"{self.path} is not a study's folder: there is no study.yaml in it.")
         if self.path.is_dir() and not _holds_nothing_yet(self.path):

@@ -124,6 +124,7 @@ def test_what_is_left_to_do_is_75_and_conditions_choose(study, lcd, told):
     assert (code, found["runs"]) == (0, 3)
     assert told(study.path, "task=toy/easy*", "view=semantic")[1]["runs"] == 1
     assert told(study.path, "reward_p=1", "seed=[0,1]", f"run={first.path.name[:6]}")[1]["runs"] == 1
+    assert told(study.path, first.path.name[:6])[1]["runs"] == 1
     code, said = lcd("status", study.path, "task=toy/esy-sight-easy-reward")
     assert (code, "did you mean 'toy/easy-sight-easy-reward'?" in said) == (2, True)
     code, said = lcd("status", study.path, "state=finished")
@@ -135,6 +136,9 @@ def test_a_study_that_only_began_is_not_done(tmp_path, lcd):
     assert lcd("status", tmp_path / "new")[0] == 75
     code, said = lcd("status", tmp_path / "nothing")
     assert (code, "is not a study's folder" in said) == (2, True)
+    (tmp_path / "file").touch()
+    code, said = lcd("status", tmp_path / "file")
+    assert (code, f"path={tmp_path / 'file'} is a file: give a folder" in said) == (2, True)
 
 
 def test_damaged_runs_are_told_of_and_nothing_hangs(study, lcd, told):

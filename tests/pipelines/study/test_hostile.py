@@ -8,7 +8,7 @@ import pytest
 from small_runs import waiting_run
 
 from lcd.envs.errors import InputError
-from lcd.pipelines.study import hands, store
+from lcd.pipelines.study import cancelling, hands, store
 from lcd.pipelines.study.hands import DISK, acquire
 from lcd.pipelines.study.lease import AT_WORK, LEASES, last_entry
 
@@ -41,6 +41,19 @@ def test_nobody_works_through_a_link(run, outside, name):
     with pytest.raises(InputError, match=f"{name} is no .*, or a link"):
         acquire(run.path)
     assert content(outside) == before
+
+
+@pytest.mark.parametrize("linked", ["the run", "all runs"])
+@pytest.mark.parametrize("touch", [acquire, cancelling.cancel, cancelling.let_go_on])
+def test_nobody_works_on_a_run_that_is_elsewhere(run, tmp_path, linked, touch):
+    place = run.path if linked == "the run" else run.path.parent
+    (run.path / cancelling.MARK).touch()
+    shutil.move(place, tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    before = content(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=f"{place} is no folder, or a link: nothing is written there; remove it"):
+        touch(run.path)
+    assert content(tmp_path / "elsewhere") == before
 
 
 @pytest.mark.parametrize("name", [LEASES, AT_WORK])
