@@ -238,7 +238,7 @@ class Queue:
         try:
             with _outside_of_jobs():
                 jobs = executor.submit_array(made)
-        except (subprocess.SubprocessError, RuntimeError, OSError) as refused:
+        except (subprocess.SubprocessError, RuntimeError, FileNotFoundError) as refused:
             _refuse(str(refused))
         for pack, each, job in zip(packs, made, jobs, strict=True):
             submitted = Submitted(job.job_id, tuple(call.name for call in pack), each.outcomes)

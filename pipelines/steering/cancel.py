@@ -12,7 +12,7 @@ from lcd.pipelines.launch.slurm_jobs import cancel_queued
 from lcd.pipelines.steering.chosen import chosen, study_of
 from lcd.pipelines.steering.glance import LEFT_TO_DO, RUNNING, Glance, Seen
 from lcd.pipelines.study.cancelling import LOOK_EVERY_S, SENTENCE, cancel
-from lcd.pipelines.study.hands import is_at_work
+from lcd.pipelines.study.hands import HELD, Watch
 from lcd.process import exits, signals
 
 
@@ -45,7 +45,8 @@ def run(cfg: CancelConfig) -> int:
 
 def _still_at_work(runs: Sequence[Seen], seconds: float) -> list[Seen]:
     """Those of some runs that somebody works on after so many seconds."""
-    end, left = time.monotonic() + seconds, list(runs)
-    while (left := [each for each in left if is_at_work(each.folder)]) and time.monotonic() < end:
+    end, watches = time.monotonic() + seconds, {each.folder: Watch(each.folder) for each in runs}
+    left = list(runs)
+    while (left := [each for each in left if watches[each.folder].look()[0] == HELD]) and time.monotonic() < end:
         time.sleep(min(LOOK_EVERY_S, 0.5))
     return left

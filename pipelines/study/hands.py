@@ -12,7 +12,7 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -140,6 +140,34 @@ def is_at_work(run: Path) -> bool | None:
 def is_held(run: Path) -> bool:
     """Whether a hand has a run, as far as one look tells."""
     return Watch(run).look()[0] == HELD
+
+
+def free_to_take(runs: Iterable[Path], wait: Callable[[], None] = lambda: None) -> dict[Path, Sight]:
+    """Those of some runs that no hand has.
+
+    A hand of another machine has one when it beats, and has none when it was silent for as long as it may be: where
+    nothing else tells, that is waited for.
+
+    Args:
+        runs: their folders.
+        wait: called once, if there is anything to wait for.
+
+    Returns:
+        Runs, with what was seen of each last: what `acquire` takes as `silent`.
+    """
+    watches, free, first = {run: Watch(run) for run in runs}, {}, {}
+    while watches:
+        for run, watch in list(watches.items()):
+            state, entry = watch.look()
+            if state != HELD:
+                free[watches.pop(run).run] = watch.seen
+            elif is_here(entry) or first.setdefault(run, watch.seen) != watch.seen:
+                del watches[run]
+        if watches:
+            wait()
+            wait = lambda: None  # noqa: E731
+            time.sleep(min(LOOK_S, lease_seconds() / 20))
+    return free
 
 
 def refuse_odd(run: Path) -> None:

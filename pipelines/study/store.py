@@ -42,7 +42,7 @@ from lcd.pipelines.study.configs import (
     is_training,
     run_id,
 )
-from lcd.pipelines.study.hands import DISK, acquire, is_held, require, where
+from lcd.pipelines.study.hands import DISK, Sight, acquire, is_held, require, where
 from lcd.pipelines.study.lease import STATUS_FILE
 from lcd.pipelines.study.overlaps import refuse_overlaps
 from lcd.pipelines.study.remembered import REVISIONS, Remembered
@@ -159,14 +159,19 @@ class Run(Job):
     def update(self, **changes: Any) -> None:
         update_status(self.path, **changes)
 
-    def mark(self, anew: bool = False, **changes: Any) -> bool:
+    def mark(self, anew: bool = False, silent: Sight | None = None, **changes: Any) -> bool:
         """Change its status if nobody trains it, and drop what was trained if it is to begin `anew`; whether so.
 
         One that somebody brought to its end meanwhile stays done, unless it is to begin anew.
+
+        Args:
+            anew: begin at step 0.
+            silent: the lease of another hand that was seen to be silent for long enough.
+            **changes: what its status says from now on.
         """
-        if is_held(self.path):
+        if silent is None and is_held(self.path):
             return False
-        acquired = acquire(self.path, needed=lambda: anew or self.status["state"] != DONE)
+        acquired = acquire(self.path, silent, needed=lambda: anew or self.status["state"] != DONE)
         if acquired is None:
             return False
         lease, still = acquired

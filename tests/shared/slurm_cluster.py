@@ -43,7 +43,11 @@ BatchStartTimeout=1
 KillWait=3
 MinJobAge=300
 NodeName={host} NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
+PartitionName=kind Nodes={host} GraceTime=20 MaxTime=INFINITE State=UP
+PartitionName=urgent Nodes={host} PriorityTier=10 MaxTime=INFINITE State=UP
 """
 WAIT_S = 120
 

@@ -195,3 +195,18 @@ def test_a_time_limit_is_gone_on_after(cluster, limited):
     folder, asked = limited
     assert asked.wait() == 0
     assert starts_of(folder, [7])[7] >= 2
+
+
+@pytest.mark.parametrize("partition", ["all", "kind"])
+def test_jobs_that_make_room_for_an_urgent_one_go_on_after_it(tmp_path, cluster, monkeypatch, partition):
+    """In `all` they are killed at once, in `kind` they are told some seconds before."""
+    folder, seeds = tmp_path / "study", [0, 1]
+    monkeypatch.setenv(slow_counting.PAUSE, "1")
+    asked = command(folder, seeds, *SLURM, f"launcher.partition={partition}")
+    until(lambda: len(half_done(folder)) == 2)
+    before = cluster.jobs(folder)
+    cluster.told("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
+    until(lambda: "RUNNING" not in cluster.jobs(folder).values())
+    assert asked.wait() == 0
+    assert cluster.jobs(folder).keys() == before.keys(), "Slurm put the same jobs into its queue again"
+    assert all(count > 1 for count in starts_of(folder, seeds).values())

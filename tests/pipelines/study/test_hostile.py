@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 
 import pytest
 from small_runs import waiting_run
@@ -41,6 +42,24 @@ def test_nobody_works_through_a_link(run, outside, name):
     with pytest.raises(InputError, match=f"{name} is no .*, or a link"):
         acquire(run.path)
     assert content(outside) == before
+
+
+@pytest.mark.parametrize("odd", ["socket", "link to itself", "large"])
+def test_an_entry_that_nobody_can_read_is_one_of_nobody_known(run, tmp_path, monkeypatch, odd):
+    (run.path / LEASES).mkdir()
+    entry = run.path / LEASES / "000009"
+    if odd == "socket":
+        monkeypatch.chdir(entry.parent)
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(entry.name)
+    elif odd == "large":
+        entry.touch()
+        os.truncate(entry, 3 << 40)
+    else:
+        entry.symlink_to(entry.name)
+    found = last_entry(DISK, run.path)
+    assert (found.number, found.what, found.by) == (9, "taken", None)
+    assert hands.is_at_work(run.path) is None
 
 
 @pytest.mark.parametrize("linked", ["the run", "all runs"])
