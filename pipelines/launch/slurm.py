@@ -33,6 +33,7 @@ from lcd.pipelines.launch.slurm_jobs import (
     LIVING,
     Submitted,
     arrays_of,
+    discard,
     job_states,
     make_place,
     queued,
@@ -46,6 +47,9 @@ MOST_REQUEUES = 10_000
 """How often submitit puts a job back that came to its limit: a run of a week goes on as long as it takes."""
 FOR_GOOD = ("OUT_OF_MEMORY", "DEADLINE", "COMPLETED")
 """How a job may have ended without a word that would end the same way again; CANCELLED somebody wanted."""
+OURS = ("array", "chdir", "comment", "dependency", "error", "help", "open-mode", "output", "parsable", "signal",
+        "test-only", "usage", "version", "wait", "wrap")  # fmt: skip
+"""Keys of sbatch that this launcher says itself, or that would submit something else."""
 WATCH_S = 0.25
 USUAL_ARRAY = 1001
 """Slurm's default of MaxArraySize."""
@@ -91,6 +95,11 @@ class SlurmSettings:
                 raise InputError(f"launcher.{key}={getattr(self, key)} must be at least {least}.")
         if self.memory is not None and not self.memory > 0:
             raise InputError(f"launcher.memory={self.memory} must be above 0.")
+        for key, value in self.sbatch.items():
+            if str(key).replace("_", "-") in OURS:
+                raise InputError(f"launcher.sbatch={{{key}: …}}: the launcher finds its jobs by that; leave it out.")
+            if any(ord(letter) < 32 for letter in f"{key}{value}"):
+                raise InputError(f"launcher.sbatch={{{key}: …}}: a key and its value stand in one line.")
         if self.time * 60 <= self.notice:
             raise InputError(
                 f"launcher.notice={self.notice} must be less than the {self.time} minutes of launcher.time."
@@ -239,6 +248,8 @@ class Queue:
             with _outside_of_jobs():
                 jobs = executor.submit_array(made)
         except (subprocess.SubprocessError, RuntimeError, FileNotFoundError) as refused:
+            if not self.mine:
+                discard(place)
             _refuse(str(refused))
         for pack, each, job in zip(packs, made, jobs, strict=True):
             submitted = Submitted(job.job_id, tuple(call.name for call in pack), each.outcomes)

@@ -43,6 +43,11 @@ def tell_of_waiting(console: Console) -> None:
     console.print(told, highlight=False, soft_wrap=True)
 
 
+def counted(number: int, study: Path) -> str:
+    """So many runs of a study, and the verb that goes with them."""
+    return f"{number} run{'s' * (number > 1)} of {study} {'are' if number > 1 else 'is'}"
+
+
 def asked(cfg: ChosenRunsConfig) -> dict[str, list[Any]]:
     """The conditions that are given, each as a list of values."""
     given = {key: getattr(cfg, key) for key in CONDITIONS if getattr(cfg, key) is not None}

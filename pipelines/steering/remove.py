@@ -18,7 +18,7 @@ from rich.console import Console
 from lcd.config.steering_schemas import RemoveConfig
 from lcd.envs.errors import InputError
 from lcd.files.atomic import UNFINISHED, sha256_of
-from lcd.pipelines.steering.chosen import asked, chosen, study_of, tell_of_waiting
+from lcd.pipelines.steering.chosen import asked, chosen, counted, study_of, tell_of_waiting
 from lcd.pipelines.steering.glance import Glance, Seen
 from lcd.pipelines.steering.screen import table
 from lcd.pipelines.study import store
@@ -61,7 +61,9 @@ def run(cfg: RemoveConfig) -> int:
         if not (cfg.yes or _agreed(console)):
             return exits.OK
         kept = [path for each in found for path in _remove(each, free[each.folder])]
-    console.print(f"{len(found)} runs are removed; 'lcd report {study.path}' tells what is left.", soft_wrap=True)
+    console.print(
+        f"{counted(len(found), study.path)} removed; 'lcd report {study.path}' tells what is left.", soft_wrap=True
+    )
     for path in kept:
         told = f"{path} stays: LCD did not write it, or it was changed since."
         console.print(told, highlight=False, soft_wrap=True, markup=False)

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from lcd.config.steering_schemas import RetryConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.steering.chosen import chosen, study_of, tell_of_waiting
+from lcd.pipelines.steering.chosen import chosen, counted, study_of, tell_of_waiting
 from lcd.pipelines.steering.glance import CANCELLED, DIVERGED, FAILED, RUNNING, Glance, Seen
 from lcd.pipelines.study import store
 from lcd.pipelines.study.cancelling import is_cancelled, let_go_on
@@ -29,7 +29,7 @@ def run(cfg: RetryConfig) -> int:
     if not found:
         console.print(f"Nothing of {study.path} failed, diverged or was cancelled.", highlight=False, soft_wrap=True)
         return exits.OK
-    told = f"{len(found)} runs of {study.path} wait again: the command that asked for them tries them again."
+    told = f"{counted(len(found), study.path)} waiting again, for a command that asks for it."
     console.print(told, highlight=False, soft_wrap=True, markup=False)
     return exits.OK
 

@@ -268,7 +268,7 @@ def main() -> int:
 @contextlib.contextmanager
 def ray_cluster():
     """A Ray with a head and a node, for all commands."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_raylet_start_wait_time_s": "200"}
     from ray.cluster_utils import Cluster
 
     small = {"object_store_memory": 80 << 20}

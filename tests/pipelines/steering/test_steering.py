@@ -330,7 +330,7 @@ def test_a_hand_of_another_machine_is_waited_for_and_one_that_is_dead_is_not(stu
     assert cancelling.is_cancelled(elsewhere.path), "who is still stopping is left alone"
     elsewhere.dead.set()
     code, said = lcd("retry", study.path)
-    assert (code, "1 runs of" in said, cancelling.is_cancelled(elsewhere.path)) == (0, True, False)
+    assert (code, "1 run of" in said, cancelling.is_cancelled(elsewhere.path)) == (0, True, False)
     assert store.read_status(elsewhere.path)["state"] == "queued"
 
 
