@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from lcd.config.schema_parts import DeadlinesConfig
-from lcd.envs.errors import InputError
+from lcd.envs.errors import InputError, Unfinished
 from lcd.envs.registry import named, naming
 from lcd.pipelines.launch import local
 from lcd.pipelines.launch.order import Call, Order, Outcome
@@ -208,7 +208,10 @@ def connected(settings: RaySettings) -> Iterator[Any]:
     try:
         # Without a word it would look for one that somebody has started on this machine.
         ray.init("local" if here else settings.address, runtime_env=settings.runtime_env or None, **new, **quiet)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as refused:
+    except Exception as refused:  # it raises plain ones, too
+        if here:
+            why = f"Ray did not start on this machine ({describe(refused)})"
+            raise Unfinished(f"{why}: the same command tries again, and launcher=local needs no Ray.") from None
         raise InputError(f"launcher.address={settings.address}: no Ray cluster there ({describe(refused)}).") from None
     finally:
         # It has taken them for itself.

@@ -50,6 +50,8 @@ FOR_GOOD = ("OUT_OF_MEMORY", "DEADLINE", "COMPLETED")
 OURS = ("array", "chdir", "comment", "dependency", "error", "help", "open-mode", "output", "parsable", "signal",
         "test-only", "usage", "version", "wait", "wrap")  # fmt: skip
 """Keys of sbatch that this launcher says itself, or that would submit something else."""
+NO_CLUSTER = ("configuration source", "contact slurm controller", "communications connection failure")
+"""Words of sbatch where no cluster answers it."""
 WATCH_S = 0.25
 USUAL_ARRAY = 1001
 """Slurm's default of MaxArraySize."""
@@ -375,8 +377,15 @@ def _with_further(usual: dict[str, Any], own: SlurmSettings) -> dict[str, Any]:
 
 def _refuse(told: str) -> NoReturn:
     """Tell why sbatch takes no such job, in its words."""
+    if any(words in told for words in NO_CLUSTER):
+        why = f"launcher=slurm: sbatch reaches no Slurm ({_last_lines(told)})"
+        raise InputError(f"{why}: log in to a node that submits jobs, or set SLURM_CONF.") from None
+    raise InputError(f"launcher=slurm: sbatch takes no such job ({_last_lines(told)}).") from None
+
+
+def _last_lines(told: str) -> str:
     why = " ".join(line.removeprefix("sbatch: ").removeprefix("error: ") for line in told.strip().splitlines()[-3:])
-    raise InputError(f"launcher=slurm: sbatch takes no such job ({why[-300:]}).") from None
+    return why[-300:]
 
 
 def largest_array() -> int:

@@ -155,7 +155,8 @@ def free_to_take(runs: Iterable[Path], wait: Callable[[], None] = lambda: None) 
     Returns:
         Runs, with what was seen of each last: what `acquire` takes as `silent`.
     """
-    watches, free, first = {run: Watch(run) for run in runs}, {}, {}
+    watches, free = {run: Watch(run) for run in runs}, {}
+    first: dict[Path, Sight] = {}
     while watches:
         for run, watch in list(watches.items()):
             state, entry = watch.look()

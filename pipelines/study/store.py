@@ -54,9 +54,15 @@ SEALED = (CURVE_FILE, "checkpoints/*.ckpt")
 
 
 def read_status(run_dir: str | Path) -> Status:
-    """A run's status; that of a new run when the file is missing, cut off or not a status."""
+    """A run's status; that of a new run when the file is missing, cut off or not a status.
+
+    One whose hand has not said yet that it is done, and might be killed before it does, is at work.
+    """
     try:
-        found = read_json(where(Path(run_dir)) / STATUS_FILE)
+        place = where(Path(run_dir))
+        found = read_json(place / STATUS_FILE)
+        if place != Path(run_dir) and isinstance(found, dict) and found.get("state") == DONE:
+            found["state"] = RUNNING
         good = isinstance(found, dict) and found.get("state") in STATES
         good = good and all(_same_kind(found[key], value) for key, value in STATUS.items() if key in found)
     except Unreadable:
@@ -368,7 +374,9 @@ class Study:
             self._made.append(run.path)
             make_folder(run.path)
             begun = _begun(run, shorter.get(longer.but_for_steps(run.config), ()))
-            run.update(steps=int(run.config["steps"]), **begun)
+            first = {**STATUS, "steps": int(run.config["steps"]), **begun, "updated": time.time()}
+            # Another command may have asked for it since, and its hands may be at it, or have done it.
+            DISK.create(run.path / STATUS_FILE, json.dumps(first, indent=1).encode())
         for run in wanted:
             # The same run may be asked for with its weights at another place.
             if run.path not in known or known[run.path].config != run.config:

@@ -199,6 +199,7 @@ class Commands:
             slow_counting.starts_of(self.folder, self.seeds)
         except (AssertionError, OSError, ValueError) as wrong:
             self.findings.append(f"{type(wrong).__name__}: {wrong}")
+            self.findings += [f"  {line}" for line in told_of(self.folder)]
 
 
 def above(process):
@@ -207,6 +208,15 @@ def above(process):
         return slow_counting.parent(process)
     except OSError:
         return 0
+
+
+def told_of(study):
+    """What lies in a study's runs: of each its files, its status, and its ledger."""
+    for run in sorted((study / "runs").iterdir()):
+        yield f"{run.name}: {sorted(str(path.relative_to(run)) for path in run.rglob('*') if path.is_file())}"
+        for path in sorted([*run.glob("leases/*"), *run.rglob("status.json"), *run.rglob("count.json")]):
+            with contextlib.suppress(OSError):
+                yield f"  {path.relative_to(run)}: {' '.join(path.read_text().split())}"
 
 
 def command_line(process):

@@ -87,6 +87,18 @@ def test_of_a_submission_that_is_refused_nothing_is_left(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("sbatch: fatal: Could not establish a configuration source", "sbatch reaches no Slurm .*: log in to a node"),
+        ("sbatch: error: invalid partition", r"sbatch takes no such job \(invalid partition\)"),
+    ],
+)
+def test_no_cluster_is_told_from_a_job_that_it_takes_not(said, told):
+    with pytest.raises(InputError, match=told):
+        slurm._refuse(said)
+
+
 @pytest.fixture(scope="module")
 def cluster():
     """A cluster of one node, for all tests of this file."""
