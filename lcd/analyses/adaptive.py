@@ -31,11 +31,11 @@ def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: b
     Returns:
         None where not all of what is recommended was trained.
     """
-    # A front-end's name in curves may go on with which of its kind it is; what is recommended is the kind.
-    curves = curves.assign(frontend=curves["frontend"].str.partition("/")[0])
     plain = curves[
         (curves["shaping"] == "none") & (curves["view"] == PERCEPTION.baseline) & np.isclose(curves["reward_p"], 1)
     ]
+    # A front-end's name in curves may go on with which of its kind it is; what is recommended is the kind.
+    plain = plain.assign(frontend=plain["frontend"].str.partition("/")[0])
     sizes = sorted(plain[["agent", "frontend"]].drop_duplicates().itertuples(index=False, name=None))
     rows, measured = [], []
     for benchmark, mine in plain.groupby("benchmark", sort=True):

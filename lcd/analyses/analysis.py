@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lcd.curves.reading import kept
 from lcd.scores.hard import HardFrom
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Evidence:
     def curves(self) -> pd.DataFrame:
         """The curves of tasks whose range is known, with the column `normalised`; empty where only scores are known."""
         curves = self.diagnosis.curves
-        return curves[curves["normalised"].notna()] if len(curves) else curves
+        return kept(curves, curves["normalised"].notna()) if len(curves) else curves
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence
 from lcd.analyses.areas import final_returns, rows_where, seed_areas, tasks_of, with_interval
+from lcd.curves.reading import kept
 from lcd.envs.benchmarks import registered_benchmark
 from lcd.envs.protocols import moving_tasks_of
 from lcd.scores.contrasts import PERCEPTION
@@ -76,8 +77,8 @@ def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:
         return rows, samples
     other = "shaping" if factor == "frontend" else "frontend"
     # Without a range an area is no share of what is possible.
-    held = diagnosis.curves[diagnosis.curves["normalised"].notna()]
-    for (benchmark, task), curves in tasks_of(held[held[other] == BASE[other]]):
+    held = kept(diagnosis.curves, diagnosis.curves["normalised"].notna())
+    for (benchmark, task), curves in tasks_of(kept(held, held[other] == BASE[other])):
         for agent, mine in curves.groupby("agent", sort=True):
             fixed = {"agent": agent, other: BASE[other], "view": VIEW[factor], "reward_p": 1.0}
             for value in sorted(set(mine[factor].unique()) - {BASE[factor]}):

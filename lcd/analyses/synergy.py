@@ -9,6 +9,7 @@ import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence, joined_names
 from lcd.analyses.areas import cut_sentence, seed_areas, tasks_of, with_interval
+from lcd.curves.reading import kept
 from lcd.scores.contrasts import PERCEPTION
 
 BASE_AGENT = "ppo"
@@ -31,7 +32,7 @@ def synergy(curves: pd.DataFrame) -> Analysis | None:
     Returns:
         None with one agent alone.
     """
-    plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]
+    plain = kept(curves, (curves["frontend"] == "identity") & (curves["shaping"] == "none"))
     rows, measured = [], []
     for base, better in _pairs(sorted(plain["agent"].unique())):
         for (benchmark, task), mine in tasks_of(plain):

@@ -34,7 +34,7 @@ POSITIONAL = {
     "verify": ("path",),
     "sync": ("path",),
     "wandb-sweep": ("path",),
-    "status": ("path",),
+    "status": ("path", "run"),
     "logs": ("path", "run"),
     "cancel": ("path", "run"),
     "retry": ("path", "run"),

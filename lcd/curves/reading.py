@@ -5,7 +5,7 @@ A categorical column holds each name once: millions of rows are read, compared a
 
 import io
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 EMPTY = ("", "nan", "NaN", "none", "None", "<NA>")
 """What a CSV file writes for a number that is missing."""
+BATCH = 2**18
+"""Rows of small tables that are put together before anything else: freed in large pieces, memory is given back."""
 INDEX = "__index_level_"
 """What the columns are called in which pandas keeps the labels of rows."""
 
@@ -120,8 +122,35 @@ def as_categories(column: pd.Series) -> pd.Categorical:
     return pd.Categorical.from_codes(places[codes], pd.Index(categories, dtype=object))
 
 
-def concatenated(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Tables one below the other; columns that are categories in all of them stay so."""
+def concatenated(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Tables one below the other; columns that are categories in all of them stay so.
+
+    Of many tables that are made as they are asked for, all rows are held once, and one column of them twice.
+    """
+    batches, waiting, rows = [], [], 0
+    for table in tables:
+        waiting.append(table)
+        rows += len(table)
+        if rows >= BATCH:
+            batches.append(_by_column(_joined(waiting)))
+            waiting, rows = [], 0
+    last = _joined(waiting) if waiting else pd.DataFrame()
+    if not batches:
+        return last
+    batches += [_by_column(last)] if waiting else []
+    if any(batch.keys() != batches[0].keys() for batch in batches):
+        return _joined([pd.DataFrame(batch, copy=False) for batch in batches])
+    # Each column's parts are let go of when it is made.
+    made = {name: _joined([batch.pop(name).to_frame() for batch in batches])[name] for name in list(batches[0])}
+    return pd.DataFrame(made, copy=False)
+
+
+def _by_column(table: pd.DataFrame) -> dict[str, pd.Series]:
+    """The columns of a table, none of which keeps the memory of another."""
+    return {name: table[name].copy() for name in table.columns}
+
+
+def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     columns = dict.fromkeys(name for table in tables for name in table.columns)
     shared = [
         name
@@ -133,6 +162,11 @@ def concatenated(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
         kind = pd.CategoricalDtype(pd.Index(every, dtype=object))
         tables = [table.assign(**{name: table[name].astype(kind)}) for table in tables]
     return pd.concat(tables, ignore_index=True)
+
+
+def kept(table: pd.DataFrame, rows: np.ndarray | pd.Series) -> pd.DataFrame:
+    """The rows of a table for which something holds; where that is all of them, the table, which is not copied."""
+    return table if np.all(rows) else table[rows]
 
 
 def group_numbers(frame: pd.DataFrame, names: Sequence[str]) -> np.ndarray:

@@ -89,9 +89,8 @@ def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
             clean[name] = _numbers(clean, name)
     _check_values(clean)
     clean["seed"] = clean["seed"].astype(np.int64)
-    twice = pd.DataFrame({"curve": group_numbers(clean, CURVE), "step": clean["step"]}).duplicated()
-    if twice.any():
-        row = clean.loc[twice.idxmax()]
+    if _any_twice(group_numbers(clean, CURVE), clean["step"].to_numpy()):
+        row = clean.loc[clean.duplicated([*CURVE, "step"]).idxmax()]
         names = ["task", "view", "reward_p", "split", *(name for name in ("stage", "context") if row[name])]
         told = ", ".join(f"{name} '{row[name]}'" for name in names)
         raise InputError(
@@ -229,11 +228,25 @@ def normalised(curves: pd.DataFrame) -> pd.Series:
 def _read_study(folder: Path) -> pd.DataFrame:
     files = sorted(folder.glob("runs/*/curve.csv"))
     # A killed run may leave a row half-written; what follows the last line end is not yet a row.
-    tables = [read_csv(file, TEXT, NUMBERS, whole_lines=True) for file in files]
-    tables = [table for table in tables if len(table)]
-    if not tables:
+    tables = (read_csv(file, TEXT, NUMBERS, whole_lines=True) for file in files)
+    curves = concatenated(table for table in tables if len(table))
+    if curves.empty:
         raise InputError(f"'{folder}' holds no curves: a study's folder has runs/<run id>/curve.csv.")
-    return concatenated(tables)
+    return curves
+
+
+def _any_twice(curves: np.ndarray, steps: np.ndarray) -> bool:
+    """Whether a step comes twice in a curve, of each row's curve and step."""
+    if _rises(curves, steps):
+        return False
+    order = np.lexsort((steps, curves))
+    return not _rises(curves[order], steps[order])
+
+
+def _rises(curves: np.ndarray, steps: np.ndarray) -> bool:
+    """Whether each row comes after the one before it, by its curve and then by its step."""
+    alike = curves[1:] == curves[:-1]
+    return bool(((curves[1:] > curves[:-1]) | (alike & (steps[1:] > steps[:-1]))).all())
 
 
 def _text(frame: pd.DataFrame, name: str, default: Any) -> pd.Categorical:

@@ -22,16 +22,20 @@ from lcd.files.atomic import UNFINISHED, make_folder, sync, unfinished_prefix, w
 
 NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV}
 
+NO_FILE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
+"""What opening says where nothing lies there, a link that leads nowhere, or a socket."""
+LARGEST_ENTRY = 64 << 20
+
 
 class Disk:
     """The operations on a shared folder that others build on; each is done as a whole or not at all."""
 
     def read(self, path: Path) -> bytes | None:
-        """A regular file's content; None where there is none."""
+        """A regular file's content; None where there is none, or more than anybody wrote."""
         if (handle := _opened(path)) is None:
             return None
         with os.fdopen(handle, "rb") as file:
-            return file.read()
+            return file.read() if os.fstat(handle).st_size <= LARGEST_ENTRY else None
 
     def names(self, folder: Path) -> list[str]:
         """What lies in a folder, sorted; nothing where there is none."""
@@ -131,8 +135,10 @@ def _opened(path: Path) -> int | None:
     """A regular file, open to be read; None where there is none. A stranger's pipe is not waited for."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    except OSError as error:
+        if error.errno in NO_FILE:
+            return None
+        raise
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return handle
     os.close(handle)

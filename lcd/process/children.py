@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -53,7 +54,8 @@ def describe(error: BaseException) -> str:
     full = disk_full_error(error)
     text = " ".join(str(full or error).split())
     if full is not None:
-        return f"{text}. What was written before is whole: make room, and the same command continues."
+        mend = "make it writable" if full.errno == errno.EROFS else "make room"
+        return f"{text}. What was written before is whole: {mend}, and the same command continues."
     if isinstance(error, IsADirectoryError):
         return f"{error.filename} is a folder where a file should be: move it away"
     return (

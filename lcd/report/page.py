@@ -19,7 +19,7 @@ from lcd.analyses.analysis import joined_names
 from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxonomy
 from lcd.analyses.transfer import MEASURES, Transfer
 from lcd.curves.index import CurveIndex
-from lcd.curves.reading import group_numbers
+from lcd.curves.reading import group_numbers, kept
 from lcd.curves.table import CURVE
 from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
@@ -335,7 +335,7 @@ def _training_amount(curves: pd.DataFrame) -> dict[str, Any]:
     """How much was trained, as far as the curves tell."""
     if curves.empty:
         return {}
-    held_out = curves[curves["split"] == "eval"]
+    held_out = kept(curves, curves["split"] == "eval")
     numbers = pd.Series(group_numbers(held_out, CURVE), held_out.index)
     first = ~numbers.duplicated()
     ends = held_out.loc[first, list(CURVE)].set_index(numbers[first])

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from lcd.curves.index import Curve, CurveIndex
-from lcd.curves.reading import concatenated
+from lcd.curves.reading import concatenated, kept
 from lcd.curves.table import as_trained, attach_ranges, check_curves, evaluated_names, normalised, of_points
 from lcd.envs.errors import InputError
 from lcd.families.measured import check_weights, measured_families
@@ -211,14 +211,14 @@ def diagnose_curves(
     thresholds, definition = thresholds or Thresholds(), check_definition(definition)
     all_held_out, curves, notes = _held_out(dataframe, ranges)
     own, of_family = as_trained(curves), of_points(curves)
-    curves, others, points = curves[own], curves[~own & ~of_family], curves[of_family]
+    curves, others, points = kept(curves, own), curves[~own & ~of_family], curves[of_family]
     if len(points):
         check_weights(points)
         families = whole_families(points, curves)
         all_held_out = concatenated([all_held_out[~of_points(all_held_out)], families])
         contrasts = (*contrasts, *([FAMILY_LOSS] if len(families) else []))
     contrasts = (*HEADLINE, *dict.fromkeys(each for each in contrasts if each not in HEADLINE))
-    held_out = all_held_out[as_trained(all_held_out)]
+    held_out = kept(all_held_out, as_trained(all_held_out))
     solved = solved_views(all_held_out) | solved_views(held_out)
     index = CurveIndex(all_held_out)
     tasks = tasks_of(index, contrasts)
@@ -293,7 +293,7 @@ def normalised_curves(
 ) -> tuple[pd.DataFrame, list[str]]:
     """The checked held-out curves of tasks as trained, with `normalised`; sentences on ranges that disagree."""
     held_out, _, notes = _held_out(dataframe, ranges)
-    found = held_out[as_trained(held_out) & held_out["normalised"].notna()]
+    found = kept(held_out, as_trained(held_out) & held_out["normalised"].notna())
     if found.empty:
         raise InputError(
             "No task has a range (R_min, R_max), which is needed here: give the columns r_min and r_max, or "
@@ -323,7 +323,7 @@ def _held_out(
     curves, notes = attach_ranges(check_curves(dataframe), ranges)
     curves["normalised"] = normalised(curves)
     of_split = curves["split"] == "eval"
-    held_out = curves if of_split.all() else curves[of_split]
+    held_out = kept(curves, of_split)
     if held_out.empty:
         raise InputError("The curves have no row with split 'eval': scores need held-out returns.")
     return held_out, curves, notes

@@ -32,7 +32,8 @@ class Terms:
     """How a job is to be done, which is no part of what it is.
 
     Attributes:
-        anew: drop what was trained; of a run that diverged, or that is done without points that did.
+        anew: drop what was trained; of a run that diverged, or that is done without points that did. What somebody
+            else has trained anew since is left.
         launcher: the hashes of the launcher's own code.
         silent: the lease of another hand that was seen to be silent for long enough.
     """
@@ -59,7 +60,7 @@ def do_under_lease(
         terms: how.
     """
     run, terms = store.Run(config, Path(folder)), terms or Terms()
-    if (run.done and not terms.anew) or _waits(run):
+    if not _is_needed(run, terms) or _waits(run):
         return
     with stopping_when_cancelled(run.path):
         _acquire_and_do(work, run, tracker, device, terms)
@@ -67,13 +68,17 @@ def do_under_lease(
 
 def _acquire_and_do(work: str, run: store.Run, tracker: TrackerEntry, device: Device, terms: Terms) -> None:
     _make(run)
-    acquired = acquire(run.path, terms.silent, needed=lambda: terms.anew or not run.done)
+    acquired = acquire(run.path, terms.silent, needed=lambda: _is_needed(run, terms))
     if acquired is None:
         return
     lease, still = acquired
     remove_unfinished(run.path)
     with holding(lease):
         _do(work, run, lease, still, tracker, device, terms)
+
+
+def _is_needed(run: store.Run, terms: Terms) -> bool:
+    return not (run.whole if terms.anew else run.done)
 
 
 def _waits(run: store.Run) -> bool:

@@ -33,7 +33,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from lcd.config.schema_parts import DeadlinesConfig
-from lcd.envs.errors import InputError
+from lcd.envs.errors import Cancelled, InputError
 from lcd.envs.registry import named, naming
 from lcd.pipelines.launch.cards import VISIBLE, Cards, Shelf, cards_here
 from lcd.pipelines.launch.launchers import RUNS_AT_ONCE, keep_freed_memory, usable_cores
@@ -327,7 +327,10 @@ def _attempt(function: str, call: Call) -> str | None:
     except Exception as error:
         # The disk on which the log lies may be full.
         with contextlib.suppress(OSError):
-            traceback.print_exc()
+            if isinstance(error, Cancelled):
+                print(children.describe(error))
+            else:
+                traceback.print_exc()
         return children.describe(error)
     return None
 

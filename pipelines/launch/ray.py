@@ -9,6 +9,7 @@ a cluster that grows by itself sees what waits.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -20,7 +21,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from lcd.config.schema_parts import DeadlinesConfig
-from lcd.envs.errors import InputError
+from lcd.envs.errors import InputError, Unfinished
 from lcd.envs.registry import named, naming
 from lcd.pipelines.launch import local
 from lcd.pipelines.launch.order import Call, Order, Outcome
@@ -31,6 +32,11 @@ POLL_S = 0.25
 STORE_BYTES = 80 << 20
 """Of a cluster that is started here: tasks exchange next to nothing."""
 GIGABYTE = 1 << 30
+
+OF_RAY = ("CPU", "GPU", "memory", "object_store_memory")
+"""Resources that Ray takes by settings of their own."""
+REACHED_IN_S = 10.0
+"""So long a connection to a cluster may take to open; Ray itself tries for minutes."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,15 @@ class RaySettings:
             raise InputError(f"launcher.retries={self.retries} must be at least 0.")
         if self.memory is not None and not self.memory > 0:
             raise InputError(f"launcher.memory={self.memory:g} must be above 0.")
+        for name, count in self.resources.items():
+            if str(name) in OF_RAY:
+                raise InputError(
+                    f"launcher.resources={{{name}: …}}: what Ray counts itself follows from the runs; leave it."
+                )
+            known = isinstance(count, int | float) and not isinstance(count, bool) and 0 <= count < math.inf
+            if not known or (count > 1 and count % 1):
+                told = f"launcher.resources={{{name}: {count}}} must be a number of 0 or more"
+                raise InputError(f"{told}, and a whole one above 1.")
 
 
 def launch(
@@ -178,6 +193,7 @@ def make(
 @contextlib.contextmanager
 def connected(settings: RaySettings) -> Iterator[Any]:
     """Ray, as part of the cluster that is to be used; one that is started here ends with this."""
+    _refuse_unreachable(settings.address or os.environ.get("RAY_ADDRESS"))
     # It would tell its makers.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
@@ -190,8 +206,12 @@ def connected(settings: RaySettings) -> Iterator[Any]:
     quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        ray.init(settings.address, runtime_env=settings.runtime_env or None, **new, **quiet)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as refused:
+        # Without a word it would look for one that somebody has started on this machine.
+        ray.init("local" if here else settings.address, runtime_env=settings.runtime_env or None, **new, **quiet)
+    except Exception as refused:  # it raises plain ones, too
+        if here:
+            why = f"Ray did not start on this machine ({describe(refused)})"
+            raise Unfinished(f"{why}: the same command tries again, and launcher=local needs no Ray.") from None
         raise InputError(f"launcher.address={settings.address}: no Ray cluster there ({describe(refused)}).") from None
     finally:
         # It has taken them for itself.
@@ -202,6 +222,17 @@ def connected(settings: RaySettings) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _refuse_unreachable(address: str | None) -> None:
+    """Refuse an address with a host and a port at which nobody answers."""
+    host, colon, port = (address or "").rpartition("://")[2].rpartition(":")
+    if colon and port.isdigit():
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=REACHED_IN_S).close()
+        except (OSError, OverflowError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise InputError(f"launcher.address={address}: no Ray cluster there ({why}).") from None
 
 
 def _outcome(ray: Any, task: Any, call: Call) -> Outcome:

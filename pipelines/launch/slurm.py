@@ -33,6 +33,7 @@ from lcd.pipelines.launch.slurm_jobs import (
     LIVING,
     Submitted,
     arrays_of,
+    discard,
     job_states,
     make_place,
     queued,
@@ -46,6 +47,11 @@ MOST_REQUEUES = 10_000
 """How often submitit puts a job back that came to its limit: a run of a week goes on as long as it takes."""
 FOR_GOOD = ("OUT_OF_MEMORY", "DEADLINE", "COMPLETED")
 """How a job may have ended without a word that would end the same way again; CANCELLED somebody wanted."""
+OURS = ("array", "chdir", "comment", "dependency", "error", "help", "open-mode", "output", "parsable", "signal",
+        "test-only", "usage", "version", "wait", "wrap")  # fmt: skip
+"""Keys of sbatch that this launcher says itself, or that would submit something else."""
+NO_CLUSTER = ("configuration source", "contact slurm controller", "communications connection failure")
+"""Words of sbatch where no cluster answers it."""
 WATCH_S = 0.25
 USUAL_ARRAY = 1001
 """Slurm's default of MaxArraySize."""
@@ -91,6 +97,11 @@ class SlurmSettings:
                 raise InputError(f"launcher.{key}={getattr(self, key)} must be at least {least}.")
         if self.memory is not None and not self.memory > 0:
             raise InputError(f"launcher.memory={self.memory} must be above 0.")
+        for key, value in self.sbatch.items():
+            if str(key).replace("_", "-") in OURS:
+                raise InputError(f"launcher.sbatch={{{key}: …}}: the launcher finds its jobs by that; leave it out.")
+            if any(ord(letter) < 32 for letter in f"{key}{value}"):
+                raise InputError(f"launcher.sbatch={{{key}: …}}: a key and its value stand in one line.")
         if self.time * 60 <= self.notice:
             raise InputError(
                 f"launcher.notice={self.notice} must be less than the {self.time} minutes of launcher.time."
@@ -238,7 +249,9 @@ class Queue:
         try:
             with _outside_of_jobs():
                 jobs = executor.submit_array(made)
-        except (subprocess.SubprocessError, RuntimeError, OSError) as refused:
+        except (subprocess.SubprocessError, RuntimeError, FileNotFoundError) as refused:
+            if not self.mine:
+                discard(place)
             _refuse(str(refused))
         for pack, each, job in zip(packs, made, jobs, strict=True):
             submitted = Submitted(job.job_id, tuple(call.name for call in pack), each.outcomes)
@@ -364,8 +377,15 @@ def _with_further(usual: dict[str, Any], own: SlurmSettings) -> dict[str, Any]:
 
 def _refuse(told: str) -> NoReturn:
     """Tell why sbatch takes no such job, in its words."""
+    if any(words in told for words in NO_CLUSTER):
+        why = f"launcher=slurm: sbatch reaches no Slurm ({_last_lines(told)})"
+        raise InputError(f"{why}: log in to a node that submits jobs, or set SLURM_CONF.") from None
+    raise InputError(f"launcher=slurm: sbatch takes no such job ({_last_lines(told)}).") from None
+
+
+def _last_lines(told: str) -> str:
     why = " ".join(line.removeprefix("sbatch: ").removeprefix("error: ") for line in told.strip().splitlines()[-3:])
-    raise InputError(f"launcher=slurm: sbatch takes no such job ({why[-300:]}).") from None
+    return why[-300:]
 
 
 def largest_array() -> int:

@@ -11,6 +11,7 @@ be a stranger's: a job counts only if Slurm says, by its comment, that it was su
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -70,6 +71,13 @@ def make_place(study: Path) -> Path:
     """A new folder for one submission: nobody could have put anything there before."""
     make_folder(study / PLACE)
     return Path(tempfile.mkdtemp(prefix=time.strftime("%Y%m%d-%H%M%S-"), dir=study / PLACE)).resolve()
+
+
+def discard(place: Path) -> None:
+    """Remove the folder of a submission of which nothing came."""
+    shutil.rmtree(place, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        place.parent.rmdir()
 
 
 def remember(place: Path, jobs: Iterable[Submitted]) -> None:

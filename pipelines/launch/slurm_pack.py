@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +26,21 @@ from lcd.process.signals import CONTINUE_ME, ECHO_S, SIGNALS, Stopped, stopping_
 
 WARNING = signal.SIGUSR1
 """What Slurm sends ahead of a job's limit, and users by `scancel --signal=USR1`: keep what is done, and queue again."""
+
+PATIENCE_S = 10
+
+
+def is_preempted() -> bool:
+    """Whether Slurm takes the place of this job for a more urgent one, of which it gives notice by SIGTERM.
+
+    A job that ends within its notice counts as one that failed, and is not started again.
+    """
+    ask = ["scontrol", "show", "job", os.environ.get("SLURM_JOB_ID", "")]
+    try:
+        told = subprocess.run(ask, capture_output=True, text=True, check=False, timeout=PATIENCE_S).stdout
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return re.search(r"\bPreemptTime=(?!None)\S", told) is not None
 
 
 @dataclass
@@ -56,11 +73,13 @@ class Pack:
             try:
                 self._write(self._make())
             except Stopped:
-                if told[0] == WARNING and callable(queue_again):
+                preempted = told[0] != WARNING and is_preempted()
+                if (told[0] == WARNING or preempted) and callable(queue_again):
                     # A cluster may forbid it; the submitting command then does so itself.
                     with contextlib.suppress(subprocess.SubprocessError, OSError):
                         queue_again(WARNING, None)
-                self._write({call.name: {"error": None, "stopped": True} for call in self.calls})
+                if not preempted:
+                    self._write({call.name: {"error": None, "stopped": True} for call in self.calls})
                 sys.exit(CONTINUE_ME)
 
     def _make(self) -> dict[str, dict[str, Any]]:

@@ -29,6 +29,8 @@ FLUSH_TIMEOUT_S = 3.0
 ASKED_FOR_S = 10
 FINISH_TIMEOUT_S = 300.0
 """So long a run's end may wait for W&B's server; what is not uploaded by then stays on the disk."""
+PLACE = "wandb"
+"""Where the client puts its files, in a folder that it is given."""
 HEADER, BLOCK = 7, 32768
 
 QUIET = {
@@ -156,9 +158,10 @@ def discard_unsynced(folder: Path) -> bool:
 
 
 def offline_folders(folder: Path) -> list[Path]:
-    """The offline W&B runs that a run's or a diagnosis's folder holds."""
+    """The offline W&B runs that a run's or a diagnosis's folder holds; what is elsewhere is not followed."""
     try:
-        return sorted((folder / "wandb").glob("offline-run-*"))
+        found = [] if (folder / PLACE).is_symlink() else sorted((folder / PLACE).glob("offline-run-*"))
+        return [path for path in found if not path.is_symlink()]
     except PermissionError:  # somebody else's, whose folder may not be read
         return []
 
@@ -167,6 +170,8 @@ def start(settings: WandbSettings, folder: Path, run_id: str, **fields: Any) -> 
     """A W&B run in `folder`, silent, with nothing gathered about the machine."""
     import wandb
 
+    if (folder / PLACE).is_symlink():
+        raise InputError(f"{folder / PLACE} is a link: nothing is written there; remove it.")
     logging.getLogger("wandb").setLevel(logging.ERROR)
     # Releases of W&B differ in what can be set.
     quiet = wandb.Settings(**{key: value for key, value in QUIET.items() if key in wandb.Settings.model_fields})

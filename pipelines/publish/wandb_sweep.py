@@ -12,7 +12,7 @@ from rich.console import Console
 
 from lcd.config.wandb_schemas import WandbSweepConfig
 from lcd.envs.errors import InputError, nearest
-from lcd.files.atomic import write_atomic
+from lcd.files import outputs
 from lcd.pipelines.launch.launchers import launch
 from lcd.pipelines.launch.order import Call
 from lcd.pipelines.publish.track import tracker_entry
@@ -38,10 +38,12 @@ def run(cfg: WandbSweepConfig) -> int:
         return 0
     for each in left:
         _refuse_waiting(study, each)
+    file = Path(cfg.out).expanduser() if cfg.out else study.path / FILE
+    outputs.check_file(file)
     settings = wandb_settings(tracker_entry(cfg.tracker))
     sweep = sweep_config(study, [each.path.name for each in left], settings.project, settings.entity, cfg.device)
-    file = Path(cfg.out).expanduser() if cfg.out else study.path / FILE
-    write_atomic(file, yaml.safe_dump(sweep, sort_keys=False))
+    with outputs.drafted_file(file) as draft:
+        draft.write_text(yaml.safe_dump(sweep, sort_keys=False), encoding="utf-8")
     _tell(console, "sweep", str(file))
     made = _make(sweep, settings.project, settings.entity)
     if made is None:

@@ -9,10 +9,10 @@ from rich.console import Console
 
 from lcd.config.steering_schemas import CancelConfig
 from lcd.pipelines.launch.slurm_jobs import cancel_queued
-from lcd.pipelines.steering.chosen import chosen, study_of
+from lcd.pipelines.steering.chosen import chosen, counted, study_of
 from lcd.pipelines.steering.glance import LEFT_TO_DO, RUNNING, Glance, Seen
 from lcd.pipelines.study.cancelling import LOOK_EVERY_S, SENTENCE, cancel
-from lcd.pipelines.study.hands import is_at_work
+from lcd.pipelines.study.hands import HELD, Watch
 from lcd.process import exits, signals
 
 
@@ -26,9 +26,7 @@ def run(cfg: CancelConfig) -> int:
     wanted = {each.name for each in seen if each.state in LEFT_TO_DO} - {each.name for each in found}
     jobs = cancel_queued(study.path, lambda name: name not in wanted, SENTENCE) if found else 0
     at_work = [each for each in found if each.state == RUNNING]
-    told = (
-        f"{len(found)} runs of {study.path} are cancelled" if found else f"Nothing of {study.path} is at work or waits"
-    )
+    told = f"{counted(len(found), study.path)} cancelled" if found else f"Nothing of {study.path} is at work or waits"
     of_slurm = f", and {jobs} of their jobs were taken out of Slurm's queue" if jobs else ""
     console.print(f"{told}{of_slurm}.", highlight=False, soft_wrap=True, markup=False)
     if found:
@@ -45,7 +43,8 @@ def run(cfg: CancelConfig) -> int:
 
 def _still_at_work(runs: Sequence[Seen], seconds: float) -> list[Seen]:
     """Those of some runs that somebody works on after so many seconds."""
-    end, left = time.monotonic() + seconds, list(runs)
-    while (left := [each for each in left if is_at_work(each.folder)]) and time.monotonic() < end:
+    end, watches = time.monotonic() + seconds, {each.folder: Watch(each.folder) for each in runs}
+    left = list(runs)
+    while (left := [each for each in left if watches[each.folder].look()[0] == HELD]) and time.monotonic() < end:
         time.sleep(min(LOOK_EVERY_S, 0.5))
     return left

@@ -8,11 +8,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from lcd.config.keys import show
 from lcd.config.steering_schemas import STATES, ChosenRunsConfig
 from lcd.envs.errors import InputError, nearest
 from lcd.pipelines.steering.glance import Seen
 from lcd.pipelines.study import store
+from lcd.pipelines.study.hands import LEASE_VARIABLE, lease_seconds
 
 NAMED = ("task", "view", "agent", "frontend", "shaping", "benchmark")
 """Conditions whose values are names, in which signs like * may stand for others."""
@@ -30,6 +33,19 @@ def study_of(cfg: ChosenRunsConfig) -> store.Study:
         cfg.run = path.resolve().name
         path = path.resolve().parents[1]
     return store.Study(path)
+
+
+def tell_of_waiting(console: Console) -> None:
+    """Say why nothing happens: a hand of another machine may have a run, or be dead."""
+    told = (
+        f"Waiting for up to {lease_seconds():g} s ({LEASE_VARIABLE}) to see whether hands on other machines are there."
+    )
+    console.print(told, highlight=False, soft_wrap=True)
+
+
+def counted(number: int, study: Path) -> str:
+    """So many runs of a study, and the verb that goes with them."""
+    return f"{number} run{'s' * (number > 1)} of {study} {'are' if number > 1 else 'is'}"
 
 
 def asked(cfg: ChosenRunsConfig) -> dict[str, list[Any]]:
@@ -66,7 +82,8 @@ def _meets_all(seen: Seen, conditions: dict[str, list[Any]]) -> bool:
 
 def _meets(seen: Seen, key: str, value: Any) -> bool:
     if key == "reward_p":
-        return any(math.isclose(float(told), value) for told in _told(seen, key))
+        own = seen.named.get(key)
+        return isinstance(own, int | float) and not isinstance(own, bool) and math.isclose(own, value)
     text = show(value)
     if key == "run":
         return bool(text) and seen.name.startswith(text)

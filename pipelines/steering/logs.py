@@ -41,7 +41,8 @@ def run(cfg: LogsConfig) -> int:
     for each in found:
         _say([f"==> {each.label} ({each.name}): {each.state}, {each.folder / LOG_FILE}"])
         try:
-            _say(shown[each.folder].last() if os.path.lexists(shown[each.folder].path) else ["It has printed nothing."])
+            there = os.path.lexists(shown[each.folder].path)
+            _say((shown[each.folder].last() if there else []) or ["It has printed nothing."])
         except Unreadable as why:
             wrong = True
             _say([f"It cannot be read ({why})."])

@@ -18,13 +18,13 @@ from rich.console import Console
 from lcd.config.steering_schemas import RemoveConfig
 from lcd.envs.errors import InputError
 from lcd.files.atomic import UNFINISHED, sha256_of
-from lcd.pipelines.steering.chosen import asked, chosen, study_of
-from lcd.pipelines.steering.glance import RUNNING, Glance, Seen
+from lcd.pipelines.steering.chosen import asked, chosen, counted, study_of, tell_of_waiting
+from lcd.pipelines.steering.glance import Glance, Seen
 from lcd.pipelines.steering.screen import table
 from lcd.pipelines.study import store
 from lcd.pipelines.study.cancelling import MARK
 from lcd.pipelines.study.configs import inputs_of
-from lcd.pipelines.study.hands import acquire, is_at_work
+from lcd.pipelines.study.hands import Sight, acquire, free_to_take
 from lcd.pipelines.study.lease import AT_WORK, LEASES
 from lcd.process import exits
 from lcd.process.limits import readable_size
@@ -51,7 +51,8 @@ def run(cfg: RemoveConfig) -> int:
         )
     with study.at_work():
         seen = Glance(study).look()
-        found = _removable(chosen(seen, cfg))
+        found = [each for each in chosen(seen, cfg) if each.config is not None and not each.folder.is_symlink()]
+        free = _free(found, console)
         if not found:
             console.print(f"No run of {study.path} is chosen: nothing is removed.", highlight=False, soft_wrap=True)
             return exits.OK
@@ -59,20 +60,23 @@ def run(cfg: RemoveConfig) -> int:
         _show(found, console)
         if not (cfg.yes or _agreed(console)):
             return exits.OK
-        kept = [path for each in found for path in _remove(each)]
-    console.print(f"{len(found)} runs are removed; 'lcd report {study.path}' tells what is left.", soft_wrap=True)
+        kept = [path for each in found for path in _remove(each, free[each.folder])]
+    console.print(
+        f"{counted(len(found), study.path)} removed; 'lcd report {study.path}' tells what is left.", soft_wrap=True
+    )
     for path in kept:
         told = f"{path} stays: LCD did not write it, or it was changed since."
         console.print(told, highlight=False, soft_wrap=True, markup=False)
     return exits.OK
 
 
-def _removable(found: Sequence[Seen]) -> list[Seen]:
-    """The chosen folders that are runs; whoever works on one is respected."""
+def _free(found: Sequence[Seen], console: Console) -> dict[Path, Sight]:
+    """What was seen of the leases of runs, all of which nobody has: whoever works on one is respected."""
+    free = free_to_take([each.folder for each in found], lambda: tell_of_waiting(console))
     for each in found:
-        if each.state == RUNNING or is_at_work(each.folder) is not False:
+        if each.folder not in free:
             raise InputError(f"The run {each.name} ({each.label}) is being trained: 'lcd cancel' it first, or wait.")
-    return [each for each in found if each.config is not None and not each.folder.is_symlink()]
+    return free
 
 
 def _refuse_needed(found: Sequence[Seen], seen: Sequence[Seen]) -> None:
@@ -112,10 +116,10 @@ def _below(folder: Path) -> Iterator[Path]:
         yield from (Path(place) / name for name in folders if (Path(place) / name).is_symlink())
 
 
-def _remove(seen: Seen) -> list[Path]:
+def _remove(seen: Seen, silent: Sight) -> list[Path]:
     """Remove a run; returns what stays."""
     run = store.Run(seen.config, seen.folder)  # type: ignore[arg-type]
-    if acquire(seen.folder) is None:
+    if acquire(seen.folder, silent) is None:
         raise InputError(f"The run {seen.name} ({seen.label}) is being trained: 'lcd cancel' it first, or wait.")
     seal = run.status["seal"]
     kept = [path for path in _below(seen.folder) if not _is_ours(run, path, seal)]

@@ -17,6 +17,8 @@ from lcd.pipelines.study.progress import clock
 from lcd.process.exits import printable
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 24
+ENOUGH = 6
+"""Letters of a run's id that commands are given."""
 SILENT_S = 120
 """Seconds after which it is worth saying that nothing was heard of a run."""
 HOPELESS_S = 1000 * 24 * HOUR
@@ -95,13 +97,15 @@ def _at_work(summary: Summary, width: int, most: int) -> list[str]:
     at_work = sorted((each for each in summary.seen if each.state == RUNNING), key=lambda each: -each.share)
     if not at_work:
         return []
-    rows = [["running", "%", "steps/s", "left", "where"]]
+    rows = [["running", "run", "%", "steps/s", "left", "where"]]
     for each in at_work[:most]:
         rate = each.status["steps_per_s"]
         silent = time.time() - each.status["updated"]
         left = f"silent {clock(silent)}" if silent > SILENT_S else _until(each.seconds_left)
         where = (each.status["where"] or "").replace(", process ", ":").replace(", GPU ", " GPU ")
-        rows.append([each.label, f"{100 * each.share:.0f}", f"{rate:,.0f}" if rate else "", left, where])
+        rows.append(
+            [each.label, each.name[:ENOUGH], f"{100 * each.share:.0f}", f"{rate:,.0f}" if rate else "", left, where]
+        )
     return ["", *table(rows, width), *_and_more(len(at_work) - most)]
 
 

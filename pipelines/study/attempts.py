@@ -39,7 +39,7 @@ class Attempts:
         self.cfg, self.tracker, self.runs, self.console = cfg, tracker, runs, console
         self.failed: dict[store.Run, str] = {}
         self._before = {run: run.status["updated"] for run in runs}
-        self._again = {run for run in runs if run.status["state"] == store.DIVERGED or run.done}
+        self._again = {run for run in runs if cfg.retry and (run.status["state"] == store.DIVERGED or run.lost)}
         self._watches = {run: Watch(run.path) for run in runs}
         # Of ten thousand runs nobody may look for each one among all.
         by_name = {run.path.name: run for run in runs}

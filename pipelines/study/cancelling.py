@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lcd.envs.errors import Cancelled
 from lcd.files.atomic import write_atomic
+from lcd.pipelines.study.hands import refuse_odd
 from lcd.process.signals import Stopped, stop_this_process
 
 MARK = "cancelled"
@@ -28,11 +29,13 @@ def is_cancelled(folder: Path) -> bool:
 
 def cancel(folder: Path) -> None:
     """Have a run stopped, and not gone on with."""
+    refuse_odd(folder)
     write_atomic(folder / MARK, "")
 
 
 def let_go_on(folder: Path) -> None:
     """Take a run's mark away, if there is one."""
+    refuse_odd(folder)
     (folder / MARK).unlink(missing_ok=True)
 
 

@@ -12,7 +12,7 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -142,9 +142,38 @@ def is_held(run: Path) -> bool:
     return Watch(run).look()[0] == HELD
 
 
+def free_to_take(runs: Iterable[Path], wait: Callable[[], None] = lambda: None) -> dict[Path, Sight]:
+    """Those of some runs that no hand has.
+
+    A hand of another machine has one when it beats, and has none when it was silent for as long as it may be: where
+    nothing else tells, that is waited for.
+
+    Args:
+        runs: their folders.
+        wait: called once, if there is anything to wait for.
+
+    Returns:
+        Runs, with what was seen of each last: what `acquire` takes as `silent`.
+    """
+    watches, free = {run: Watch(run) for run in runs}, {}
+    first: dict[Path, Sight] = {}
+    while watches:
+        for run, watch in list(watches.items()):
+            state, entry = watch.look()
+            if state != HELD:
+                free[watches.pop(run).run] = watch.seen
+            elif is_here(entry) or first.setdefault(run, watch.seen) != watch.seen:
+                del watches[run]
+        if watches:
+            wait()
+            wait = lambda: None  # noqa: E731
+            time.sleep(min(LOOK_S, lease_seconds() / 20))
+    return free
+
+
 def refuse_odd(run: Path) -> None:
     """Refuse a run where who works on it would write through a stranger's link, or to what is no file or folder."""
-    folders = [run / LEASES, run / AT_WORK]
+    folders = [run.parent, run, run / LEASES, run / AT_WORK]
     if not (run / AT_WORK).is_symlink():
         of_hands = [run / AT_WORK / name for name in DISK.names(run / AT_WORK)]
         folders += of_hands + [folder / run.name for folder in of_hands]

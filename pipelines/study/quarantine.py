@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,29 +113,35 @@ def sort_out(runs: Iterable[store.Training], name: str) -> Finished:
     """
     from lcd.curves.reading import concatenated
 
-    tables, wrong, short, waiting, count, unsealed = [], {}, [], 0, 0, 0
+    wrong: dict[store.Training, tuple[str, str]] = {}
+    short: list[store.Training] = []
+    waiting = unsealed = 0
     benchmarks: dict[str, str] = {}
     told_of, growing = _of_one_length(list(runs))
-    for run in told_of:
-        count += 1
-        found = _judged(run)
-        if found is None:
-            waiting += 1
-        elif isinstance(found, tuple):
-            wrong[run] = found
-        else:
-            tables.append(found)
-            short += [run] if run.lost else []
-            unsealed += not run.status["seal"]
-            benchmarks[run.config["benchmark"]] = found["benchmark"].iloc[0]
+
+    def believed() -> Iterator[pd.DataFrame]:
+        nonlocal waiting, unsealed
+        for run in told_of:
+            found = _judged(run)
+            if found is None:
+                waiting += 1
+            elif isinstance(found, tuple):
+                wrong[run] = found
+            else:
+                short.extend([run] if run.lost else [])
+                unsealed += not run.status["seal"]
+                benchmarks[run.config["benchmark"]] = found["benchmark"].iloc[0]
+                yield found
+
+    curves, count = concatenated(believed()), len(told_of)
     named = {run: benchmarks.get(run.config["benchmark"], run.config["benchmark"]) for run in (*wrong, *short)}
     left_out = tuple(_left_out(run, named[run], *why) for run, why in wrong.items())
     left_out += tuple(each for run in short for each in _points_left_out(run, named[run]))
-    if not tables:
+    if curves.empty:
         first = f" The first: {left_out[0].sentence}" if left_out else ""
         counts = f" ({_counts(left_out, waiting)})" if count else ""
         raise Unfinished(f"No run of {name} is finished{counts}: there is nothing to tell yet.{first}")
-    return Finished(concatenated(tables), left_out, waiting, count, unsealed, growing)
+    return Finished(curves, left_out, waiting, count, unsealed, growing)
 
 
 def _of_one_length(runs: list[store.Training]) -> tuple[list[store.Training], int]:

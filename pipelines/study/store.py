@@ -42,7 +42,7 @@ from lcd.pipelines.study.configs import (
     is_training,
     run_id,
 )
-from lcd.pipelines.study.hands import DISK, acquire, is_held, require, where
+from lcd.pipelines.study.hands import DISK, Sight, acquire, is_held, require, where
 from lcd.pipelines.study.lease import STATUS_FILE
 from lcd.pipelines.study.overlaps import refuse_overlaps
 from lcd.pipelines.study.remembered import REVISIONS, Remembered
@@ -54,9 +54,15 @@ SEALED = (CURVE_FILE, "checkpoints/*.ckpt")
 
 
 def read_status(run_dir: str | Path) -> Status:
-    """A run's status; that of a new run when the file is missing, cut off or not a status."""
+    """A run's status; that of a new run when the file is missing, cut off or not a status.
+
+    One whose hand has not said yet that it is done, and might be killed before it does, is at work.
+    """
     try:
-        found = read_json(where(Path(run_dir)) / STATUS_FILE)
+        place = where(Path(run_dir))
+        found = read_json(place / STATUS_FILE)
+        if place != Path(run_dir) and isinstance(found, dict) and found.get("state") == DONE:
+            found["state"] = RUNNING
         good = isinstance(found, dict) and found.get("state") in STATES
         good = good and all(_same_kind(found[key], value) for key, value in STATUS.items() if key in found)
     except Unreadable:
@@ -159,14 +165,19 @@ class Run(Job):
     def update(self, **changes: Any) -> None:
         update_status(self.path, **changes)
 
-    def mark(self, anew: bool = False, **changes: Any) -> bool:
+    def mark(self, anew: bool = False, silent: Sight | None = None, **changes: Any) -> bool:
         """Change its status if nobody trains it, and drop what was trained if it is to begin `anew`; whether so.
 
         One that somebody brought to its end meanwhile stays done, unless it is to begin anew.
+
+        Args:
+            anew: begin at step 0.
+            silent: the lease of another hand that was seen to be silent for long enough.
+            **changes: what its status says from now on.
         """
-        if is_held(self.path):
+        if silent is None and is_held(self.path):
             return False
-        acquired = acquire(self.path, needed=lambda: anew or self.status["state"] != DONE)
+        acquired = acquire(self.path, silent, needed=lambda: anew or self.status["state"] != DONE)
         if acquired is None:
             return False
         lease, still = acquired
@@ -363,7 +374,9 @@ class Study:
             self._made.append(run.path)
             make_folder(run.path)
             begun = _begun(run, shorter.get(longer.but_for_steps(run.config), ()))
-            run.update(steps=int(run.config["steps"]), **begun)
+            first = {**STATUS, "steps": int(run.config["steps"]), **begun, "updated": time.time()}
+            # Another command may have asked for it since, and its hands may be at it, or have done it.
+            DISK.create(run.path / STATUS_FILE, json.dumps(first, indent=1).encode())
         for run in wanted:
             # The same run may be asked for with its weights at another place.
             if run.path not in known or known[run.path].config != run.config:
@@ -385,7 +398,7 @@ class Study:
         if (self.path / "study.yaml").is_file():
             return
         if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"out={self.path} is a file: give a folder.")
+            raise InputError(f"{'out' if creating else 'path'}={self.path} is a file: give a folder.")
         if not creating:
             raise InputError(f"{self.path} is not a study's folder: there is no study.yaml in it.")
         if self.path.is_dir() and not _holds_nothing_yet(self.path):

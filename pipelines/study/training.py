@@ -24,7 +24,8 @@ from lcd.pipelines.study.cancelling import SENTENCE, is_cancelled, let_go_on
 from lcd.pipelines.study.configs import RunConfig, agent_of, is_training, longest_first
 from lcd.pipelines.study.evaluated import stages_of
 from lcd.pipelines.study.evaluation import check_spaces
-from lcd.pipelines.study.lease import LOG_FILE
+from lcd.pipelines.study.hands import DISK
+from lcd.pipelines.study.lease import LOG_FILE, settle
 from lcd.pipelines.study.members import points_of
 from lcd.pipelines.study.progress import Progress
 from lcd.process.signals import Stopped
@@ -148,13 +149,14 @@ def _memory_sentences(cfg: Asked, missing: list[store.Run]) -> list[str]:
 
 @contextlib.contextmanager
 def _requeued(missing: list[store.Run]) -> Iterator[None]:
-    """Leave no run that says it is at work: a worker that was killed could not say otherwise."""
+    """Leave no run that says it is at work, or is done and not all in its place: who was killed could not see to it."""
     try:
         yield
     finally:
         # On a full disk a status that is not true is better than an error that hides the first.
         with contextlib.suppress(OSError):
             for each in missing:
+                settle(DISK, each.path)
                 if each.status["state"] == store.RUNNING:
                     each.mark(state=store.QUEUED)
 

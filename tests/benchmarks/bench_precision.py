@@ -1,7 +1,11 @@
-"""What bf16 costs: how far IMPALA's outputs and gradients are from those in 64 bits, and what seeds learn with it.
+r"""What bf16 costs: how far IMPALA's outputs and gradients are from those in 64 bits, and what seeds learn with it.
 
 Run it as a script. Gradients are of PPO's loss on random images, by layers; learning is paired by seed, on toys seen as
-pixels, with IMPALA. `bf16, heads too` computes policies and values in 16 bits as well, which agents do not do.
+pixels, with IMPALA, or on what `--settings` says. `bf16, heads too` computes policies and values in 16 bits as well,
+which agents do not do. Two games, by the small network that a CPU can train:
+
+    bench_precision.py --tasks procgen/starpilot procgen/coinrun --variants fp32 bf16 --steps 65536 \
+        --settings benchmark=procgen-easy agent=ppo_cpu evaluation.copies=32 --no-numbers
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.runs import run_config_from
 
 TASKS = ("toy/easy-sight-easy-reward", "toy/hard-sight-easy-reward")
+SETTINGS = ("agent.encoder=impala", "evaluation.copies=32")
 VARIANTS = {"fp32": "32-true", "bf16": "bf16-mixed", "bf16, heads too": "bf16-mixed"}
 LAYERS = {
     "first stack": r"stacks\.[0-3]\.",
@@ -110,35 +115,35 @@ def compare_numbers() -> None:
         print(f"| {name} |", " | ".join(told), "|", flush=True)
 
 
-def learned(task: str, variant: str, seeds: int, steps: int) -> np.ndarray:
-    """Each seed's area under its held-out normalised curve, and its last return, (2, seeds)."""
+def learned(task: str, variant: str, seeds: int, steps: int, settings: list[str]) -> np.ndarray:
+    """Of each seed's held-out normalised curve the area, the first return, and the last, (3, seeds)."""
     words = [f"task={task}", "view=pixels", f"seeds={seeds}", f"steps={steps}", f"evaluation.every={steps // 8}"]
-    words += ["agent.encoder=impala", f"agent.precision={VARIANTS[variant]}", "evaluation.copies=32"]
+    words += [*settings, f"agent.precision={VARIANTS[variant]}"]
     with tempfile.TemporaryDirectory() as folder, as_variant(variant):
         train_run(run_config_from(compose("train", words)), Path(folder), {"name": "none"}, Device("cpu"))
         curve = pd.read_csv(Path(folder) / "curve.csv")
     curve = curve[curve["split"] == "eval"]
     heights = (curve["return_mean"] - curve["r_min"]) / (curve["r_max"] - curve["r_min"])
     of_seeds = [
-        (area(rows["step"].to_numpy(), heights[rows.index].to_numpy(), 0, steps), heights[rows.index[-1]])
+        (area(rows["step"].to_numpy(), heights[rows.index].to_numpy(), 0, steps), *heights[rows.index[[0, -1]]])
         for _, rows in curve.groupby("seed")
     ]
     return np.array(of_seeds).T
 
 
-def compare_learning(tasks: list[str], variants: list[str], seeds: int, steps: int) -> None:
+def compare_learning(tasks: list[str], variants: list[str], seeds: int, steps: int, settings: list[str]) -> None:
     """Print what variants learn, and the paired differences from the first with 95 % intervals (Student's t)."""
     for task in tasks:
         found = {}
         for name in variants:
             began = time.process_time()
-            found[name] = learned(task, name, seeds, steps)
+            found[name] = learned(task, name, seeds, steps, settings)
             gains = found[name] - found[variants[0]]
             half = stdtrit(seeds - 1, 0.975) * gains.std(1, ddof=1) / seeds**0.5
             told = [
                 f"{what} {height:.3f} ({gain:+.3f} ± {width:.3f})"
                 for what, height, gain, width in zip(
-                    ("area", "last"), found[name].mean(1), gains.mean(1), half, strict=True
+                    ("area", "first", "last"), found[name].mean(1), gains.mean(1), half, strict=True
                 )
             ]
             spent = time.process_time() - began
@@ -146,15 +151,18 @@ def compare_learning(tasks: list[str], variants: list[str], seeds: int, steps: i
 
 
 def main() -> None:
-    """`bench_precision.py [--tasks …] [--variants …] [--seeds N] [--steps N]`."""
+    """`bench_precision.py [--tasks …] [--variants …] [--seeds N] [--steps N] [--settings …] [--no-numbers]`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", nargs="*", default=list(TASKS))
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS))
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--steps", type=int, default=6144)
+    parser.add_argument("--settings", nargs="*", default=list(SETTINGS), help="of lcd train")
+    parser.add_argument("--no-numbers", dest="numbers", action="store_false", help="learning alone")
     args = parser.parse_args()
-    compare_numbers()
-    compare_learning(args.tasks, args.variants, args.seeds, args.steps)
+    if args.numbers:
+        compare_numbers()
+    compare_learning(args.tasks, args.variants, args.seeds, args.steps, args.settings)
 
 
 if __name__ == "__main__":

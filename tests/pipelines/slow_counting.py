@@ -80,6 +80,7 @@ def have_made(folder, seeds, *overrides, first=False):
 
 COMMAND = """
 import json, sys
+from lcd.process.exits import print_error, system_refusal
 from lcd.process.signals import CONTINUE_ME, Stopped, handle_stop_signals
 from slow_counting import have_made
 folder, seeds, *words = sys.argv[1:]
@@ -88,6 +89,8 @@ try:
     sys.exit(not have_made(folder, json.loads(seeds), *filter("first".__ne__, words), first="first" in words))
 except Stopped:
     sys.exit(CONTINUE_ME)
+except OSError as fault:
+    sys.exit(print_error(system_refusal(fault), 1))
 """
 
 

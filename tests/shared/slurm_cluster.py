@@ -1,6 +1,7 @@
 """A real Slurm of one node, in a temporary folder: munged, slurmctld and slurmd, started here and stopped here."""
 
 import contextlib
+import itertools
 import os
 import secrets
 import shutil
@@ -42,7 +43,11 @@ BatchStartTimeout=1
 KillWait=3
 MinJobAge=300
 NodeName={host} NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
+PartitionName=kind Nodes={host} GraceTime=20 MaxTime=INFINITE State=UP
+PartitionName=urgent Nodes={host} PriorityTier=10 MaxTime=INFINITE State=UP
 """
 WAIT_S = 120
 
@@ -104,20 +109,22 @@ class Cluster:
     def kill_node(self):
         """Take the node away with all that runs there, and bring it back."""
         self.kill("slurmd")
-        for process in self._processes_of_jobs():
+        for process in itertools.chain(*self.processes_of_jobs().values()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         self.start("slurmd")
 
-    def _processes_of_jobs(self):
-        mine = f"SLURM_CONF={self.conf}".encode()
+    def processes_of_jobs(self):
+        """The processes of jobs that live, by the job's id, and by "" those of the node's daemon that watch them."""
+        mine, found = str(self.conf).encode(), {}
         for place in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 command = (place / "cmdline").read_bytes()
-                variables = (place / "environ").read_bytes().split(b"\0")
-                of_job = any(each.startswith(b"SLURM_JOB_ID=") for each in variables)
-                if (mine in variables and of_job) or (command.startswith(b"slurmstepd") and mine in variables):
-                    yield int(place.name)
+                variables = dict(each.partition(b"=")[::2] for each in (place / "environ").read_bytes().split(b"\0"))
+                job = variables.get(b"SLURM_JOB_ID", b"").decode()
+                if variables.get(b"SLURM_CONF") == mine and (job or command.startswith(b"slurmstepd")):
+                    found.setdefault(job, []).append(int(place.name))
+        return found
 
     def jobs(self, study):
         """The states of the jobs that were submitted for a study, by their ids."""
@@ -130,13 +137,17 @@ class Cluster:
         environment = os.environ | self.environment
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment).stdout
 
-    def stop(self):
-        """End all jobs and daemons."""
+    def clear(self):
+        """End all jobs."""
         self.told("scancel", "--full", "--signal=KILL", "--user=root")
         self.told("scancel", "--user=root")
         end = time.monotonic() + 20
         while self.told("squeue", "-h").strip() and time.monotonic() < end:
             time.sleep(0.2)
+
+    def stop(self):
+        """End all jobs and daemons."""
+        self.clear()
         for name in ("slurmd", "slurmctld", "munged"):
             if name in self.daemons:
                 self.daemons[name].send_signal(signal.SIGTERM)

@@ -1,12 +1,14 @@
 """Several commands at one study, through several launchers, of which processes are killed at random by kill -9.
 
-    python tests/soak/commands.py [--kills 100] [--launchers local local ray] [--runs 8] [--seed 0]
+    python tests/soak/commands.py [--kills 100] [--launchers local local ray] [--runs 8] [--seed 0] [--forked]
 
-Killed are a command, one of its workers, or all that it started and itself at once. Whoever dies is followed by the
-same command. In the end every curve must be that of a run that nothing happened to, each run done once, and nobody of
-a command that was killed alone may be at work still. Runs count, slowly (`tests/pipelines/slow_counting.py`), so that a
-thousand kills are an hour. `ray` starts a cluster of its own for all; its tasks are killed, too. Prints the figures as
-JSON; exits with 1 where something was found.
+Killed are a command, one of the processes that train, the process that such a one was started by (a command, a task of
+Ray, a job of Slurm) alone, or all that a command or job started and itself at once; of Slurm also the node's daemon,
+the node with all that runs there, and the controller. Whoever dies is followed by the same command. In the end every
+curve must be that of a run that nothing happened to, each run done once, and nobody may be at work still whose parent
+was killed alone. Runs count, slowly (`tests/pipelines/slow_counting.py`). `ray` and `slurm` start a cluster of their
+own for all. --forked forks commands and local workers off one process, which spares their imports. Prints the figures
+as JSON; exits with 1 where something was found.
 """
 
 from __future__ import annotations
@@ -31,8 +33,17 @@ sys.path[:0] = [str(HERE.parent / "pipelines"), str(HERE.parent / "shared")]
 import slow_counting  # noqa: E402
 
 ORPHANS_S = 20.0
-MOST_S = 600.0
-VICTIMS = ("command", "worker", "all")
+MOST_S = 900.0
+VICTIMS = {
+    "local": ("command", "worker", "all"),
+    "ray": ("command", "worker", "parent", "all"),
+    "slurm": ("command", "worker", "parent", "job", "slurmd", "node", "controller"),
+}
+WORDS = {
+    "local": ("launcher.workers=2",),
+    "ray": ("launcher.workers=2", "launcher.grace=15"),
+    "slurm": ("launcher.workers=3", "launcher.poll=0.5", "launcher.time=60", "launcher.grace=15"),
+}
 
 
 def family(process):
@@ -70,10 +81,11 @@ class Commands:
         folder: the study's.
         asked: the arguments of the soak.
         rng: chooses moments and victims.
+        slurm: the cluster, where there is one.
     """
 
-    def __init__(self, folder, asked, rng):
-        self.folder, self.asked, self.rng = folder, asked, rng
+    def __init__(self, folder, asked, rng, slurm=None):
+        self.folder, self.asked, self.rng, self.slurm = folder, asked, rng, slurm
         self.seeds = list(range(asked.runs))
         self.kills, self.findings = Counter(), []
         self.running = {}
@@ -97,50 +109,114 @@ class Commands:
         return done
 
     def _start(self, number):
-        words = ["tracker=none", f"launcher={self.asked.launchers[number]}", "launcher.workers=2"]
-        line = [sys.executable, "-c", slow_counting.COMMAND, str(self.folder), json.dumps(self.seeds), *words]
+        launcher = self.asked.launchers[number]
+        words = ["tracker=none", f"launcher={launcher}", *WORDS[launcher]]
+        asked = (slow_counting.COMMAND, str(self.folder), json.dumps(self.seeds), *words)
+        if self.asked.forked:
+            from fork_server import interpret
+
+            self.running[number] = interpret(*asked)
+            return
+        line = [sys.executable, "-c", *asked]
         self.running[number] = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _kill(self):
         """Kill something of a command; whether there was any."""
         number = self.rng.choice(list(self.running))
-        process = self.running[number]
+        process, launcher = self.running[number], self.asked.launchers[number]
         members = family(process.pid) if process.poll() is None else []
         if not members:
             return False
-        workers = [each for each in members[1:] if b"pipelines.launch.local" in command_line(each)]
-        workers += tasks() if self.asked.launchers[number] == "ray" else []
+        jobs = self.slurm.processes_of_jobs() if launcher == "slurm" else {}
+        elsewhere = [each for job in jobs.values() for each in job] if launcher == "slurm" else []
+        workers = self._workers([*members[1:], *elsewhere] + (tasks() if launcher == "ray" else []))
         # Who is killed again and again before it has begun shows little.
         if not workers and self.rng.random() < 0.9:
             return False
-        victim = self.rng.choice(VICTIMS)
-        chosen = {"command": [process.pid], "all": members, "worker": workers and [self.rng.choice(workers)]}[victim]
-        if not chosen:
+        victim = self.rng.choice(VICTIMS[launcher])
+        if victim in ("slurmd", "node", "controller"):
+            self._kill_daemon(victim)
+            return True
+        worker = self.rng.choice(workers) if workers else None
+        chosen = {
+            "command": lambda: [process.pid],
+            "all": lambda: members,
+            "worker": lambda: [worker],
+            "parent": lambda: [above(worker)],
+            "job": lambda: next((job for job in jobs.values() if worker in job), []),
+        }
+        if victim not in ("command", "all") and worker is None:
             return False
-        known = {each: began(each) for each in workers}
+        chosen = chosen[victim]()
+        known = {each: began(each) for each in self._ended_by(chosen, workers, victim, launcher)}
         for each in chosen:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
-        self.kills[f"{victim} ({self.asked.launchers[number]})"] += 1
+        self.kills[f"{victim} ({launcher})"] += 1
         if victim == "command":
             process.wait()
-            self._await_orphans(known)
-        return True
+        self._await_orphans(known)
+        return bool(chosen)
+
+    def _workers(self, found):
+        """Of some processes those that train, or are about to."""
+        hands = set()
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            hands = set(slow_counting.hands(self.folder))
+        return [each for each in found if each in hands or b"pipelines.launch.local" in command_line(each)]
+
+    def _ended_by(self, chosen, workers, victim, launcher):
+        """The workers that have to end because of a kill: those of a parent, which was killed alone.
+
+        Jobs of Slurm outlive the command. Which tasks of Ray are a command's is known where there is one command.
+        """
+        if victim == "command" and launcher == "ray":
+            return workers if self.asked.launchers.count("ray") == 1 else []
+        return [each for each in workers if above(each) in chosen] if victim in ("command", "parent") else []
+
+    def _kill_daemon(self, victim):
+        """Take a part of Slurm away, and bring it back."""
+        self.kills[f"{victim} (slurm)"] += 1
+        if victim == "node":
+            self.slurm.kill_node()
+            return
+        name = {"controller": "slurmctld"}.get(victim, victim)
+        self.slurm.kill(name)
+        time.sleep(self.rng.uniform(0, 3))
+        self.slurm.start(name)
 
     def _await_orphans(self, known):
-        """Workers of a command that was killed alone have to end."""
+        """Workers whose parent was killed alone have to end."""
         end = time.monotonic() + ORPHANS_S
         while (left := [each for each, begun in known.items() if lives(each, begun)]) and time.monotonic() < end:
             time.sleep(0.05)
-        # Tasks of other commands are Ray's, too.
-        if left and "ray" not in self.asked.launchers:
-            self.findings.append(f"orphans: {left}")
+        self.kills["left without a parent"] += len(known)
+        if left:
+            self.findings.append(f"orphans: {[command_line(each) for each in left]}")
 
     def _compare(self):
         try:
             slow_counting.starts_of(self.folder, self.seeds)
         except (AssertionError, OSError, ValueError) as wrong:
             self.findings.append(f"{type(wrong).__name__}: {wrong}")
+            self.findings += [f"  {line}" for line in told_of(self.folder)]
+
+
+def above(process):
+    """The process that started one; 0 where it is no more."""
+    try:
+        return slow_counting.parent(process)
+    except OSError:
+        return 0
+
+
+def told_of(study):
+    """What lies in a study's runs: of each its files, its status, and its ledger."""
+    for run in sorted((study / "runs").iterdir()):
+        yield f"{run.name}: {sorted(str(path.relative_to(run)) for path in run.rglob('*') if path.is_file())}"
+        for path in sorted([*run.glob("leases/*"), *run.rglob("status.json"), *run.rglob("count.json")]):
+            with contextlib.suppress(OSError):
+                yield f"  {path.relative_to(run)}: {' '.join(path.read_text().split())}"
 
 
 def command_line(process):
@@ -170,19 +246,26 @@ def main() -> int:
     parser.add_argument("--launchers", nargs="+", default=["local", "local", "ray"])
     parser.add_argument("--runs", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--forked", action="store_true")
     asked = parser.parse_args()
     rng = random.Random(asked.seed)
     begun, done, studies, findings, kills = time.monotonic(), 0, 0, [], Counter()
     with tempfile.TemporaryDirectory(prefix="lcd-commands-") as folder:
         path = os.pathsep.join(sys.path[:2])
         os.environ.update({"PYTHONPATH": path, "OMP_NUM_THREADS": "1", slow_counting.PAUSE: "0.3"})
-        with cluster() if "ray" in asked.launchers else contextlib.nullcontext():
+        with contextlib.ExitStack() as clusters:
+            if "ray" in asked.launchers:
+                clusters.enter_context(ray_cluster())
+            slurm = clusters.enter_context(slurm_cluster()) if "slurm" in asked.launchers else None
             while done < asked.kills and not findings:
-                commands = Commands(Path(folder) / "study", asked, rng)
+                commands = Commands(Path(folder) / "study", asked, rng, slurm)
                 done += commands.make(asked.kills - done)
                 findings += commands.findings
                 kills += commands.kills
                 studies += 1
+                print(f"{done} kills, {studies} studies, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+                if slurm is not None:
+                    slurm.clear()
                 if not findings:
                     shutil.rmtree(Path(folder) / "study")
         for each in findings:
@@ -193,9 +276,9 @@ def main() -> int:
 
 
 @contextlib.contextmanager
-def cluster():
+def ray_cluster():
     """A Ray with a head and a node, for all commands."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_raylet_start_wait_time_s": "200"}
     from ray.cluster_utils import Cluster
 
     small = {"object_store_memory": 80 << 20}
@@ -206,6 +289,20 @@ def cluster():
         yield
     finally:
         made.shutdown()
+
+
+@contextlib.contextmanager
+def slurm_cluster():
+    """A Slurm of one node, for all commands."""
+    from slurm_cluster import Cluster
+
+    with tempfile.TemporaryDirectory(prefix="lcd-slurm-", ignore_cleanup_errors=True) as folder:
+        made = Cluster(Path(folder))
+        os.environ.update(made.environment)
+        try:
+            yield made
+        finally:
+            made.stop()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 """Signals, kills and full disks: what they leave of a run, and what the same command makes of it."""
 
-import contextlib
 import errno
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +12,7 @@ import pytest
 import torch
 import yaml
 from fork_server import COMMAND, ForkedProcess, interpret
+from small_disk import full
 
 from lcd.agents.ranks import ALONE
 from lcd.curves.table import read_curves
@@ -304,35 +303,20 @@ def test_pytorchs_own_complaint_of_a_full_disk_is_told_as_such(tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], check=False).returncode:
-        pytest.skip("only root mounts a small disk")
-    yield disk
-    subprocess.run(["umount", "-l", disk], check=True)
-
-
 def test_a_run_survives_a_full_disk(tmp_path, small_disk):
     """It says so, keeps its last checkpoint, and goes on from there to the same last bit once there is room."""
     out = small_disk / "study"
     process = command(out)
     wait_for(lambda: list(out.glob("runs/*/at-work/*/*/checkpoints/last.ckpt")))
-    fill = small_disk / "fill"
-    fill.touch()
-    with contextlib.suppress(OSError), fill.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(1024))
-    told = process.communicate(timeout=WAIT_S)[0]
-    assert process.returncode == 1
-    assert "No space left on device" in told
-    assert "the same command continues" in told
-    (run,) = (out / "runs").iterdir()
-    before = kept_step(where(run))
-    assert 0 < before < 10**7
-    assert not list(where(run).rglob(".*.partial"))
-    fill.unlink()
+    with full(small_disk):
+        told = process.communicate(timeout=WAIT_S)[0]
+        assert process.returncode == 1
+        assert "No space left on device" in told
+        assert "the same command continues" in told
+        (run,) = (out / "runs").iterdir()
+        before = kept_step(where(run))
+        assert 0 < before < 10**7
+        assert not list(where(run).rglob(".*.partial"))
     again = command(out)
     wait_for(lambda: read_status(run)["step"] > before)
     again.terminate()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import slow_counting
 from slow_counting import command, hands, have_made, parent, starts_of, steps_of, until
 
+from lcd import cli
 from lcd.envs.errors import InputError
 from lcd.pipelines.launch import ray as launcher
 from lcd.pipelines.launch.order import Call, Needs
@@ -35,11 +37,26 @@ def test_what_ray_is_told_of_a_call():
         ({"gpus": 1.5}, "launcher.gpus=1.5 must be a share of one GPU, or a whole number"),
         ({"retries": -1}, "launcher.retries=-1 must be at least 0"),
         ({"memory": 0.0}, "launcher.memory=0 must be above 0"),
+        ({"resources": {"x": -1}}, r"launcher.resources=\{x: -1\} must be a number of 0 or more"),
+        ({"resources": {"x": 1.5}}, "and a whole one above 1"),
+        ({"resources": {"x": "many"}}, "must be a number"),
+        ({"resources": {"GPU": 1}}, "has keys of its own|leave it"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(given, told):
     with pytest.raises(InputError, match=told):
         launcher.RaySettings(**given)
+
+
+def test_where_nobody_answers_there_is_no_cluster(tmp_path, capsys):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        words = ["launcher=ray", f"launcher.address=127.0.0.1:{closed.getsockname()[1]}", f"out={tmp_path / 'study'}"]
+        begun = time.monotonic()
+        assert cli.main(["diagnose", "tracker=none", "device=cpu", *words]) == 2
+    assert time.monotonic() - begun < 60
+    assert "no Ray cluster there (Connection refused)" in capsys.readouterr().err
+    assert not (tmp_path / "study").exists()
 
 
 def test_a_study_that_a_node_does_not_see_is_refused_there(tmp_path):

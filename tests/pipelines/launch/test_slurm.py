@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 import slow_counting
+from fork_server import interpret
 from slow_counting import command, hands, have_made, parent, starts_of, steps_of, until
 from slurm_cluster import Cluster, missing
+from small_disk import full, read_only
 
 from lcd import cli
 from lcd.config.compose import compose
@@ -39,6 +41,9 @@ def test_packs_are_of_calls_that_wait_for_the_same_and_take_as_much():
         ({"time": 1, "notice": 90}, "launcher.notice=90 must be less than the 1 minutes of launcher.time"),
         ({"pack": 0}, "launcher.pack=0 must be at least 1"),
         ({"memory": 0.0}, "launcher.memory=0.0 must be above 0"),
+        ({"sbatch": {"comment": "mine"}}, r"launcher.sbatch=\{comment: …\}: the launcher finds its jobs by that"),
+        ({"sbatch": {"open_mode": "append"}}, r"launcher.sbatch=\{open_mode: …\}"),
+        ({"sbatch": {"mail-user": "me\n#SBATCH --hold"}}, "a key and its value stand in one line"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(given, told):
@@ -65,6 +70,33 @@ def test_a_strangers_jobs_are_left_alone(tmp_path, monkeypatch):
     assert slurm_jobs.cancel_queued(tmp_path / "study", lambda name: True, "why") == 0
     said["7"] = ("PENDING", str(place))
     assert [each.calls for each in slurm_jobs.queued(tmp_path / "study")] == [("a",)]
+
+
+def test_of_a_submission_that_is_refused_nothing_is_left(tmp_path, monkeypatch):
+    def refused(*_):
+        raise RuntimeError("sbatch: error: QOSMaxSubmitJobPerUserLimit")
+
+    monkeypatch.setattr("submitit.SlurmExecutor.submit_array", refused)
+    monkeypatch.setattr("submitit.SlurmExecutor.affinity", lambda _: 1)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(slurm, "largest_array", lambda: 1000)
+    call = Call((), name="a", log=tmp_path / "runs" / "a" / "log.txt")
+    queue = slurm.Queue("os:getpid", [call], slurm.SlurmSettings(), 1, {"threads": 1})
+    with pytest.raises(InputError, match=r"sbatch takes no such job \(QOSMaxSubmitJobPerUserLimit\)"):
+        queue.submit()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("sbatch: fatal: Could not establish a configuration source", "sbatch reaches no Slurm .*: log in to a node"),
+        ("sbatch: error: invalid partition", r"sbatch takes no such job \(invalid partition\)"),
+    ],
+)
+def test_no_cluster_is_told_from_a_job_that_it_takes_not(said, told):
+    with pytest.raises(InputError, match=told):
+        slurm._refuse(said)
 
 
 @pytest.fixture(scope="module")
@@ -195,3 +227,32 @@ def test_a_time_limit_is_gone_on_after(cluster, limited):
     folder, asked = limited
     assert asked.wait() == 0
     assert starts_of(folder, [7])[7] >= 2
+
+
+@pytest.mark.parametrize("partition", ["all", "kind"])
+def test_jobs_that_make_room_for_an_urgent_one_go_on_after_it(tmp_path, cluster, monkeypatch, partition):
+    """In `all` they are killed at once, in `kind` they are told some seconds before."""
+    folder, seeds = tmp_path / "study", [0, 1]
+    monkeypatch.setenv(slow_counting.PAUSE, "1")
+    asked = command(folder, seeds, *SLURM, f"launcher.partition={partition}")
+    until(lambda: len(half_done(folder)) == 2)
+    before = cluster.jobs(folder)
+    cluster.told("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
+    until(lambda: "RUNNING" not in cluster.jobs(folder).values())
+    assert asked.wait() == 0
+    assert cluster.jobs(folder).keys() == before.keys(), "Slurm put the same jobs into its queue again"
+    assert all(count > 1 for count in starts_of(folder, seeds).values())
+
+
+@pytest.mark.parametrize("fault", [full, read_only])
+def test_a_disk_that_takes_nothing_is_told_in_a_sentence_and_gone_on_after(cluster, small_disk, fault):
+    folder, seeds = small_disk / "study", [0, 1]
+    asked = interpret(slow_counting.COMMAND, str(folder), str(seeds), "tracker=none", *SLURM, piped=True)
+    until(lambda: len(half_done(folder)) == 2)
+    with fault(small_disk):
+        told = asked.communicate()[0]
+        assert asked.returncode == 1
+        assert "the same command continues" in told
+        assert "Traceback" not in told
+    assert have_made(folder, seeds, *SLURM)
+    assert set(starts_of(folder, seeds).values()) == {2}

@@ -7,8 +7,11 @@ import warnings
 import pytest
 import yaml
 from fork_server import interpret
+from small_runs import waiting_run
 from wandb_server import ENTITY, Recorder
 
+from lcd import cli
+from lcd.envs.errors import InputError
 from lcd.pipelines.publish import sync, track, wandb_client, wandb_sweep
 from lcd.pipelines.study import store
 
@@ -171,6 +174,40 @@ def test_offline_runs_are_uploaded_once(server, tmp_path, capsys):
     assert [row["eval/return_mean"] for row in server.history("abc123")] == [1.0]
     assert sync.run(sync.SyncConfig(path=str(study.path))) == 0
     assert "Nothing of" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_what_lies_outside_of_a_study_is_neither_uploaded_nor_replaced(server, tmp_path):
+    """A stranger's links are where the client's files would be."""
+    theirs = tmp_path / "victim" / "offline-run-20260101_000000-precious"
+    theirs.mkdir(parents=True)
+    (theirs / "run-precious.wandb").write_text("gold")
+    folder = tmp_path / "run"
+    (folder / "wandb").mkdir(parents=True)
+    (folder / "wandb" / theirs.name).symlink_to(theirs)
+    assert wandb_client.offline_folders(folder) == []
+    (folder / "wandb" / theirs.name).unlink()
+    (folder / "wandb").rmdir()
+    (folder / "wandb").symlink_to(theirs.parent)
+    assert wandb_client.offline_folders(folder) == []
+    assert wandb_client.discard_unsynced(folder)
+    with pytest.raises(InputError, match="wandb is a link: nothing is written there; remove it"):
+        wandb_client.start(wandb_client.WandbSettings(), folder, "abc123")
+    assert [path.name for path in theirs.parent.iterdir()] == [theirs.name]
+    assert (theirs / "run-precious.wandb").read_text() == "gold"
+
+
+def test_a_sweep_takes_no_place_of_another_file(tmp_path, capsys):
+    waiting_run(tmp_path / "study")
+    mine = tmp_path / "mine.txt"
+    mine.write_text("my thesis")
+    words = ["wandb-sweep", str(tmp_path / "study"), "device=cpu"]
+    for out in (mine, tmp_path / "study" / "study.yaml", tmp_path):
+        assert cli.main([*words, f"out={out}"]) == 2
+    assert mine.read_text() == "my thesis"
+    assert "created" in yaml.safe_load((tmp_path / "study" / "study.yaml").read_text())
+    for _ in range(2):
+        assert cli.main([*words, f"out={tmp_path / 'new' / 'sweep.yaml'}"]) == 0
+    assert yaml.safe_load((tmp_path / "new" / "sweep.yaml").read_text())["method"] == "grid"
 
 
 def test_a_sweep_is_made_and_its_agents_would_take_our_runs(server, tmp_path):

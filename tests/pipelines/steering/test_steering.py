@@ -8,10 +8,12 @@ import shutil
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import fake_training
 import made_up_studies
 import pytest
+import yaml
 from made_up_studies import held
 from rich.cells import cell_len
 
@@ -21,7 +23,8 @@ from lcd.pipelines.steering import glance
 from lcd.pipelines.steering.glance import Glance
 from lcd.pipelines.steering.screen import screen
 from lcd.pipelines.steering.summary import Summary
-from lcd.pipelines.study import cancelling, store
+from lcd.pipelines.study import cancelling, hands, store
+from lcd.pipelines.study.lease import last_entry, take
 
 SMALL = ["study.tasks=[toy/easy-sight-easy-reward,toy/hard-sight-hard-reward]", "study.seeds=2", "study.steps=400"]
 SMALL += ["study.views=[pixels,semantic]", "study.reward_p=[1]", "tracker=none", "launcher.workers=1"]
@@ -122,8 +125,13 @@ def test_what_is_left_to_do_is_75_and_conditions_choose(study, lcd, told):
     assert "None is being trained now" in lcd("status", study.path)[1]
     code, found = told(study.path, "state=done")
     assert (code, found["runs"]) == (0, 3)
+    config = yaml.safe_load((first.path / "config.yaml").read_text())
+    (first.path / "config.yaml").write_text(yaml.safe_dump(config | {"reward_p": True}))
+    assert told(study.path, "reward_p=1")[1]["runs"] == 3, "a stranger's nonsense meets no condition"
+    (first.path / "config.yaml").write_text(yaml.safe_dump(config))
     assert told(study.path, "task=toy/easy*", "view=semantic")[1]["runs"] == 1
     assert told(study.path, "reward_p=1", "seed=[0,1]", f"run={first.path.name[:6]}")[1]["runs"] == 1
+    assert told(study.path, first.path.name[:6])[1]["runs"] == 1
     code, said = lcd("status", study.path, "task=toy/esy-sight-easy-reward")
     assert (code, "did you mean 'toy/easy-sight-easy-reward'?" in said) == (2, True)
     code, said = lcd("status", study.path, "state=finished")
@@ -135,6 +143,9 @@ def test_a_study_that_only_began_is_not_done(tmp_path, lcd):
     assert lcd("status", tmp_path / "new")[0] == 75
     code, said = lcd("status", tmp_path / "nothing")
     assert (code, "is not a study's folder" in said) == (2, True)
+    (tmp_path / "file").touch()
+    code, said = lcd("status", tmp_path / "file")
+    assert (code, f"path={tmp_path / 'file'} is a file: give a folder" in said) == (2, True)
 
 
 def test_damaged_runs_are_told_of_and_nothing_hangs(study, lcd, told):
@@ -293,6 +304,40 @@ def test_retrying_lets_failed_runs_go_on_and_diverged_ones_begin_anew(study, lcd
     broken(done, "failed", error="it broke")
     with held(done.path):
         assert lcd("retry", study.path)[0] == 2
+
+
+@pytest.fixture
+def elsewhere(study, monkeypatch):
+    """A hand of another machine has the first run; it beats until `dead` is set."""
+    first = study.runs()[0]
+    broken(first, "running", step=100)
+    lease = take(hands.DISK, first.path, last_entry(hands.DISK, first.path), {"host": "node7", "machine": "another"})
+    dead = threading.Event()
+    threading.Thread(target=lambda: [lease.beat() for _ in iter(lambda: dead.wait(0.1), True)], daemon=True).start()
+    monkeypatch.setenv(hands.LEASE_VARIABLE, "0.8")
+    yield SimpleNamespace(name=first.path.name, path=first.path, dead=dead)
+    dead.set()
+
+
+def test_a_hand_of_another_machine_is_waited_for_and_one_that_is_dead_is_not(study, lcd, elsewhere):
+    code, said = lcd("remove", study.path, elsewhere.name, "--yes")
+    assert (code, "is being trained" in said, "Waiting for up to 0.8 s (LCD_LEASE_S)" in said) == (2, True, True)
+    begun = time.monotonic()
+    code, said = lcd("cancel", study.path, elsewhere.name, "wait=2")
+    assert (code, "are at work still" in said) == (75, True)
+    assert time.monotonic() - begun >= 2
+    assert lcd("retry", study.path)[1].startswith("Waiting")
+    assert cancelling.is_cancelled(elsewhere.path), "who is still stopping is left alone"
+    elsewhere.dead.set()
+    code, said = lcd("retry", study.path)
+    assert (code, "1 run of" in said, cancelling.is_cancelled(elsewhere.path)) == (0, True, False)
+    assert store.read_status(elsewhere.path)["state"] == "queued"
+
+
+def test_a_run_of_a_dead_machine_is_removed(study, lcd, elsewhere):
+    elsewhere.dead.set()
+    assert lcd("remove", study.path, elsewhere.name, "--yes")[0] == 0
+    assert not (elsewhere.path / "config.yaml").exists()
 
 
 def test_removing_shows_asks_and_takes_only_what_lcd_wrote(study, lcd, tmp_path):

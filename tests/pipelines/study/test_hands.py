@@ -8,11 +8,13 @@ import fake_training
 import pandas as pd
 import pytest
 from fork_server import interpret
+from slow_counting import config, count, have_made, starts_of
 from small_runs import waiting_run
 
 from lcd.pipelines.jobs.record import CurveFile
-from lcd.pipelines.jobs.worker import do_under_lease
-from lcd.pipelines.study import hands, store
+from lcd.pipelines.jobs.worker import Terms, do_under_lease
+from lcd.pipelines.kinds.kind import Job
+from lcd.pipelines.study import hands, store, training
 from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.hands import FREE, GONE, HELD, SILENT, Watch
 from lcd.pipelines.study.lease import Entry, last_entry, take
@@ -166,3 +168,57 @@ def test_a_run_that_was_done_meanwhile_is_not_marked_as_waiting(run):
     assert run.status["state"] == "done"
     assert last_entry(hands.DISK, run.path).what == "done"
     assert run.mark(anew=True, state="queued")
+
+
+def test_a_run_that_another_command_ends_while_one_begins_is_not_done_again(tmp_path, monkeypatch):
+    folder, plain = tmp_path / "study", training._memory_sentences
+
+    def ended_meanwhile(cfg, order):
+        monkeypatch.setattr(training, "_memory_sentences", plain)
+        assert have_made(folder, [1], "launcher.workers=1")
+        return plain(cfg, order)
+
+    monkeypatch.setattr(training, "_memory_sentences", ended_meanwhile)
+    assert have_made(folder, [1], "launcher.workers=1")
+    assert starts_of(folder, [1]) == {1: 1}
+
+
+def test_what_somebody_trained_anew_since_is_left(tmp_path):
+    """Two commands with retry=true saw the same run diverge."""
+    assert have_made(tmp_path / "study", [1], "launcher.workers=1")
+    (run,) = store.Study(tmp_path / "study").runs()
+    do_under_lease("slow_counting:count", run.config, str(run.path), {"name": "none"}, Device("cpu"), Terms(anew=True))
+    assert starts_of(tmp_path / "study", [1]) == {1: 1}
+
+
+def test_a_run_that_is_done_while_another_command_asks_for_it_stays_done(tmp_path, monkeypatch):
+    """The other one is at the first status of a run that it takes for new."""
+    folder, clock = tmp_path / "study", time.time
+    asking = store.Study(folder, create=True)
+
+    def meanwhile():
+        monkeypatch.setattr(store.time, "time", clock)
+        (run,) = store.Study(folder, create=True).ask({}, [Job(config(1))])
+        lease, _ = hands.acquire(run.path)
+        lease.prepare()
+        with hands.holding(lease):
+            count(run.config, str(lease.folder), None, None)
+        assert lease.end(done=True)
+        return clock()
+
+    monkeypatch.setattr(store.time, "time", meanwhile)
+    (run,) = asking.ask({}, [Job(config(1))])
+    assert run.status["state"] == "done"
+    assert starts_of(folder, [1]) == {1: 1}
+
+
+def test_a_hand_that_is_killed_before_it_says_that_its_run_is_done(tmp_path):
+    """Its status says so already, but nothing is in its place, and nobody else would put it there."""
+    (run,) = store.Study(tmp_path / "study", create=True).ask({}, [Job(config(1))])
+    lease = take(hands.DISK, run.path, Entry(), NOBODY)
+    assert lease.prepare()
+    with hands.holding(lease):
+        count(run.config, str(lease.folder), None, None)
+    assert not run.done
+    assert have_made(tmp_path / "study", [1], "launcher.workers=1")
+    assert starts_of(tmp_path / "study", [1]) == {1: 1}

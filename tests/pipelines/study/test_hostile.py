@@ -3,12 +3,13 @@
 import json
 import os
 import shutil
+import socket
 
 import pytest
 from small_runs import waiting_run
 
 from lcd.envs.errors import InputError
-from lcd.pipelines.study import hands, store
+from lcd.pipelines.study import cancelling, hands, store
 from lcd.pipelines.study.hands import DISK, acquire
 from lcd.pipelines.study.lease import AT_WORK, LEASES, last_entry
 
@@ -41,6 +42,37 @@ def test_nobody_works_through_a_link(run, outside, name):
     with pytest.raises(InputError, match=f"{name} is no .*, or a link"):
         acquire(run.path)
     assert content(outside) == before
+
+
+@pytest.mark.parametrize("odd", ["socket", "link to itself", "large"])
+def test_an_entry_that_nobody_can_read_is_one_of_nobody_known(run, tmp_path, monkeypatch, odd):
+    (run.path / LEASES).mkdir()
+    entry = run.path / LEASES / "000009"
+    if odd == "socket":
+        monkeypatch.chdir(entry.parent)
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(entry.name)
+    elif odd == "large":
+        entry.touch()
+        os.truncate(entry, 3 << 40)
+    else:
+        entry.symlink_to(entry.name)
+    found = last_entry(DISK, run.path)
+    assert (found.number, found.what, found.by) == (9, "taken", None)
+    assert hands.is_at_work(run.path) is None
+
+
+@pytest.mark.parametrize("linked", ["the run", "all runs"])
+@pytest.mark.parametrize("touch", [acquire, cancelling.cancel, cancelling.let_go_on])
+def test_nobody_works_on_a_run_that_is_elsewhere(run, tmp_path, linked, touch):
+    place = run.path if linked == "the run" else run.path.parent
+    (run.path / cancelling.MARK).touch()
+    shutil.move(place, tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    before = content(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=f"{place} is no folder, or a link: nothing is written there; remove it"):
+        touch(run.path)
+    assert content(tmp_path / "elsewhere") == before
 
 
 @pytest.mark.parametrize("name", [LEASES, AT_WORK])

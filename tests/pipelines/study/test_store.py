@@ -12,10 +12,12 @@ import yaml
 
 from lcd.envs.errors import InputError
 from lcd.files.atomic import make_folder, write_atomic
+from lcd.files.ledger import Disk
 from lcd.pipelines.jobs.worker import do_under_lease
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import hands, store
 from lcd.pipelines.study.configs import Device, run_id
+from lcd.pipelines.study.lease import STATUS_FILE
 from lcd.pipelines.study.remembered import REVISIONS
 from lcd.process.children import describe
 from lcd.process.exits import system_refusal
@@ -224,12 +226,16 @@ def test_done_is_believed_only_with_the_curve_that_the_config_asks_for(tmp_path)
 
 
 def test_a_study_killed_before_its_first_run_is_whole_goes_on(tmp_path, monkeypatch):
-    def killed(*_, **__):
-        raise KeyboardInterrupt
+    plain = Disk.create
+
+    def killed(disk, path, content):
+        if path.name == STATUS_FILE:
+            raise KeyboardInterrupt
+        return plain(disk, path, content)
 
     job = Job(run_config())
     with monkeypatch.context() as patch:
-        patch.setattr(store.Run, "update", killed)
+        patch.setattr(Disk, "create", killed)
         with pytest.raises(KeyboardInterrupt), store.Study(tmp_path, create=True).at_work():
             store.Study(tmp_path, create=True).ask({"asked": 1}, [job])
     assert any((tmp_path / "runs").iterdir())
