@@ -1,6 +1,7 @@
 """Whether learning each task with what a diagnosis recommends is better than one size for all."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,8 @@ def adaptive(curves: pd.DataFrame, chosen: Mapping[str, Choice], shared_seeds: b
     # A front-end's name in curves may go on with which of its kind it is; what is recommended is the kind.
     plain = plain.assign(frontend=plain["frontend"].str.partition("/")[0])
     sizes = sorted(plain[["agent", "frontend"]].drop_duplicates().itertuples(index=False, name=None))
-    rows, measured = [], []
+    rows: list[dict[str, Any]] = []
+    measured: list[SeedAreas] = []
     for benchmark, mine in plain.groupby("benchmark", sort=True):
         areas_of = {key[1]: _areas_by_size(found) for key, found in tasks_of(mine) if key[1] in chosen}
         measured += areas_of.values()

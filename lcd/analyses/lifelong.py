@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from lcd.curves.table import area
+from lcd.curves.spans import area
 
 OF_RETURNS = {
     "maintenance": "performance maintenance: change of a task's return from the end of its latest stage to later ends",

@@ -68,7 +68,8 @@ def _measured(file: Path) -> Mapping[str, Any]:
     table = read_csv(file, ["task"], ["r_min", "r_max"])
     lacking = [name for name in ("task", "r_min", "r_max") if name not in table]
     if lacking or table.empty:
-        raise InputError(f"ranges={file} has no {' and '.join(lacking) or 'rows'}: give the ranges.csv of lcd measure.")
+        why = f"it has no {' and '.join(lacking) or 'rows'}; give the ranges.csv of lcd measure"
+        raise InputError(f"ranges={file} holds no ranges: {why}.")
     twice = table["task"][table["task"].duplicated()]
     if len(twice):
         raise InputError(f"ranges={file} has the task '{twice.iloc[0]}' twice: give one range of each.")

@@ -276,7 +276,10 @@ def work(descriptor: int) -> None:
     signals.handle_stop_signals()
     faulthandler.register(WHERE, all_threads=True)
     pipe = Connection(descriptor)
-    sys.path[:], function, agreed, names = pipe.recv()
+    try:
+        sys.path[:], function, agreed, names = pipe.recv()
+    except (EOFError, OSError):
+        return  # who started it was stopped before it said what is to be done
     set_deadlines(agreed)
     keep_freed_memory()
     busy = threading.Event()

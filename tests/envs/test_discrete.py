@@ -116,6 +116,14 @@ def rewards_by_definition(knobs: HardnessKnobs, rewarded: set[tuple[int, ...]], 
     return paid
 
 
+@pytest.mark.parametrize(("given", "steps"), [(None, 3), (True, 3), (False, 1), (2, 2)])
+def test_steps_between_rewards_may_be_table_1s_boolean(given, steps):
+    knobs = {"sequence_length": 3} | ({} if given is None else {"reward_every_n_steps": given})
+    assert HardnessKnobs.from_dict(knobs).reward_every_n_steps == steps
+    along = {"reward_function": "move_along_a_line", **knobs}
+    assert PointKnobs.from_dict(along).reward_every_n_steps == (1 if given is None else steps)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     states=st.integers(3, 7),
@@ -129,14 +137,6 @@ def rewards_by_definition(knobs: HardnessKnobs, rewarded: set[tuple[int, ...]], 
     reward_noise=st.sampled_from([0.0, 0.3]),
     seed=st.integers(0, 10_000),
 )
-@pytest.mark.parametrize(("given", "steps"), [(None, 3), (True, 3), (False, 1), (2, 2)])
-def test_steps_between_rewards_may_be_table_1s_boolean(given, steps):
-    knobs = {"sequence_length": 3} | ({} if given is None else {"reward_every_n_steps": given})
-    assert HardnessKnobs.from_dict(knobs).reward_every_n_steps == steps
-    along = {"reward_function": "move_along_a_line", **knobs}
-    assert PointKnobs.from_dict(along).reward_every_n_steps == (1 if given is None else steps)
-
-
 def test_every_step_follows_from_the_tables(
     states, fewer_actions, length, every, delay, density, terminal, noise, reward_noise, seed
 ):

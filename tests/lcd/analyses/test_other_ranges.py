@@ -57,7 +57,7 @@ def test_a_name_or_the_table_of_a_measurement_gives_ranges(curves, tmp_path):
     table.write_text("task,r_min,r_max,episodes\nprocgen/maze,3.5,10,8\nprocgen/ninja,1,10,8\n")
     assert ranges_from(str(table), TASKS, sets) == {"procgen/maze": (3.5, 10.0)}
     for text, sentence in {
-        "task,r_min\nprocgen/maze,1\n": "has no r_max",
+        "task,r_min\nprocgen/maze,1\n": "holds no ranges: it has no r_max",
         "task,r_min,r_max\n": "has no rows",
         "task,r_min,r_max\nprocgen/maze,1,2\nprocgen/maze,1,3\n": "has the task 'procgen/maze' twice",
         "task,r_min,r_max\nprocgen/maze,low,2\n": "must be two numbers",

@@ -12,6 +12,7 @@ import pytest
 from lcd.config.schema_parts import DeadlinesConfig
 from lcd.envs.errors import InputError
 from lcd.pipelines.launch.launchers import Call, launch, usable_cores
+from lcd.process import children
 
 pytestmark = pytest.mark.usefixtures("fresh_processes")
 
@@ -153,3 +154,10 @@ def test_files_in_the_working_directory_stand_for_nothing(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     (outcome,) = launch("local", "launched:act", calls(tmp_path, "fine"), workers=1)
     assert outcome.error is None
+
+
+def test_a_worker_whose_command_is_gone_before_it_has_work_ends_without_a_word(capfd):
+    process, pipe = children.start("lcd.pipelines.launch.local:work")
+    pipe.close()
+    assert process.wait(60) == 0
+    assert capfd.readouterr().err == ""
