@@ -21,7 +21,7 @@ from lcd.horizon.gorp import Gorp, timesteps
 from lcd.horizon.layers import Layers, require_room
 from lcd.horizon.search import Horizon, Search
 from lcd.horizon.solvable import Solvable, least_k
-from lcd.horizon.sticky import solve_sticky
+from lcd.horizon.sticky import StochasticHorizon, solve_sticky
 from lcd.horizon.ties import Ties
 from lcd.process.exits import printable
 
@@ -93,6 +93,7 @@ class Result:
         p_opt: probability that random actions are optimal; None with sticky actions.
         horizon: the effective horizon as GORP shows it; None with sticky actions, or where GORP was not run.
         bound: an upper bound on the effective horizon.
+        stochastic: the stochastic effective horizon, with sticky actions.
         seconds: what the analysis took.
         memory: the most memory that the process held so far, in bytes.
     """
@@ -109,6 +110,7 @@ class Result:
     p_opt: float | None
     horizon: Horizon | None
     bound: Bound | None
+    stochastic: StochasticHorizon | None
     seconds: float
     memory: int
 
@@ -150,7 +152,10 @@ def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progres
     if mdp.sticky > 0:
         tell("solving it with sticky actions")
         solved = solve_sticky(mdp, ties, settings.discount, settings.most_k)
-        return Result(*_about(mdp), *solved, None, None, None, time.perf_counter() - began, _most_memory())
+        return Result(
+            *_about(mdp), solved.optimal_return, solved.random_return, solved.solvable, solved.discount_agrees,
+            None, None, None, solved.horizon, time.perf_counter() - began, _most_memory(),
+        )  # fmt: skip
     layers = Layers(mdp)
     require_room(mdp, layers.entries)
     tell("solving it")
@@ -168,7 +173,7 @@ def analyse(mdp: TabularMDP, settings: Settings | None = None, progress: Progres
         horizon = Search(gorp, settings.timesteps, **how).horizon()
     return Result(
         *_about(mdp), exact.optimal_return, exact.random_return, solvable, exact.discount_agrees, exact.p_opt, horizon,
-        bound, time.perf_counter() - began, _most_memory(),
+        bound, None, time.perf_counter() - began, _most_memory(),
     )  # fmt: skip
 
 

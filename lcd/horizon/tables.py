@@ -30,10 +30,8 @@ def one(result: Result, settings: Settings) -> Table:
         ("random", number(result.random_return), "the mean return of random actions"),
         ("k", least(result), f"steps of look-ahead that are enough, γ = {settings.discount:g}"),
         ("optimum", "agrees" if result.discount_agrees else "differs", "policies that are best with γ, and without"),
-        ("p_opt", number(result.p_opt), "how often random actions are optimal"),
-        ("random guessing", number(result.random_timesteps), "timesteps, T · log 2 / p_opt"),
-        ("H, at most", NONE if result.bound is None else f"{result.bound.h:.2f}", "by the tables alone"),
     ]
+    rows += _of_chance(result) if result.sticky else _of_certainty(result)
     if result.horizon is not None:
         share = f"{settings.confidence:.0%}"
         rows += [
@@ -45,6 +43,23 @@ def one(result: Result, settings: Settings) -> Table:
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     return table
+
+
+def _of_certainty(result: Result) -> list[tuple[str, str, str]]:
+    """What is said of a deterministic MDP alone."""
+    return [
+        ("p_opt", number(result.p_opt), "how often random actions are optimal"),
+        ("random guessing", number(result.random_timesteps), "timesteps, T · log 2 / p_opt"),
+        ("H, at most", NONE if result.bound is None else f"{result.bound.h:.2f}", "by the tables alone"),
+    ]
+
+
+def _of_chance(result: Result) -> list[tuple[str, str, str]]:
+    """What is said of a stochastic one alone."""
+    if result.stochastic is None:
+        return [("H̄", NONE, "no k solves it")]
+    k, gap = result.stochastic.k, result.stochastic.gap
+    return [("H̄", f"{result.stochastic.h:.2f}", f"stochastic effective horizon: k = {k} and a gap of {gap:.3g}")]
 
 
 def several(results: list[Result]) -> Table:
@@ -111,7 +126,9 @@ def pair(result: Result) -> str:
 
 
 def effective(result: Result) -> str:
-    """The effective horizon, or from where on it must lie."""
+    """The effective horizon, or from where on it must lie; of stochastic MDPs theirs."""
+    if result.stochastic is not None:
+        return f"H̄ {result.stochastic.h:.2f}"
     if result.horizon is None:
         return NONE
     return f"≥ {result.horizon.low:.2f}" if result.horizon.h is None else f"{result.horizon.h:.2f}"

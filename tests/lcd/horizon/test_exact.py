@@ -159,6 +159,17 @@ def test_one_state_one_action_and_one_step():
     assert (found.horizon.h, found.horizon.k, found.horizon.m) == (1.0, 1, 1)
 
 
+def fixed_return(mdp: TabularMDP, actions: tuple[int, ...]) -> float:
+    """The undiscounted return of a sequence of executed actions."""
+    total, state = 0.0, mdp.start
+    for action in actions:
+        if state < 0:
+            break
+        total += float(mdp.rewards[state, action])
+        state = int(mdp.transitions[state, action])
+    return total
+
+
 class SlowSticky:
     """A tiny MDP with sticky actions, by recursion over step, state and last action."""
 
@@ -197,6 +208,20 @@ class SlowSticky:
 
         return walk(0, self.mdp.start, None)
 
+    def gap(self, k: int) -> float:
+        """The least that a best choice for Q^k is ahead of the others, in all histories."""
+        least, waiting = np.inf, {(0, self.mdp.start, None)}
+        while waiting:
+            t, state, last = waiting.pop()
+            each = np.array([self.executed(t, state, action, k - 1) for action in range(self.mdp.num_actions)])
+            chosen = each if last is None else (1 - self.mdp.sticky) * each + self.mdp.sticky * each[last]
+            worse = chosen[chosen < chosen.max() - 1e-9]
+            least = min(least, chosen.max() - worse.max()) if worse.size else least
+            for action, after in enumerate(self.mdp.transitions[state]):
+                if after >= 0 and t + 1 < self.mdp.horizon:
+                    waiting.add((t + 1, int(after), action))
+        return least
+
 
 @pytest.mark.parametrize("seed", range(20))
 def test_sticky_actions_are_as_all_histories_say(seed):
@@ -209,7 +234,13 @@ def test_sticky_actions_are_as_all_histories_say(seed):
     assert found.p_opt is found.horizon is None
     planning = SlowSticky(mdp, 0.99)
     enough = (k for k in range(1, horizon + 1) if planning.worst_greedy_return(k) > best - 1e-5)
-    assert found.solvable.k == next(enough, None)
+    solving = list(enough)
+    assert found.solvable.k == next(iter(solving), None)
+    returns = [fixed_return(mdp, actions) for actions in itertools.product(range(mdp.num_actions), repeat=horizon)]
+    span = max(returns) - min(returns)
+    gaps = {k: min(1, planning.gap(k) / span) if span else 1 for k in solving}
+    expected = min((k - 2 * np.log(gap) / np.log(mdp.num_actions) for k, gap in gaps.items()), default=None)
+    assert (found.stochastic.h if found.stochastic else None) == (None if expected is None else pytest.approx(expected))
 
 
 def test_layers_taken_as_all_states_change_nothing():
