@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from lcd.envs.errors import InputError, nearest
 
 STEMS = (1, 2, 4)
 LEVELS = 4
+CONVOLUTIONS, FPN = "convolutions", "fpn"
+DECODERS = (CONVOLUTIONS, FPN)
 LEAST_SIDE = 8
 """Frames smaller than this leave nothing for the coarsest level to see."""
 
@@ -66,11 +68,15 @@ class FlowConfig:
     """Channels of the decoder's convolutions."""
     bound: float | None = None
     """Greatest flow in pixels; null: none."""
+    decoder_kind: str = CONVOLUTIONS
+    """What the decoder is: a few convolutions, or an FPN-ResNet18 of its own."""
 
     def __post_init__(self) -> None:
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if entry.name == "bound":
+            if entry.name == "decoder_kind":
+                good, wanted = value in DECODERS, f"one of {', '.join(DECODERS)}"
+            elif entry.name == "bound":
                 good, wanted = value is None or (_is_number(value) and value > 0), "null or a number above 0"
             else:
                 good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
@@ -84,6 +90,13 @@ class FlowConfig:
         if self.motion_stride not in self.strides:
             options = ", ".join(map(str, self.strides))
             raise InputError(f"frontend.motion_stride={self.motion_stride} must be one of {options}.")
+
+    def recorded(self) -> dict[str, Any]:
+        """What runs and files say of it: what came later is left out where it is as before."""
+        sizes = asdict(self)
+        if self.decoder_kind == CONVOLUTIONS:
+            del sizes["decoder_kind"]
+        return sizes
 
     @property
     def strides(self) -> list[int]:

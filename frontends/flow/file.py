@@ -10,7 +10,7 @@ import hashlib
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ class FrontendFile:
         content = {
             "kind": KIND,
             "version": VERSION,
-            "config": asdict(self.config),
+            "config": self.config.recorded(),
             "model": {name: value.detach().cpu().contiguous() for name, value in self.model.items()},
             "mean": list(self.mean),
             "std": list(self.std),
@@ -108,7 +108,7 @@ def read(path: Path) -> FrontendFile:
 
 def _config(where: str, found: Any) -> FlowConfig:
     names = {entry.name for entry in fields(FlowConfig)}
-    if not isinstance(found, Mapping) or set(found) != names:
+    if not isinstance(found, Mapping) or set(found) | {"decoder_kind"} != names:
         raise InputError(f"{where}: its config must have exactly {', '.join(sorted(names))}: it is damaged.")
     try:
         return FlowConfig(**found)

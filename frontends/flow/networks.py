@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lcd.frontends.flow.config import FlowConfig
+from lcd.frontends.flow.config import FPN, FlowConfig
 from lcd.frontends.flow.hgru import HGRU
 from lcd.frontends.flow.pyramid import Pyramid
 
@@ -35,20 +35,26 @@ class ObjectEncoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Maps and motion features into a flow field, by convolutions only; the first flow is zero everywhere.
+    """Maps and motion features into a flow field; the first flow is zero everywhere.
 
     The motion features are coarser than the maps, so that where one motion ends and another begins has to be read off
-    the maps: that is what makes them maps of things.
+    the maps: that is what makes them maps of things. A few convolutions see no further than that; an FPN-ResNet18 sees
+    the whole frame, and may draw borders of its own.
     """
 
     def __init__(self, config: FlowConfig):
         super().__init__()
         self.bound = config.bound
-        self.body = nn.Sequential(
-            nn.Conv2d(config.maps + config.motion, config.decoder, 3, padding=1),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(config.decoder, config.decoder, 3, padding=1),
-            nn.ReLU(inplace=True),
+        seen = config.maps + config.motion
+        self.body = (
+            Pyramid(seen, config.width, config.stem, config.decoder, config.stem)
+            if config.decoder_kind == FPN
+            else nn.Sequential(
+                nn.Conv2d(seen, config.decoder, 3, padding=1),
+                nn.ReLU(inplace=True),
+                nn.Conv2d(config.decoder, config.decoder, 3, padding=1),
+                nn.ReLU(inplace=True),
+            )
         )
         self.head = nn.Conv2d(config.decoder, 2, 3, padding=1)
         nn.init.zeros_(self.head.weight)
@@ -57,6 +63,7 @@ class Decoder(nn.Module):
     def forward(self, maps: torch.Tensor, motion: torch.Tensor) -> torch.Tensor:
         """The flow in pixels, (N, 2, H, W): x, then y."""
         flow = self.head(self.body(torch.cat([maps, resize(motion, maps.shape[-2:])], 1)))
+        flow = resize(flow, maps.shape[-2:])
         return flow if self.bound is None else self.bound * torch.tanh(flow / self.bound)
 
 

@@ -1,6 +1,6 @@
 """What changing one thing alone gains: a front-end (figure 3, A.7), or reward for sub-goals (figure 13)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,8 @@ from lcd.analyses.areas import final_returns, rows_where, seed_areas, tasks_of, 
 from lcd.curves.reading import kept
 from lcd.envs.benchmarks import registered_benchmark
 from lcd.envs.protocols import moving_tasks_of
-from lcd.scores.contrasts import PERCEPTION
+from lcd.files.slugs import slug
+from lcd.scores.contrasts import PERCEPTION, Contrast
 from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.hard import FROM_HALF, HardFrom
 from lcd.statistics.hypotheses import adjust, correlation, t_test
@@ -58,8 +59,8 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: HardFrom = FROM_HALF) ->
         "over seeds, one-tailed, with Holm's correction over all rows."
     )
     title = f"What {title} gain, task by task"
-    figure = Drawing(factor, title, partial(_draw, table, factor))
-    by_task = Analysis(factor, title, table, _sentences(table, factor), note, [figure])
+    figures = [Drawing(factor, title, partial(_draw, table, factor)), *_curves(diagnosis, table, factor)]
+    by_task = Analysis(factor, title, table, _sentences(table, factor), note, figures)
     grouped = _by_hardness(diagnosis, table, samples, factor, threshold)
     return [by_task, grouped]
 
@@ -68,6 +69,28 @@ def _draw(table: pd.DataFrame, factor: str, narrow: bool) -> Any:
     from lcd.report.analysis_figures import outcomes
 
     return outcomes(table, ("gain",), factor, GAINED[factor], narrow)
+
+
+def _curves(diagnosis: Diagnosis, table: pd.DataFrame, factor: str) -> Iterator[Drawing]:
+    """Learning curves with and without, over each other: a drawing an agent (figures 3a, 12 and 13)."""
+    other = "shaping" if factor == "frontend" else "frontend"
+    held = diagnosis.curves
+    held = kept(held, held["normalised"].notna() & (held["split"] == "eval") & (held[other] == BASE[other]))
+    for agent, rows in table.groupby("agent", sort=True):
+        compared = Contrast(
+            name=factor, sign=factor, asks="", axis=factor, baseline=BASE[factor],
+            variants=tuple(sorted(set(rows[factor]))),
+            formulas={}, at={"view": VIEW[factor], other: BASE[other]},
+        )  # fmt: skip
+        mine = kept(held, (held["agent"] == agent) & held["task"].isin(set(rows["task"])))
+        caption = f"Held-out learning curves of {agent} on {VIEW[factor]}, with and without"
+        yield Drawing(f"{factor}-curves-{slug(str(agent))[:40]}", caption, partial(_draw_curves, mine, compared))
+
+
+def _draw_curves(curves: pd.DataFrame, contrast: Contrast, narrow: bool) -> Any:
+    from lcd.report.analysis_figures import curve_grid
+
+    return curve_grid(curves, contrast, "held-out return, normalised", narrow)
 
 
 def _by_task(diagnosis: Diagnosis, factor: str) -> tuple[list[dict], dict]:

@@ -64,8 +64,8 @@ def compare(analyses: Sequence[Analysis]) -> Analysis | None:
     found = {analysis.key: analysis.table for analysis in analyses}
     rows = []
     for key, column, published in (
-        ("taxonomy", "class", _by_game(CLASSES)),
-        ("synergy", "helps", _by_game(SYNERGY)),
+        ("taxonomy", "class", by_game(CLASSES)),
+        ("synergy", "helps", by_game(SYNERGY)),
         ("frontend", "gain %", FRONTEND_GAIN),
     ):
         table = found.get(key, pd.DataFrame())
@@ -85,7 +85,7 @@ def compare(analyses: Sequence[Analysis]) -> Analysis | None:
     table = pd.DataFrame(rows)
     says = []
     for what, rows_of in table.groupby("what", sort=False):
-        agreed = sum(_alike(row["here"], row["paper"]) for _, row in rows_of.iterrows())
+        agreed = sum(alike(row["here"], row["paper"]) for _, row in rows_of.iterrows())
         words = "the same sign" if what == "frontend" else "the same outcome"
         says.append(f"{what}: {agreed} of {len(rows_of)} have {words} as in the paper.")
     table = table.astype({"here": object, "paper": object})
@@ -94,11 +94,13 @@ def compare(analyses: Sequence[Analysis]) -> Analysis | None:
     return Analysis("published", "Beside the paper's outcomes on Procgen", table, says, " ".join(SLIPS))
 
 
-def _by_game(classes: dict[str, tuple[str, ...]]) -> dict[str, str]:
+def by_game(classes: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    """Game to its class."""
     return {game: name for name, games in classes.items() for game in games}
 
 
-def _alike(here: Any, paper: Any) -> bool:
+def alike(here: Any, paper: Any) -> bool:
+    """Whether both are the same class, or numbers of the same sign."""
     if isinstance(here, str) or isinstance(paper, str):
         return here == paper
     return (float(here) > 0) == (float(paper) > 0)

@@ -43,6 +43,7 @@ for _name, _function in {
     "solved": "solved:solved",
     "ranges": "other_ranges:under_other_ranges",
     "published": "published:beside_the_paper",
+    "artefacts": "paper_artefacts:paper_artefacts",
 }.items():
     analyses.add(_name, f"lcd.analyses.{_function}")
 

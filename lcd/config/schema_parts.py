@@ -130,4 +130,8 @@ class PretrainingConfig:
     learning_rate: float = field(default=0.001, metadata=doc("Adam's"))
     loss: FlowLossConfig = field(default_factory=FlowLossConfig)
     sizes: FlowSizesConfig = field(default_factory=FlowSizesConfig)
+    decoder: str = field(
+        default="convolutions",
+        metadata=doc("what turns maps and motion into a flow", ("convolutions", "fpn")),
+    )
     every: int = field(default=250, metadata=doc("batches between two measurements on held-out videos", least=1))

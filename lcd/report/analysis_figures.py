@@ -178,13 +178,21 @@ def scatter(diagnosis: Diagnosis, first: str, second: str, narrow: bool = False)
 
 
 @styled_figure
-def curve_grid(curves: pd.DataFrame, contrast: Contrast, narrow: bool = False) -> Figure | None:
-    """A small panel a task: returns over training steps under a contrast's conditions (figures 6 to 11).
+def curve_grid(curves: pd.DataFrame, contrast: Contrast, words: str, narrow: bool = False) -> Figure | None:
+    """A small panel a task: returns over training steps under a contrast's conditions (figures 6 to 13).
 
     None where no variant was trained.
+
+    Args:
+        curves: those of one split.
+        contrast: what is compared.
+        words: what the upright axis shows.
+        narrow: draw for a phone's width.
     """
     index, solved = CurveIndex(curves), solved_views(curves)
     tasks = [dict(zip(KEYS, key, strict=True)) for key in sorted({tuple(w[k] for k in KEYS) for w in index})]
+    # What varies along the axis is a line, and no panel of its own.
+    tasks = [row for row in tasks if row.get(contrast.axis, contrast.baseline) == contrast.baseline]
     if not any(index.under(row, each) for row in tasks for each in contrast.conditions(solved[row["benchmark"]])[1:]):
         return None
     columns = min(2 if narrow else 4, len(tasks))
@@ -203,5 +211,5 @@ def curve_grid(curves: pd.DataFrame, contrast: Contrast, narrow: bool = False) -
         axes.set_axis_off()
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=4, fontsize=8.5)
     figure.supxlabel("environment steps", fontsize=9)
-    figure.supylabel("return on training levels, normalised", fontsize=9)
+    figure.supylabel(words, fontsize=9)
     return figure

@@ -119,13 +119,13 @@ def training(page: Page) -> str:
     if curves.empty or curves["task"].nunique() < 2:
         return ""
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none") & (curves["split"] == "train")]
-    grids = []
+    grids, words = [], "return on training levels, normalised"
     for agent, mine in plain.groupby("agent", sort=True, observed=True):
         for contrast in HEADLINE:
-            if curve_grid(mine, contrast) is not None:
+            if curve_grid(mine, contrast, words) is not None:
                 name = f"training-{'views' if contrast is PERCEPTION else 'rewards'}-{slug(agent)[:40]}"
                 caption = f"Learning curves on training levels, {name}"
-                grids.append(page.picture(name, caption, partial(curve_grid, mine, contrast)))
+                grids.append(page.picture(name, caption, partial(curve_grid, mine, contrast, words)))
     return page.template("training.html.j2", grids=grids) if grids else ""
 
 

@@ -1,9 +1,8 @@
 """From learning curves to what makes each task hard: φ (perception), ψ (reward) and how sure they are."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,10 @@ from lcd.scores.challenge_table import GROUP, KEYS, conditions_at, numeric, tabl
 from lcd.scores.contrasts import (
     DEFINITIONS,
     FAMILY_LOSS,
-    FORMULAS,
     HEADLINE,
     PERCEPTION,
     Condition,
     Contrast,
-    Formula,
     check_definition,
     most_solved,
     solved_view,
@@ -36,6 +33,7 @@ from lcd.scores.contrasts import (
 from lcd.scores.horizons import COLUMNS, UNKNOWN, Span, horizons_of
 from lcd.scores.judging import ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.scores.left_out import LeftOut
+from lcd.scores.plain import described, plain, strict, undescribed
 from lcd.scores.ranking import add_ranks
 from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between
 from lcd.scores.validity import SIGNS, Finding, check_validity, sentences_of, validity_column
@@ -119,7 +117,7 @@ class Diagnosis:
         content = {
             "definition": self.definition,
             "definitions": DEFINITIONS,
-            "contrasts": [_described(contrast) for contrast in self.contrasts],
+            "contrasts": [described(contrast) for contrast in self.contrasts],
             "solved_views": self.solved,
             "interval": {"level": LEVEL, "method": METHOD, "resamples": RESAMPLES, "unit": "seed"},
             "thresholds": asdict(self.thresholds),
@@ -128,9 +126,9 @@ class Diagnosis:
             "calibration": self.calibration,
             "cost": self.cost,
             "left_out": [asdict(each) for each in self.left_out],
-            "tasks": [{key: _plain(value) for key, value in row.items()} for row in self.table.to_dict("records")],
+            "tasks": [{key: plain(value) for key, value in row.items()} for row in self.table.to_dict("records")],
         }
-        return json.dumps(_strict(content), indent=2, allow_nan=False, ensure_ascii=False)
+        return json.dumps(strict(content), indent=2, allow_nan=False, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Diagnosis":
@@ -144,7 +142,7 @@ class Diagnosis:
     @classmethod
     def _of_plain(cls, content: Any) -> "Diagnosis":
         known = {each.name: each for each in HEADLINE}
-        contrasts = tuple(known.get(each["name"]) or _undescribed(each) for each in content["contrasts"])
+        contrasts = tuple(known.get(each["name"]) or undescribed(each) for each in content["contrasts"])
         solved = {str(name): str(view) for name, view in content["solved_views"].items()}
         names = list(table_columns(contrasts, solved.values()))
         table = pd.DataFrame(content["tasks"], columns=names)
@@ -369,36 +367,3 @@ def _unused_views(held_out: pd.DataFrame, contrasts: Sequence[Contrast], solved:
         f"The view '{view}' takes no part in φ or ψ: they compare {', '.join(used)}."
         for view in sorted(set(held_out["view"].unique()) - set(used))
     ]
-
-
-def _described(contrast: Contrast) -> dict[str, Any]:
-    """A contrast as plain data: its formulas are named."""
-    plain = {entry.name: getattr(contrast, entry.name) for entry in fields(contrast)}
-    return plain | {"formulas": {name: formula.words for name, formula in contrast.formulas.items()}}
-
-
-def _undescribed(plain: Mapping[str, Any]) -> Contrast:
-    """The contrast that `_described` described, for showing what was asked: its formulas are words alone."""
-    formulas = {
-        name: Formula(FORMULAS.get(name, FORMULAS["gain"]).score, words) for name, words in plain["formulas"].items()
-    }
-    return Contrast(**{**plain, "variants": tuple(plain["variants"]), "formulas": formulas})
-
-
-def _strict(value: Any) -> Any:
-    """Nested content that strict JSON can hold."""
-    if isinstance(value, Mapping):
-        return {key: _strict(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_strict(each) for each in value]
-    return value if isinstance(value, bool | None) else _plain(value)
-
-
-def _plain(value):
-    """A value that strict JSON can hold."""
-    if isinstance(value, str):
-        return value
-    value = float(value)
-    if not math.isfinite(value):
-        return None
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value

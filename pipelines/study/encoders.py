@@ -44,7 +44,8 @@ def pretraining_for(cfg: DiagnoseConfig, given: Mapping[str, Any]) -> configs.Pr
 def entry_after(pretraining: configs.PretrainConfig, given: Mapping[str, Any]) -> FrontendEntry:
     """What trainings write down of a front-end whose weights a pretraining of the same study makes."""
     knobs = {key: value for key, value in given.items() if key not in ("name", "weights")}
-    sizes = {key: value for key, value in pretraining["frontend"].items() if key != "name"}
+    # Agents do not use the decoder.
+    sizes = {key: value for key, value in pretraining["frontend"].items() if key not in ("name", "decoder_kind")}
     entry = entry_of(FLOW, **{**knobs, **sizes, "weights": UNTRAINED["weights"]})
     del entry["label"]
     entry["weights"] = weights_of(pretraining)
@@ -115,7 +116,7 @@ def sizes_of(cfg: PretrainConfig) -> dict[str, Any]:
         raise InputError(f"frontend.weights={given['weights']}: pretraining makes a file of weights and takes none.")
     sizes = {key: value for key, value in given.items() if key not in HOW_USED}
     chosen = asdict(cfg.pretraining.sizes) | {key: value for key, value in sizes.items() if value is not None}
-    return asdict(FlowConfig.from_dict(chosen))
+    return FlowConfig.from_dict({**chosen, "decoder_kind": cfg.pretraining.decoder}).recorded()
 
 
 def _players(cfg: PretrainConfig, tasks: list[str]) -> str | dict[str, WeightsFile]:

@@ -9,9 +9,9 @@ from torchvision.models import resnet18
 
 from lcd import frontends
 from lcd.envs.errors import InputError
-from lcd.frontends.flow.config import FlowConfig
+from lcd.frontends.flow.config import DECODERS, FlowConfig
 from lcd.frontends.flow.file import FrontendFile, read
-from lcd.frontends.flow.networks import FlowModel
+from lcd.frontends.flow.networks import Decoder, FlowModel
 from lcd.frontends.flow.pyramid import ResNet18
 
 SMALL = {"width": 4, "pyramid": 4, "hgru_kernel": 3, "hgru_steps": 3, "motion": 4, "decoder": 4}
@@ -40,10 +40,11 @@ def test_the_trunk_is_torchvisions_resnet_18(stem):
             torch.testing.assert_close(level, wanted)
 
 
+@pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("stem", [1, 2, 4])
 @pytest.mark.parametrize(("height", "width"), [(64, 64), (20, 20), (17, 30), (8, 8)])
-def test_maps_and_flows_have_the_frames_size(stem, height, width):
-    model = FlowModel(FlowConfig(**SMALL, stem=stem, motion_stride=8))
+def test_maps_and_flows_have_the_frames_size(stem, height, width, decoder):
+    model = FlowModel(FlowConfig(**SMALL, stem=stem, motion_stride=8, decoder_kind=decoder))
     first, second = torch.rand(2, 2, 3, height, width)
     maps, flow = model(first, second)
     assert maps.shape == (2, 16, height, width)
@@ -51,6 +52,22 @@ def test_maps_and_flows_have_the_frames_size(stem, height, width):
     assert not flow.any(), "pretraining starts at no flow"
     flow.sum().backward()
     assert model.decoder.head.bias.grad.abs().sum() > 0
+
+
+def test_an_fpn_decoder_sees_further_than_convolutions():
+    """A change in one corner of the maps moves the flow in the opposite one, or stays within three pixels."""
+    reach = {}
+    for decoder in DECODERS:
+        torch.manual_seed(0)
+        made = Decoder(FlowConfig(**SMALL, stem=2, decoder_kind=decoder)).eval()
+        torch.nn.init.normal_(made.head.weight)
+        maps, motion = torch.rand(1, 16, 32, 32), torch.rand(1, SMALL["motion"], 4, 4)
+        other = maps.clone()
+        other[..., 0, 0] += 1
+        moved = (made(maps, motion) - made(other, motion)).abs().amax(1)[0] > 0
+        reach[decoder] = int(moved.nonzero().max())
+    assert reach["convolutions"] == 3
+    assert reach["fpn"] == 31
 
 
 def test_a_bound_bounds_the_flow_and_none_does_not():
@@ -114,8 +131,8 @@ def test_what_is_no_image_is_refused():
         front_end(images(1, 6, 20))
 
 
-def content(**changes):
-    config = FlowConfig(**SMALL)
+def content(decoder="convolutions", **changes):
+    config = FlowConfig(**SMALL, decoder_kind=decoder)
     torch.manual_seed(5)
     made = FrontendFile(config, FlowModel(config).state_dict(), (0.1, 0.2, 0.3), (0.4, 0.5, 0.6), "abc", {"lcd": "0"})
     stored = torch.load(io.BytesIO(made.to_bytes()), weights_only=True)
@@ -132,8 +149,11 @@ def save(tmp_path):
     return write
 
 
-def test_a_file_gives_back_what_was_trained(save):
-    stored = content()
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_a_file_gives_back_what_was_trained(save, decoder):
+    stored = content(decoder)
+    # Files of before there was a choice say nothing of it.
+    assert ("decoder_kind" in stored["config"]) == (decoder == "fpn")
     path = save(stored)
     front_end = frontends.make("flow", weights=str(path))
     for name, value in front_end.objects.state_dict().items():

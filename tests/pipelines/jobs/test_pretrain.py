@@ -25,6 +25,7 @@ from lcd.pipelines.study.store import Study
 from lcd.process import signals
 
 TASK = "toy/hard-sight-easy-reward"
+FPN = "pretraining.decoder=fpn"
 COMMAND = ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "budget=smoke", "tracker=none"]
 
 
@@ -187,6 +188,7 @@ def test_a_trained_policy_films(tmp_path, capsys):
         ("pretraining.learning_rate=0", "must be a number above 0"),
         ("view=state", "view: 'state' is not in the benchmark 'toy'"),
         ("tasks=[toy/none]", "tasks: 'toy/none' is not in the benchmark"),
+        ("pretraining.decoder=transformer", "pretraining.decoder=transformer"),
         ("budget=huge", "budget=huge is unknown"),
     ],
 )
@@ -208,6 +210,17 @@ def test_the_papers_settings():
     other = pretraining_from(compose("pretrain", ["budget=paper", "frontend.width=32"]))
     assert other["frontend"]["width"] == 32
     assert run_id(other) != run_id(config)
+
+
+def test_the_other_decoder_is_another_run_and_an_agents_front_end_is_as_with_the_first(tmp_path):
+    plain, other = (pretraining_from(compose("pretrain", [*COMMAND[1:4], *more])) for more in ([], [FPN]))
+    assert other["frontend"] == plain["frontend"] | {"decoder_kind": "fpn"}
+    assert run_id(plain) != run_id(other)
+    assert cli.main([*COMMAND, FPN, "out=study", "pretraining.iterations=2", "pretraining.every=2"]) == 0
+    file = folder(tmp_path / "study") / WEIGHTS_FILE
+    assert read(file).config.decoder_kind == "fpn"
+    front_end = frontends.make("flow", weights=str(file))
+    assert front_end(torch.zeros(2, 20, 20, 3, dtype=torch.uint8)).shape == (2, 19, 20, 20)
 
 
 def test_a_study_of_videos_is_no_diagnosis(trained, capsys):
