@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import gymnasium
 from gymnasium.vector import VectorEnv
 
+from lcd.envs import gym_names
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import Benchmark, Bound, RangesByKnobs, missing, offers, views_of
 from lcd.envs.registry import Registry
@@ -25,18 +27,25 @@ BENCHMARKS.add("hardness", "lcd.envs.hardness.benchmark:HARDNESS")
 BENCHMARKS.add("ehc", "lcd.envs.ehc.benchmark:EHC")
 BENCHMARKS.add("families", "lcd.envs.families.benchmark:FAMILIES")
 BENCHMARKS.add("traffic", "lcd.envs.traffic.benchmark:TRAFFIC")
+BENCHMARKS.add("minigrid", "lcd.envs.minigrid.benchmark:MINIGRID")
+BENCHMARKS.add_made(gym_names.PREFIX, "lcd.envs.gym_ids:gymnasium_benchmark", gym_names.code_in)
 
 
 def get_benchmark(name: str | Benchmark) -> Benchmark:
     """The benchmark called `name`: ours, an entry point's, or the object (or class) at `module:object`."""
     if not isinstance(name, str):
         return name
-    found = BENCHMARKS.resolve(name)
-    if isinstance(found, type):
+    found = BENCHMARKS.resolve(gym_names.canonical(name))
+    if isinstance(found, type) and not issubclass(found, gymnasium.Env | VectorEnv):
         try:
             found = found()
         except TypeError as error:
             raise InputError(f"The benchmark '{name}' cannot be made without arguments ({error}): name one.") from error
+    if isinstance(found, gymnasium.Env | VectorEnv | type):
+        raise InputError(
+            f"The benchmark '{name}' is an environment: register it with Gymnasium and give "
+            "benchmark=gym:module:Id-v0, or put a benchmark around it, as 'lcd new benchmark' writes one."
+        )
     if lacking := missing(found, Benchmark):
         raise InputError(f"The benchmark '{name}' has no {', '.join(lacking)}; a benchmark needs all of them.")
     return found

@@ -121,6 +121,12 @@ class ShapedTasks(Protocol):
     shaped_tasks: Mapping[str, Collection[str]]
 
 
+class SaysMasks(Protocol):
+    """What the benchmark's masks are made of, and so what φ means there: a sentence for the report."""
+
+    masks_are: str
+
+
 class MovingTasks(Protocol):
     """The tasks whose videos motion can be learned from; without it, all."""
 

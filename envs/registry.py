@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -65,6 +65,17 @@ class Registry:
         self.kind = kind
         self.group = group
         self._built_in: dict[str, Any] = {}
+        self._made: dict[str, tuple[str, Callable[[str], tuple[str, ...]]]] = {}
+
+    def add_made(self, prefix: str, maker: str, code_in: Callable[[str], tuple[str, ...]]) -> None:
+        """Add all names that begin with a prefix.
+
+        Args:
+            prefix: with a colon at its end.
+            maker: `module:function` of such a name, and of what imports a `module:object` in it → the object.
+            code_in: such a name → what of it is code that making it imports.
+        """
+        self._made[prefix] = (maker, code_in)
 
     def add(self, name: str, target: Any) -> None:
         """Add a built-in: `target` is the object itself or a string `module:object`."""
@@ -79,15 +90,21 @@ class Registry:
         """Whether the name is one of ours, and nobody else's."""
         return name in self._built_in
 
-    def names_code(self, name: str) -> bool:
-        """Whether the name is no registered one but that of an object in a module: `module:object`."""
-        return ":" in name and name not in self.names()
+    def code_in(self, name: str) -> tuple[str, ...]:
+        """The code that a name has imported: itself where it is a `module:object` and no registered name."""
+        if made := self._maker(name):
+            return made[1](name)
+        return (name,) if ":" in name and name not in self.names() else ()
+
+    def _maker(self, name: str) -> tuple[str, Callable[[str], tuple[str, ...]]] | None:
+        return next((made for prefix, made in self._made.items() if name.startswith(prefix)), None)
 
     def may_resolve(self, name: str) -> bool:
         """Whether the name is a registered one, or that of code which may be imported here."""
         # What is installed is asked for last: it takes milliseconds, and a study asks this of all its runs.
-        known = name in self._built_in or name in self.names()
-        return known or (":" in name and (_named is None or name in _named))
+        known = name in self._built_in or self._maker(name) is not None or name in self.names()
+        allowed = all(_named is None or {name, code} & _named for code in self.code_in(name)) if ":" in name else True
+        return allowed and (known or ":" in name)
 
     def resolve(self, name: str) -> Any:
         """The object called `name`: a built-in, an entry point's, or the one at `module:object`."""
@@ -97,12 +114,13 @@ class Registry:
         for point in entry_points(group=self.group, name=name):
             return self._load(point.value)
         if ":" in name:
-            if _named is not None and name not in _named:
+            if not self.may_resolve(name):
                 raise InputError(
                     f"The {self.kind} '{name}' is named by a file, and only a command names code: name it there, or "
                     f"register it by an entry point ({self.group})."
                 )
-            return self._load(name)
+            made = self._maker(name)
+            return self._load(name) if made is None else self._load(made[0])(name, self._load)
         raise InputError(f"There is no {self.kind} '{name}'; {nearest(name, self.names())}")
 
     def explains(self, name: str) -> str:

@@ -111,6 +111,16 @@ COMMANDS = {
         "procgen ['tasks=[procgen/heist]'] [episodes=1000 | frontend=flow frontend.weights=…]",
         "measure a random agent's returns, beside the stated R_min; or how well a front-end's maps show objects",
     ),
+    "new": Command(
+        "lcd.starting:run",
+        "benchmark my_worlds [out=folder]",
+        "write a benchmark of your own to begin with: one commented file that runs as it is",
+    ),
+    "check": Command(
+        "lcd.pipelines.check.checking:run",
+        "my_worlds:MyWorlds | toy ['study.tasks=[toy/…]'] [--json]",
+        "say what is wrong with a benchmark before anything is trained; exits with 1 where something fails",
+    ),
     "horizon": Command(
         "lcd.pipelines.study.study_horizons:run",
         "mdp.npz horizon=50 | module:object | ctgraph/ct-fo-b1 | ehc | <study folder> [timesteps=1e6] [out=x]",

@@ -22,7 +22,7 @@ ROOMS = {
 
 # Beside the standard library; an engine or a backbone that a room takes in is added here, on purpose.
 THIRD_PARTY = {
-    "envs": {"numpy", "gymnasium", "gym3", "cffi", "imageio", "PIL", "mujoco", "libsumo", "sumo"},
+    "envs": {"numpy", "gymnasium", "gym3", "cffi", "imageio", "PIL", "mujoco", "libsumo", "sumo", "minigrid"},
     "frontends": {"numpy", "torch", "torchvision", "open_clip", "timm", "safetensors", "huggingface_hub"},
     "configs": set(),
 }
@@ -38,7 +38,9 @@ SAME_IDEA = {
     "adaptive": {"lcd.analyses", "lcd.pipelines.study"},
     "against": {"lcd.analyses", "lcd.pipelines.publish"},
     "analysis": {"lcd.analyses", "lcd.horizon"},
-    "benchmark": {f"lcd.envs.{room}" for room in ("ctgraph", "ehc", "families", "hardness", "procgen", "traffic")},
+    "benchmark": {
+        f"lcd.envs.{room}" for room in ("ctgraph", "ehc", "families", "hardness", "minigrid", "procgen", "traffic")
+    },
     "calibration": {"lcd.envs", "lcd.scores"},
     "files": {"lcd.envs.ctgraph", "lcd.envs.tabular"},
     "images": {"lcd.envs.ctgraph", "lcd.envs.hardness"},

@@ -6,6 +6,7 @@ from typing import Any
 
 from lcd.config.chosen_files import composed, in_full
 from lcd.config.keys import WITH_SETTINGS
+from lcd.config.masks_given import settle_benchmark
 from lcd.config.overrides import benchmark_of_task, with_any_names, with_keys, words_of
 from lcd.config.schema_parts import SETTINGS
 from lcd.config.schemas import SCHEMAS
@@ -41,6 +42,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     if plain.get("curriculum") and plain.get("task") is None:
         plain["task"] = {"name": "curriculum", "knobs": {}}
     config = OmegaConf.to_object(typed(SCHEMAS[command], plain))
+    settle_benchmark(config)
     check_values(config)
     return config
 

@@ -26,6 +26,7 @@ from lcd.config.nested import flatten
 from lcd.config.own_code import OWN_CODE
 from lcd.config.schemas import SCHEMAS
 from lcd.envs.errors import InputError
+from lcd.envs.gym_names import PREFIX, canonical
 from lcd.files.reading import RepeatedKey, plain_yaml
 
 POSITIONAL = {
@@ -42,6 +43,8 @@ POSITIONAL = {
     "list": ("what",),
     "view": ("task",),
     "measure": ("benchmark",),
+    "new": ("what", "name"),
+    "check": ("benchmark",),
     "horizon": ("mdp",),
 }
 MANY = "run"
@@ -107,7 +110,7 @@ def with_keys(command: str, overrides: Sequence[str]) -> Iterator[str]:
             many.append(text)
             continue
         if free and not _has_key(text):
-            if free[0] == "task" and OWN_CODE.fullmatch(text):
+            if free[0] == "task" and (OWN_CODE.fullmatch(text) or canonical(text).startswith(PREFIX)):
                 yield f"benchmark={text}"
             text = f"{free.pop(0)}={text}"
         yield text
@@ -167,7 +170,7 @@ def _spelled_out(command: str, text: str) -> str:
         or (head == PATH_OR_LIST and value[:1] not in "[{")
     )
     # A task's name may go on with what is varied, whose signs mean something to Hydra.
-    name = (head == "task" and ":" in value) or (
+    name = (head in ("task", "benchmark", "masks") and ":" in value) or (
         head in conditions(command) and head not in NUMBERS and value[:1] != "["
     )
     if plain and (path or name):

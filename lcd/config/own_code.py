@@ -8,8 +8,10 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from lcd.config.schema_parts import BenchmarkConfig, LauncherConfig, TrackerConfig
+from lcd.envs import gym_names
 
 PARTS = ("agent", "frontend", "agents", "frontends", "contrasts", "analyses", "analysis", "sections", "section", "mdp")
+PARTS += ("masks",)
 OWN_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -18,6 +20,8 @@ def names_code(config: Any) -> bool:
 
     Only such a command looks for modules in the working directory, which may be somebody else's study.
     """
+    if isinstance(config, BenchmarkConfig) and config.name.startswith(gym_names.PREFIX):
+        return bool(gym_names.code_in(config.name))
     if isinstance(config, BenchmarkConfig | LauncherConfig | TrackerConfig):
         return _is_code(config.name)
     values = {entry.name: getattr(config, entry.name) for entry in fields(config)}

@@ -14,7 +14,10 @@ def doc(meaning: str, choices: Sequence[Any] = (), least: float | None = None) -
 class BenchmarkConfig:
     """A set of tasks."""
 
-    name: str = field(default="toy", metadata=doc("a registered benchmark, or module:object"))
+    name: str = field(default="toy", metadata=doc("a registered benchmark, module:object, or gym:ID of Gymnasium's"))
+
+
+MASKS = doc("of gym:ID: module:function that says labels, a YAML file of class: colour, info.KEY, or flow; null: none")
 
 
 @dataclass

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lcd.config.schema_parts import (
+    MASKS,
     BenchmarkConfig,
     DeadlinesConfig,
     EvaluationConfig,
@@ -14,6 +15,7 @@ from lcd.config.schema_parts import (
     doc,
 )
 from lcd.config.steering_schemas import CancelConfig, LogsConfig, RemoveConfig, RetryConfig, StatusConfig
+from lcd.config.task_schemas import HorizonConfig, MeasureConfig, NewConfig, ViewConfig
 from lcd.config.wandb_schemas import DEVICES, SyncConfig, WandbSweepConfig
 from lcd.scores.contrasts import DEFINITIONS, PERCEPTION
 from lcd.statistics.confidence import ALPHA
@@ -140,6 +142,7 @@ class DiagnoseConfig:
     """Train a study's runs, diagnose its tasks and report."""
 
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    masks: str | None = field(default=None, metadata=MASKS)
     agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
     study: StudyConfig = field(default_factory=StudyConfig)
@@ -171,10 +174,23 @@ class SweepConfig(DiagnoseConfig):
 
 
 @dataclass
+class CheckConfig(DiagnoseConfig):
+    """Say what is wrong with a benchmark before anything is trained, and what to do: the same words as lcd diagnose."""
+
+    moments: int = field(
+        default=16384, metadata=doc("steps of each task by which views, returns and lengths are judged", least=256)
+    )
+    patience: int = field(default=30, metadata=doc("seconds after which a task is judged by what was seen", least=1))
+    forecast: bool = field(default=True, metadata=doc("time a little training, to say what the diagnosis costs"))
+    format: str = field(default="text", metadata=doc("how it is told; --json is format=json", ("text", "json")))
+
+
+@dataclass
 class TrainConfig:
     """Train one run: one condition for a set of seeds."""
 
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    masks: str | None = field(default=None, metadata=MASKS)
     task: TaskConfig = field(default_factory=TaskConfig)
     agent: dict[str, Any] = field(default_factory=dict, metadata=AGENT)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
@@ -269,103 +285,11 @@ class PowerConfig:
 
 
 @dataclass
-class ViewConfig:
-    """Draw a task under each of its views; where masks have labels, several levels with a legend, and an animation."""
-
-    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
-    task: TaskConfig = field(default_factory=TaskConfig)
-    view: str | None = field(default=None, metadata=doc("one view; null: all of the benchmark's"))
-    seed: int = field(default=0, metadata=doc("seed of the environment and of the random actions", least=0))
-    steps: int = field(default=8, metadata=doc("number of successive steps of a sheet without labels", least=1))
-    levels: int = field(default=4, metadata=doc("levels of a sheet with labels", least=1))
-    frames: int = field(default=60, metadata=doc("frames of the animation that goes with it", least=1))
-    split: str = field(default="train", metadata=doc("training or held-out copies", ("train", "eval")))
-    out: str | None = field(default=None, metadata=doc("the PNG, or the folder of several; null: <task>.png"))
-
-
-@dataclass
-class MeasureConfig:
-    """Measure a random agent's mean return on tasks, beside the stated R_min; or how well a front-end shows objects."""
-
-    benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
-    frontend: dict[str, Any] = field(
-        default_factory=dict, metadata=doc("identity: returns; another: its objectness, on paired views")
-    )
-    tasks: list[str] | None = field(default=None, metadata=doc("tasks of the benchmark; null: all of them"))
-    episodes: int = field(default=256, metadata=doc("episodes of each task", least=1))
-    copies: int = field(default=64, metadata=doc("environment copies, each of which plays as many", least=1))
-    seed: int = field(default=0, metadata=doc("seed of the environment and of the random actions", least=0))
-    split: str = field(default="train", metadata=doc("training or held-out copies", ("train", "eval")))
-    videos: int = field(
-        default=16, metadata=doc("objectness: videos that choose maps, and as many that score", least=2)
-    )
-    deadline: int = field(default=3600, metadata=doc("seconds in which no episode ends until it fails", least=1))
-    out: str | None = field(
-        default=None,
-        metadata=doc("folder of ranges.csv, for lcd report ranges=; of a front-end the table and sheets; null: none"),
-    )
-
-
-@dataclass
-class HorizonConfig:
-    """Say how far a deterministic task asks an agent to look ahead: k, m, H, and the bounds on them."""
-
-    mdp: str | None = field(
-        default=None,
-        metadata=doc(
-            "an .npz file, module:object, a task that can be tabulated, a benchmark of such, or a study's folder (its "
-            "tasks as they were trained); mdp= may be left out"
-        ),
-    )
-    knobs: dict[str, Any] = field(
-        default_factory=dict,
-        metadata=doc("of a task: its knobs, and start=… where it begins in one of several states"),
-    )
-    tasks: list[str] | None = field(
-        default=None, metadata=doc("of a benchmark, or a study: these of its tasks alone; null: all of them")
-    )
-    horizon: int | None = field(default=None, metadata=doc("steps of an episode; null: what the MDP says"))
-    sticky: float | None = field(
-        default=None, metadata=doc("probability that a step repeats the last action; null: what the MDP says")
-    )
-    discount: float = field(default=0.99, metadata=doc("γ while planning; policies are judged without discount"))
-    tolerance: float | None = field(
-        default=None, metadata=doc("relative difference up to which Q-values are tied; null: that of rounding")
-    )
-    timesteps: float = field(
-        default=1e7, metadata=doc("most timesteps of a run of GORP, T² · A^k · m; 0: what is exact alone")
-    )
-    up_to: float | None = field(
-        default=None,
-        metadata=doc("where nothing succeeds within them, an H up to which is looked on; null: none"),
-    )
-    most_steps: float = field(
-        default=1e10,
-        metadata=doc("simulated steps of all runs after which up_to is given up, and H a lower bound"),
-    )
-    runs: int = field(default=400, metadata=doc("most runs of GORP for each k and m", least=1))
-    simulated: int = field(
-        default=2_000_000, metadata=doc("of a task without tables: steps of its environment in all", least=1)
-    )
-    copies: int = field(default=64, metadata=doc("of a task without tables: copies that are stepped together", least=1))
-    confidence: float = field(default=0.95, metadata=doc("of the bounds on m"))
-    most_k: int | None = field(default=None, metadata=doc("greatest k that is tried; null: all, for some minutes"))
-    seed: int = field(default=0, metadata=doc("of a task's tables, and of GORP's random actions", least=0))
-    save: bool = field(default=False, metadata=doc("of a benchmark: write its MDPs as .npz files, too"))
-    bridge: str | None = field(
-        default=None, metadata=doc("of a benchmark: BRIDGE's summary.csv, whose MDPs are drawn beside its own")
-    )
-    out: str | None = field(
-        default=None,
-        metadata=doc("a JSON file for all of it; of a benchmark a folder, which is gone on with"),
-    )
-
-
-@dataclass
 class PretrainConfig:
     """Film a benchmark's tasks and pretrain a front-end on the videos, without rewards."""
 
     benchmark: BenchmarkConfig = field(default_factory=BenchmarkConfig)
+    masks: str | None = field(default=None, metadata=MASKS)
     frontend: dict[str, Any] = field(default_factory=dict, metadata=FRONTEND)
     budget: str = field(default="cpu", metadata=doc("how much is filmed and learned; else the benchmark's own"))
     pretraining: PretrainingConfig = field(default_factory=PretrainingConfig)
@@ -415,6 +339,8 @@ SCHEMAS: dict[str, type] = {
     "view": ViewConfig,
     "measure": MeasureConfig,
     "horizon": HorizonConfig,
+    "new": NewConfig,
+    "check": CheckConfig,
     "list": ListConfig,
     "doctor": DoctorConfig,
 }

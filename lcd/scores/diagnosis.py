@@ -33,6 +33,7 @@ from lcd.scores.contrasts import (
 from lcd.scores.horizons import COLUMNS, UNKNOWN, Span, horizons_of
 from lcd.scores.judging import ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.scores.left_out import LeftOut
+from lcd.scores.masks_told import masks_told
 from lcd.scores.plain import described, plain, strict, undescribed
 from lcd.scores.ranking import add_ranks
 from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between
@@ -251,7 +252,12 @@ def diagnose_curves(
         table,
         curves,
         thresholds,
-        (*notes, *_without_range(all_held_out), *_unused_views(held_out, contrasts, solved)),
+        (
+            *notes,
+            *masks_told(sorted(map(str, held_out["benchmark"].unique()))),
+            *_without_range(all_held_out),
+            *_unused_views(held_out, contrasts, solved),
+        ),
         definition,
         calibration,
         findings=findings,

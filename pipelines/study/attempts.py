@@ -46,7 +46,7 @@ class Attempts:
         self._after = {run: [by_name[name] for name in run.after if name in by_name] for run in runs}
         self._silent: dict[store.Run, Sight] = {}
         name = cfg.launcher.name
-        self._launcher = {name: sources.hashes_of(name)} if launchers.names_code(name) else {}
+        self._launcher = {name: sources.hashes_of(name)} if launchers.code_in(name) else {}
 
     def make(self, watch: Callable[[], None]) -> int:
         """Make them all; `watch` is called a few times a second. Returns how many were stopped by a signal."""

@@ -11,7 +11,7 @@ import hashlib
 import json
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ COPIES, STEPS = 2, 64
 ENOUGH_S = 10.0
 """Seconds after which no further environment is probed; the first always is."""
 SPLITS = ("train", "eval")
+Case = dict[str, Any]
+"""What an environment is made with: benchmark, task, view, split, seed, knobs."""
 
 
 def refuse_chance(
@@ -43,12 +45,22 @@ def refuse_chance(
         console: where it is told what takes some seconds; None tells nobody.
         deadlines: how long an environment may go without a step; None: as long as usual.
     """
-    cases = list(_cases(trainings(jobs)))
+    cases = environments(config for config in trainings(jobs) if not BENCHMARKS.is_built_in(config["benchmark"]))
     if not cases:
         return
     (console or Console(quiet=True)).print(
         f"Checking that {cases[0]['benchmark']} does the same twice with the same seed …", highlight=False
     )
+    for sentence in left_to_chance(cases, deadlines).values():
+        raise InputError(sentence)
+
+
+def left_to_chance(cases: Sequence[Case], deadlines: DeadlinesConfig | None = None) -> dict[str, str]:
+    """Task → what it gives otherwise each time that it is made, in a sentence; the tasks that do not are left out.
+
+    Raises:
+        InputError: where one cannot be played.
+    """
     with tempfile.TemporaryDirectory(prefix="lcd-probe-") as folder:
         files = [Path(folder) / name for name in ("one.json", "other.json")]
         calls = [Call((cases, str(file)), file.with_suffix(".txt")) for file in files]
@@ -56,33 +68,33 @@ def refuse_chance(
         if error := next((outcome.error for outcome in outcomes if outcome.error), None):
             raise InputError(f"benchmark={cases[0]['benchmark']} cannot be played ({error}): mend that first.")
         one, other = (json.loads(file.read_text()) for file in files)
+    found: dict[str, str] = {}
     for case, *played in zip(cases, one, other, strict=False):
         first, *others = [each for pair in played for each in pair]
         if differing := [what for what in first if any(each[what] != first[what] for each in others)]:
-            raise InputError(
+            found.setdefault(
+                case["task"],
                 f"benchmark={case['benchmark']} is left to chance: {case['task']} (view={case['view']}, "
                 f"split={case['split']}) has other {' and '.join(differing)} each time it is made with "
                 f"seed={case['seed']} and gets the same actions: draw all that is random from generators seeded by "
-                "make_vec's seed."
+                "make_vec's seed.",
             )
+    return found
 
 
-def _cases(run_configs: Iterable[RunConfig]) -> Iterator[dict[str, Any]]:
-    """Each environment that runs of strangers' benchmarks need, once."""
-    seen = set()
+def environments(run_configs: Iterable[RunConfig]) -> list[Case]:
+    """Each environment that runs need, once."""
+    found: dict[str, Case] = {}
     for config in run_configs:
-        if BENCHMARKS.is_built_in(config["benchmark"]):
-            continue
         for stage in stages_of(config):
             for split in SPLITS:
                 knobs = dict(stage.knobs)
                 if split == "train" and config["shaping"] != "none":
                     knobs["shaping"] = config["shaping"]
-                case: dict[str, Any] = {"benchmark": config["benchmark"], "view": config["view"]}
+                case: Case = {"benchmark": config["benchmark"], "view": config["view"]}
                 case |= {"task": stage.made, "knobs": knobs, "split": split, "seed": config["seeds"][0]}
-                if repr(case) not in seen:
-                    seen.add(repr(case))
-                    yield case
+                found.setdefault(repr(case), case)
+    return list(found.values())
 
 
 def play_all(cases: Sequence[Mapping[str, Any]], file: str) -> None:

@@ -15,6 +15,7 @@ from lcd.config.budgets import choices
 from lcd.config.compose import compose
 from lcd.config.schemas import DiagnoseConfig
 from lcd.envs.errors import InputError, Unfinished
+from lcd.envs.gym_names import WITH
 from lcd.files import outputs
 from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import Job, trainings
@@ -125,10 +126,11 @@ def default_out(cfg: DiagnoseConfig) -> Path:
     budget = (
         "" if cfg.budget == budgets.default_budget(cfg.benchmark.name, choices(budgets.GROUP)) else f"-{cfg.budget}"
     )
-    name = f"{cfg.benchmark.name}-{cfg.study.name}{budget}"
-    plain = slug(name)
+    # Masks stand in the name, and may be long: the folder's name tells them by a few digits.
+    benchmark, masks = cfg.benchmark.name.partition(WITH)[::2]
+    plain = slug(f"{benchmark}-{cfg.study.name}{budget}")
     asked = request(cfg)
-    if asked == _usual(cfg):
+    if not masks and asked == _usual(cfg):
         return Path("studies") / plain
     return Path("studies") / f"{plain}-{hashlib.sha256(canonical(asked).encode()).hexdigest()[:6]}"
 

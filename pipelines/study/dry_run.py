@@ -9,7 +9,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,43 @@ REHEARSED_S = 1800.0
 """Studies that train longer than this are not reported on trial: beside that, a report takes no time."""
 
 
+@dataclass(frozen=True)
+class Forecast:
+    """What training some jobs takes here, by a probe.
+
+    Attributes:
+        training_s: seconds from start to end, with so many workers at once.
+        alone_s: seconds with one worker.
+        exact: whether whole rollouts of all kinds of runs were timed.
+        untimed: the kinds that there was no time for, taken to be as slow as the slowest.
+        disk_bytes: what the runs leave.
+    """
+
+    training_s: float
+    alone_s: float
+    workers: int
+    exact: bool
+    untimed: tuple[str, ...]
+    disk_bytes: float
+
+    def time_text(self, around_s: float = 0.0) -> str:
+        """The time with its bounds; `around_s` is what comes beside training."""
+        return _time(self.training_s + around_s, self.exact and not self.untimed, self.workers)
+
+
+def forecast(missing: Sequence[Job], cfg: DiagnoseConfig | TrainConfig) -> Forecast:
+    """Train a little of each kind of the jobs, and say what all of them take."""
+    paces, workers = probe(missing, cfg), workers_of(cfg, missing)
+    return Forecast(
+        paces.seconds(missing, workers),
+        paces.seconds(missing, 1),
+        workers,
+        paces.exact,
+        tuple(kind_of(config).label(config) for config in paces.lacking(missing)),
+        sum(paces.of(job.config).size(job.config) for job in missing),
+    )
+
+
 def print_estimate(
     jobs: Sequence[Job],
     cfg: DiagnoseConfig | TrainConfig,
@@ -61,29 +98,26 @@ def print_estimate(
     table.add_row("runs", f"{len(missing)}{done}")
     if before:
         table.add_row("of them", "; ".join(before))
-    untimed: list[str] = []
+    untimed: Sequence[str] = ()
     if missing:
         console.print(
             f"Probing how fast this machine is (about {PROBE_S:.0f} s, more where episodes or networks are long) …",
             highlight=False,
         )
-        paces = probe(missing, cfg)
-        untimed = [kind_of(config).label(config) for config in paces.lacking(missing)]
-        workers = workers_of(cfg, missing)
-        training = paces.seconds(missing, workers)
-        alone = hours_text(paces.seconds(missing, 1) / HOUR)
-        around = time.process_time() + (_report_s(jobs, cfg, finish) if training < REHEARSED_S else 0.0)
+        found = forecast(missing, cfg)
+        untimed = found.untimed
+        around = time.process_time() + (_report_s(jobs, cfg, finish) if found.training_s < REHEARSED_S else 0.0)
         table.add_row("seeds a run", " or ".join(map(str, seeds)))
         table.add_row("steps", f"{steps:,} of all seeds together")
-        table.add_row("time", _time(training + around, paces.exact and not untimed, workers))
-        table.add_row("of it", f"{hours_text(training / HOUR)} is training; {alone} with one worker")
+        table.add_row("time", found.time_text(around))
+        alone = hours_text(found.alone_s / HOUR)
+        table.add_row("of it", f"{hours_text(found.training_s / HOUR)} is training; {alone} with one worker")
         # It imports what trains.
         from lcd.pipelines.study.gpu_needs import gpu_sentence
 
         if sentence := gpu_sentence(map(before_pretraining, trained)):
             table.add_row("on a GPU", sentence)
-        size = sum(paces.of(job.config).size(job.config) for job in missing)
-        table.add_row("disk", f"{_bytes(size)}, without what a tracker keeps and the report's few MB")
+        table.add_row("disk", f"{_bytes(found.disk_bytes)}, without what a tracker keeps and the report's few MB")
     console.print(table)
     if untimed:
         told = f"Not timed, as others took long, and taken to be as slow as the slowest: {'; '.join(untimed)}."

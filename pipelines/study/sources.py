@@ -28,15 +28,16 @@ INSTALLED = ("site-packages", "dist-packages")
 """What folders of installed packages are called, those of other environments that are looked in too included."""
 
 
-def named_code(run_config: JobConfig) -> dict[str, str]:
-    """The parts of a run that are given as `module:object`, with their names."""
+def named_code(run_config: JobConfig) -> dict[str, tuple[str, ...]]:
+    """The parts of a run that are given as `module:object`, or name some, with these."""
     from lcd.agents import agents
     from lcd.envs.benchmarks import BENCHMARKS
     from lcd.frontends import frontends
     from lcd.pipelines.kinds.kind import kinds
 
     registries = dict(zip(PARTS, (BENCHMARKS, agents, frontends, kinds), strict=True))
-    return {part: name for part, name in named_parts(run_config).items() if registries[part].names_code(name)}
+    found = {part: registries[part].code_in(name) for part, name in named_parts(run_config).items()}
+    return {part: code for part, code in found.items() if code}
 
 
 def named_parts(config: Mapping[str, Any]) -> dict[str, str]:
@@ -47,7 +48,10 @@ def named_parts(config: Mapping[str, Any]) -> dict[str, str]:
 
 def with_source(run_config: AnyConfig) -> AnyConfig:
     """The run config with the hashes of the code that it names; a run that names none stays as it is."""
-    found = {part: hashes_of(name) for part, name in named_code(run_config).items()}
+    found = {
+        part: {module: sha256 for name in code for module, sha256 in hashes_of(name).items()}
+        for part, code in named_code(run_config).items()
+    }
     return cast("AnyConfig", {**run_config, SOURCE: found}) if found else run_config
 
 

@@ -1,0 +1,211 @@
+"""From labels to views: what every pixel belongs to, drawn as figure-ground and as semantic masks.
+
+A mask is a source of labels: for each picture an array (height, width) of whole numbers, 0 for the background. Whoever
+has labels has views; that all of them are one task holds by construction, since they are drawn of the same moment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from lcd.envs.errors import InputError
+
+PIXELS, FIGURE_GROUND, SEMANTIC, LABELS = "pixels", "figure_ground", "semantic", "labels"
+MASKED = (FIGURE_GROUND, SEMANTIC)
+VIEWS = (PIXELS, *MASKED)
+BACKGROUND = "background"
+MOST_CLASSES = 256
+NAME = re.compile(r"[A-Za-z0-9_ .-]+")
+COLOUR = re.compile(r"[0-9a-f]{6}")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What labels may be read from.
+
+    Attributes:
+        picture: uint8 (height, width, 3).
+        observation: what the environment itself shows.
+        info: what else it told.
+        env: the environment, unwrapped.
+    """
+
+    picture: np.ndarray
+    observation: Any
+    info: Mapping[str, Any]
+    env: Any
+
+
+class Masks(Protocol):
+    """A source of labels.
+
+    Attributes:
+        names: what the labels stand for, the background first; empty where only the source knows how many there are.
+    """
+
+    names: tuple[str, ...]
+
+    def __call__(self, moment: Moment) -> np.ndarray:
+        """The labels of a moment, (height, width)."""
+        ...
+
+
+def greys(names: Sequence[str], view: str) -> tuple[int, ...]:
+    """The grey of each label in a view: evenly spread, or where their number is not known all different in any case."""
+    if view == FIGURE_GROUND:
+        return (0, *[255] * ((len(names) or MOST_CLASSES) - 1))
+    if names:
+        return tuple(255 * label // max(len(names) - 1, 1) for label in range(len(names)))
+    # 101 has no divisor in common with 255: neighbouring labels are far apart, and no two are alike.
+    return (0, *(101 * label % 255 + 1 for label in range(MOST_CLASSES - 1)))
+
+
+def drawn(labels: np.ndarray, names: Sequence[str], view: str) -> np.ndarray:
+    """Labels (…, height, width) as a view: uint8 (…, height, width, 3)."""
+    found = np.asarray(greys(names, view), np.uint8)[labels]
+    return np.repeat(found[..., None], 3, axis=-1)
+
+
+def checked(labels: Any, names: Sequence[str], shape: tuple[int, ...], source: str) -> np.ndarray:
+    """Labels as uint8, refused where they are none of a picture of this height and width."""
+    found = np.asarray(labels)
+    most = (len(names) or MOST_CLASSES) - 1
+    if found.ndim != 2 or not (np.issubdtype(found.dtype, np.integer) or found.dtype == bool):
+        raise InputError(
+            f"masks={source} gives {found.dtype} of shape {found.shape}: whole numbers of (height, width) are needed, "
+            "a label a pixel, 0 for the background."
+        )
+    if found.size and (found.min() < 0 or found.max() > most):
+        wrong = found.max() if found.max() > most else found.min()
+        raise InputError(f"masks={source} gives the label {wrong}: labels go from 0 (the background) to {most}.")
+    return resized(found.astype(np.uint8), shape)
+
+
+def resized(image: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """An image with the pixels nearest to the middles of those of another height and width: no label is made up."""
+    if image.shape[:2] == tuple(shape):
+        return image
+    rows, columns = (
+        ((np.arange(size) + 0.5) * old / size).astype(int) for size, old in zip(shape, image.shape[:2], strict=True)
+    )
+    return image[rows[:, None], columns]
+
+
+@dataclass(frozen=True)
+class ColourMasks:
+    """Labels by the exact colours of the picture, for what is drawn in flat colours: all others are background.
+
+    Attributes:
+        colours: class → its colours, as numbers 0xrrggbb.
+    """
+
+    colours: Mapping[str, tuple[int, ...]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (BACKGROUND, *self.colours)
+
+    def __call__(self, moment: Moment) -> np.ndarray:
+        """Which class's colour each pixel has."""
+        red, green, blue = np.moveaxis(moment.picture.astype(np.int32), -1, 0)
+        coded = (red << 16) + (green << 8) + blue
+        labels = np.zeros(coded.shape, np.uint8)
+        for label, colours in enumerate(self.colours.values(), 1):
+            labels[np.isin(coded, colours)] = label
+        return labels
+
+    def __str__(self) -> str:
+        """As it stands in a benchmark's name."""
+        parts = (f"{name}={'|'.join(f'{c:06x}' for c in colours)}" for name, colours in self.colours.items())
+        return f"colours({','.join(parts)})"
+
+    @classmethod
+    def of_table(cls, table: Any, source: str) -> ColourMasks:
+        """From a mapping of class → colour, or colours, as "rrggbb" or [r, g, b]."""
+        if not isinstance(table, Mapping) or not table:
+            raise InputError(
+                f"masks={source} must hold class: colour, line by line: agent: 'ff0000', goal: [0, 255, 0]."
+            )
+        found = {str(name): _colours(str(name), given, source) for name, given in table.items()}
+        said: dict[int, str] = {}
+        for name, colours in found.items():
+            if not NAME.fullmatch(name) or name == BACKGROUND:
+                raise InputError(f"masks={source}: the class '{name}' must be called by letters, digits, spaces, - . _")
+            for colour in colours:
+                if colour in said:
+                    raise InputError(
+                        f"masks={source}: {colour:06x} is the colour of {said[colour]} and of {name}: a picture cannot "
+                        "tell them apart."
+                    )
+                said[colour] = name
+        return cls(found)
+
+
+def _colours(name: str, given: Any, source: str) -> tuple[int, ...]:
+    many = isinstance(given, list) and given and all(isinstance(each, list | str) for each in given)
+    found = []
+    for each in given if many else [given]:
+        text = each.lower().lstrip("#") if isinstance(each, str) else ""
+        numbers = isinstance(each, list) and len(each) == 3
+        if numbers and all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n <= 255 for n in each):
+            text = "".join(f"{n:02x}" for n in each)
+        if not COLOUR.fullmatch(text):
+            raise InputError(f"masks={source}: {name} has the colour {each!r}: give 'rrggbb' in quotes, or [r, g, b].")
+        found.append(int(text, 16))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class InfoMasks:
+    """Labels that an environment itself tells, in its info."""
+
+    key: str
+    names: tuple[str, ...] = ()
+
+    def __call__(self, moment: Moment) -> np.ndarray:
+        """What stands under the key."""
+        if self.key not in moment.info:
+            there = ", ".join(map(str, moment.info)) or "nothing"
+            raise InputError(f"masks=info.{self.key}: the environment's info has {there}, and no '{self.key}'.")
+        return np.asarray(moment.info[self.key])
+
+    def __str__(self) -> str:
+        return f"info.{self.key}"
+
+
+@dataclass(frozen=True)
+class OwnMasks:
+    """Labels by a function of the user's: `labels(moment)`, with an attribute `names` if it likes.
+
+    Attributes:
+        target: `module:function`.
+    """
+
+    target: str
+    function: Callable[[Moment], Any]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(map(str, getattr(self.function, "names", ())))
+
+    def __call__(self, moment: Moment) -> np.ndarray:
+        """What the function says."""
+        return np.asarray(self.function(moment))
+
+    def __str__(self) -> str:
+        return self.target
+
+
+def read_back(text: str) -> ColourMasks | InfoMasks | None:
+    """The masks that a benchmark's name tells; None where it names code."""
+    if text.startswith("info."):
+        return InfoMasks(text.removeprefix("info."))
+    if text.startswith("colours(") and text.endswith(")"):
+        parts = [part.partition("=") for part in text.removeprefix("colours(")[:-1].split(",")]
+        return ColourMasks.of_table({name: colours.split("|") for name, _, colours in parts}, text)
+    return None

@@ -1,0 +1,1 @@
+"""MiniGrid and BabyAI: grid worlds whose symbolic observations are masks that nobody has to draw."""

@@ -1,0 +1,77 @@
+"""`lcd new benchmark`: the file that it writes runs as it is."""
+
+import re
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from lcd import cli
+from lcd.envs.starters import gridworld
+from lcd.starting import class_name, written_for
+
+
+@pytest.fixture
+def begun(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert cli.main(["new", "benchmark", "my_worlds"]) == 0
+    assert "lcd check my_worlds:MyWorlds" in capsys.readouterr().out
+    yield tmp_path / "my_worlds.py"
+    sys.modules.pop("my_worlds", None)
+
+
+def test_the_file_passes_its_own_tests_and_names_itself_throughout(begun):
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", begun.name],
+        cwd=begun.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
+    assert not re.search("gridworld", begun.read_text(), re.IGNORECASE)
+
+
+def test_the_file_passes_the_check_and_is_diagnosed(begun, capsys):
+    quick = ["study.seeds=2", "study.steps=256", "study.evaluation.every=256", "device=cpu", "launcher.workers=1"]
+    one = "study.tasks=[my_worlds/plain]"
+    assert cli.main(["check", "my_worlds:MyWorlds", *quick, one, "moments=2048", "--json", "forecast=false"]) == 0
+    assert '"verdict": "fail"' not in capsys.readouterr().out
+    two = "study.tasks=[my_worlds/plain,my_worlds/noisy]"
+    command = ["diagnose", "benchmark=my_worlds:MyWorlds", *quick, two, "study.evaluation.copies=2", "tracker=none"]
+    assert cli.main([*command, "out=study"]) == 0
+    table = pd.read_csv("study/diagnosis/challenge.csv")
+    assert sorted(table["task"]) == ["my_worlds/noisy", "my_worlds/plain"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["benchmark", "my_worlds"], "my_worlds.py is there already: nothing is written over"),
+        (["benchmark"], "needs a name: lcd new benchmark my_worlds"),
+        (["benchmark", "3d"], "name=3d must be a Python module's"),
+        (["benchmark", "MyWorlds"], "name=MyWorlds must be a Python module's"),
+        (["benchmark", "class"], "name=class must be a Python module's"),
+        (["benchmark", "../up"], "name=../up must be a Python module's"),
+        (["benchmark", "numpy"], "name=numpy is taken"),
+        (["benchmark", "procgen"], "name=procgen is taken"),
+        (["agent", "mine"], "what=agent is unknown"),
+    ],
+)
+def test_what_cannot_be_begun_is_one_sentence_and_leaves_nothing(words, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_worlds.py").write_text("mine")
+    assert cli.main(["new", *words]) == 2
+    told = capsys.readouterr().err
+    assert says in told
+    assert told.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["my_worlds.py"]
+    assert (tmp_path / "my_worlds.py").read_text() == "mine"
+
+
+def test_names():
+    assert class_name("my_worlds") == "MyWorlds"
+    assert "class Caves:" in written_for("benchmark", "caves")
+    assert gridworld.Gridworld.tasks[0] == "gridworld/plain"
