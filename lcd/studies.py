@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lcd.analyses import Analysis
+    from lcd.report.cards import Card
     from lcd.scores.diagnosis import Diagnosis
 
 PLANE, CURVES = "plane", "curves"
@@ -60,6 +61,13 @@ class Study:
     def notes(self) -> tuple[str, ...]:
         """Sentences that a reader should know, what keeps scores from being trusted first."""
         return (*(sentence for _, sentence in self.diagnosis.warnings), *self.diagnosis.notes)
+
+    @property
+    def cards(self) -> list[Card]:
+        """A challenge card a task: everything that LCD can measure, or what would measure it."""
+        from lcd.report.cards import cards_of
+
+        return cards_of(self.diagnosis, self.analyses)
 
     def analysis(self, key: str) -> Analysis:
         """One of the analyses: its table, sentences and note."""

@@ -159,12 +159,16 @@ def _write(
 ) -> dict[str, str]:
     """Write scores, tables, figures and the page; what they are called in the folder."""
     from lcd.analyses.transfer import save_transfers
+    from lcd.report.cards import FILE, save_cards
     from lcd.report.page import write_report
     from lcd.report.provenance import provenance
     from lcd.report.tables import save_tables
 
     diagnosis.save(folder)
     names = {"report": "report.html", "scores": "challenge.csv", "diagnosis": "diagnosis.json"}
+    if len(diagnosis.table):
+        names["cards"] = FILE
+        save_cards(folder / FILE, diagnosis, analyses)
     if curricula:
         names["transfer"] = "transfer.json"
         save_transfers(folder / names["transfer"], curricula)

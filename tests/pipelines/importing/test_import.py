@@ -92,6 +92,7 @@ def test_rllibs_progress_and_params(tmp_path):
         folder.mkdir()
         trial = Trial()
         trial.config = {"env": "CartPole-v1", "seed": seed, "lr": float("inf") if seed else 0.1}
+        trial.checkpoint = None
         trial.local_path, trial.init_local_path, trial.trial_id = str(folder), lambda: None, str(seed)
         csv, settings = CSVLoggerCallback(), JsonLoggerCallback()
         settings.update_config(trial, trial.config)
