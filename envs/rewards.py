@@ -4,14 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, overload
 
+import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from lcd.envs.errors import InputError
 from lcd.envs.state import State, keeps_state, nest, unnest
-from lcd.envs.streams import Streams, group_seeds, seed_sequence
+from lcd.envs.streams import LoneStream, Streams, group_seeds, seed_sequence
+
+
+@overload
+def wrap_rewards(env: VectorEnv, p: float, seed: int = 0) -> VectorEnv: ...
+@overload
+def wrap_rewards(env: gymnasium.Env, p: float, seed: int = 0) -> gymnasium.Env: ...
+def wrap_rewards(env: Any, p: float, seed: int = 0) -> Any:
+    """Reward p for whoever trains elsewhere: every non-zero reward is kept with probability p and scaled by 1/p.
+
+    The expected return of every policy stays as it is. What logs returns (Stable-Baselines3's Monitor, Gymnasium's
+    RecordEpisodeStatistics) has to be inside, so that it sees the original reward; evaluation has no such wrapper.
+    Each step's original reward is in `info["original_reward"]`.
+
+    Args:
+        env: an environment or a vector environment.
+        p: the probability of keeping a reward, in (0, 1].
+        seed: of the choice; `reset(seed=…)` begins it anew with that one.
+
+    Returns:
+        The environment, wrapped. A vector environment's first copy has the rewards that it would have alone.
+    """
+    if isinstance(env, VectorEnv):
+        return KeepRewards(env, p, seed)
+    if isinstance(env, gymnasium.Env):
+        return KeepRewardsAlone(env, p, seed)
+    raise InputError(f"wrap_rewards takes a Gymnasium environment or vector environment, but was given {type(env)}.")
+
+
+def _checked(p: Any) -> float:
+    if isinstance(p, bool) or not isinstance(p, Real) or not 0 < p <= 1:
+        raise InputError(f"reward_p is {p!r}, but it must be a probability above 0 and at most 1.")
+    return float(p)
 
 
 class KeepRewards(VectorWrapper):
@@ -31,9 +64,7 @@ class KeepRewards(VectorWrapper):
             seed: the seed, or one for each of the S groups of copies.
         """
         super().__init__(env)
-        if isinstance(p, bool) or not isinstance(p, Real) or not 0 < p <= 1:
-            raise InputError(f"reward_p is {p!r}, but it must be a probability above 0 and at most 1.")
-        self.p: float = float(p)
+        self.p = _checked(p)
         self._seeds: list[int] = [seed] if isinstance(seed, int | np.integer) else list(seed)
         if env.num_envs % len(self._seeds):
             raise InputError(f"seed names {len(self._seeds)} seeds, but {env.num_envs} copies cannot be shared out.")
@@ -81,3 +112,32 @@ class KeepRewards(VectorWrapper):
         """Continue exactly where `get_state` was called."""
         self._streams.set_state(unnest("keep", state))
         self.env.set_state(unnest("env", state))
+
+
+class KeepRewardsAlone(gymnasium.Wrapper):
+    """`KeepRewards` of one environment, with the choices of a vector environment's first copy."""
+
+    def __init__(self, env: gymnasium.Env, p: float, seed: int = 0) -> None:
+        """Wrap an environment; `p` and `seed` as of `KeepRewards`."""
+        super().__init__(env)
+        self.p = _checked(p)
+        self._start_stream(seed)
+
+    def _start_stream(self, seed: int) -> None:
+        (streams,) = Streams.spawn([seed_sequence(seed, "reward", 0)])
+        self._stream = LoneStream(streams)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset; with a seed, the stream of the wrapper starts anew too."""
+        if seed is not None:
+            self._start_stream(seed)
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Step, and thin the reward."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        event = info.get("event_reward", reward)
+        thinned = float(reward)
+        if event:
+            thinned += float(event) * (float(self._stream.uniform() < self.p) / self.p - 1.0)
+        return observation, thinned, terminated, truncated, {"original_reward": reward, **info}

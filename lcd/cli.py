@@ -9,7 +9,6 @@ import logging
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 
 from lcd import __version__
@@ -55,6 +54,11 @@ COMMANDS = {
         "lcd.pipelines.publish.report:run",
         "<study folder, .csv, .parquet or wandb:entity/project/group> [another one] [tables=[latex]]",
         "diagnose a study again, or curves that were trained elsewhere (also anybody's W&B runs); compare two",
+    ),
+    "import": Command(
+        "lcd.pipelines.importing.import_curves:run",
+        "<folder of logs, file, or wandb:entity/project> [map=map.yaml] [folders={task}/{view}/p{reward_p}/{seed}]",
+        "make curves of logs that others wrote (W&B, TensorBoard, Stable-Baselines3, RLlib, CleanRL, rliable, CSV)",
     ),
     "verify": Command(
         "lcd.pipelines.study.verify:run",
@@ -215,19 +219,10 @@ def _run(name: str, overrides: list[str]) -> int:
 
             print(page_of(name, COMMANDS[name].usage, overrides))
             return OK
+        from lcd.config.carried_out import carry_out
         from lcd.config.compose import compose
-        from lcd.config.own_code import names_code, search_working_directory
-        from lcd.config.settings import check_choices
-        from lcd.envs.registry import code_names, naming
-        from lcd.process.children import resolve
 
-        config = compose(name, overrides)
-        if names_code(config):
-            search_working_directory()
-        # What else is read, of a study say, is data: nothing in it may be imported.
-        with naming(code_names(asdict(config))):
-            check_choices(config)
-            return int(resolve(COMMANDS[name].target)(config) or OK)
+        return int(carry_out(compose(name, overrides), COMMANDS[name].target) or OK)
     except InputError as mistake:
         return print_error(str(mistake), MISTAKE)
     except Unfinished as lack:

@@ -27,7 +27,7 @@ def shipped_files() -> set[str]:
     files = set()
     for package, folder in ROOMS.items():
         inside = package.replace(".", "/")
-        for pattern in ("*.py", "*.yaml", "*.csv", "*.j2", "*.js", "*.css", "py.typed"):
+        for pattern in ("*.py", "*.yaml", "*.csv", "*.j2", "*.js", "*.css", "*.json", "py.typed"):
             for path in (REPO / folder).rglob(pattern):
                 files.add(f"{inside}/{path.relative_to(REPO / folder).as_posix()}")
     return files

@@ -8,10 +8,7 @@ also `screens` and `screen_mapping` (a picture of each state). Ours add `horizon
 from __future__ import annotations
 
 import hashlib
-import io
 import math
-import os
-import stat
 import zipfile
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,15 +16,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from lcd.envs.errors import InputError
+from lcd.envs.npz_files import MOST_BYTES, array_in, header_in, keys_in, opened
 from lcd.envs.tabular.mdp import MOST_ACTIONS, MOST_ENTRIES, MOST_STATES, TERMINAL, TabularMDP
 from lcd.envs.tabular.pictures import Screens
 
-MOST_BYTES = 2**31
-"""Of one array in a file."""
 MOST_NAME_BYTES = 4096
 """Of the name of an action."""
-_HEADER_BYTES = 1 << 16
-"""A header's own word for how long it is counts no further than this."""
 KINDS = {
     "transitions": ("iu", 2),
     "rewards": ("iuf", 2),
@@ -92,26 +86,15 @@ def load(path: str | Path, horizon: int | None = None, sticky: float | None = No
         InputError: where the file is no such MDP, in one sentence.
     """
     path = Path(path).expanduser()
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise InputError(f"{path} is no regular file: give an .npz file with transitions and rewards.")
-        with zipfile.ZipFile(path) as archive:
-            arrays = _arrays(path, archive)
-    except InputError:
-        raise
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror or error}): give an .npz file.") from None
-    # A broken or hostile archive makes zipfile, zlib and numpy raise nearly anything.
-    except Exception as error:
-        why = (str(error).splitlines() or [""])[0].rstrip(".") or type(error).__name__
-        raise InputError(f"{path} is no .npz file that can be read: {why}.") from None
+    with opened(path, "an .npz file with transitions and rewards") as archive:
+        arrays = _arrays(path, archive)
     return _made(path, arrays, horizon, sticky)
 
 
 def _arrays(path: Path, archive: zipfile.ZipFile) -> dict[str, np.ndarray]:
     """The arrays of a file, all of them refused by their headers before memory is taken for any."""
-    names = archive.namelist()
-    shapes = {key: _shape(path, archive, key) for key in KINDS if f"{key}.npy" in names}
+    names = keys_in(archive)
+    shapes = {key: _shape(path, archive, key) for key in KINDS if key in names}
     for key in NEEDED:
         if key not in shapes:
             raise InputError(f"{path} has no array '{key}': an MDP needs {' and '.join(NEEDED)}.")
@@ -121,30 +104,14 @@ def _arrays(path: Path, archive: zipfile.ZipFile) -> dict[str, np.ndarray]:
             raise InputError(
                 f"{path}: {key} has the shape {shapes[key]}, but must have a row for each of {states} states."
             )
-    return {key: _array(archive, key) for key in shapes}
-
-
-def _array(archive: zipfile.ZipFile, key: str) -> np.ndarray:
-    with archive.open(f"{key}.npy") as member:
-        return np.lib.format.read_array(member, allow_pickle=False)
+    return {key: array_in(archive, key) for key in shapes}
 
 
 def _shape(path: Path, archive: zipfile.ZipFile, key: str) -> tuple[int, ...]:
     """The shape of an array that may be read, by its header alone."""
     kinds, dimensions = KINDS[key]
-    info = archive.getinfo(f"{key}.npy")
-    # Of other methods zipfile unpacks a whole piece at once, however long it becomes.
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise InputError(
-            f"{path}: '{key}' is packed by another method than numpy's: save it by numpy.savez_compressed."
-        )
-    with archive.open(info) as member:
-        head = io.BytesIO(member.read(_HEADER_BYTES))
-    version = np.lib.format.read_magic(head)
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    if version not in readers:
-        raise InputError(f"{path}: '{key}' is of the npy version {version}, but must be of (1, 0) or (2, 0).")
-    shape, _, dtype = readers[version](head)
+    header = header_in(path, archive, key)
+    shape, dtype = header.shape, header.dtype
     if dtype.kind not in kinds or dtype.hasobject:
         raise InputError(f"{path}: '{key}' has the type {dtype}, but must hold {TYPES[kinds]}.")
     if len(shape) != dimensions or min(shape, default=1) < 0:
@@ -162,11 +129,7 @@ def _shape(path: Path, archive: zipfile.ZipFile, key: str) -> tuple[int, ...]:
             f"{path}: '{key}' has the shape {shape}, which is more than the {MOST_STATES:,} states, or the 2 GB, that "
             "are read."
         )
-    told = head.tell() + entries * dtype.itemsize
-    if info.file_size != told:
-        raise InputError(
-            f"{path}: '{key}' has {info.file_size:,} bytes, but its header tells of {told:,}: save it anew."
-        )
+    header.refuse_lies(path, key)
     return shape
 
 

@@ -13,6 +13,11 @@ from lcd.scores.diagnosis import Diagnosis
 MEASURES = {"phi_raw": "φ, raw", "psi_raw": "ψ, raw", "phi_gain": "gain over pixels"}
 
 
+def shares_tasks(first: Diagnosis, second: Diagnosis) -> bool:
+    """Whether some task of two studies is the same, so that its scores may be compared."""
+    return bool(len(first.table.merge(second.table, on=_keys(first.table, second.table))))
+
+
 def against(first: Diagnosis, second: Diagnosis, names: tuple[str, str] = ("A", "B")) -> Analysis:
     """The second study's scores less the first's, task by task, with 95 % intervals.
 
@@ -24,7 +29,7 @@ def against(first: Diagnosis, second: Diagnosis, names: tuple[str, str] = ("A", 
     keys = _keys(first.table, second.table)
     both = first.table.merge(second.table, on=keys, suffixes=(" A", " B"))
     if both.empty:
-        raise InputError(f"{names[0]} and {names[1]} have no task in common: nothing can be compared.")
+        raise InputError(f"{names[0]} and {names[1]} have no task in common: only on one map can they be compared.")
     areas = {f"auc_{name}": f"AUC, {name.replace('_', ' ')}" for name in first.conditions()}
     measures = {column: label for column, label in (MEASURES | areas).items() if f"{column} B" in both}
     rows = []
@@ -43,6 +48,46 @@ def against(first: Diagnosis, second: Diagnosis, names: tuple[str, str] = ("A", 
 
 
 _COLUMNS = ("difference", "difference_low", "difference_high", "apart")
+
+
+def on_one_map(first: Diagnosis, second: Diagnosis, names: tuple[str, str] = ("A", "B")) -> Analysis:
+    """The tasks of two studies, of one benchmark or of two, by raw φ and ψ, which have one scale for all.
+
+    Args:
+        first, second: their tasks need not be the same.
+        names: what the studies are called.
+    """
+    parts = [each.table.assign(study=name) for each, name in zip((first, second), names, strict=True)]
+    columns = [f"{score}{end}" for score in MAPPED for end in ("", "_low", "_high")]
+    table = pd.concat(parts, ignore_index=True)[["study", *GROUP, "task", *columns, "seeds", "status", "validity"]]
+    says = [told for score, sign in MAPPED.items() if (told := _which_is_harder(table, score, sign, names))]
+    unplaced = table[table[list(MAPPED)].isna().any(axis=1)]
+    if len(unplaced):
+        says.append(f"Not on the map, for want of one of the scores: {joined_names(unplaced['task'].tolist())}.")
+    note = (
+        f"Raw scores by the definition “{first.definition}”: scaled ones compare the tasks of one study alone. Tasks "
+        "are those that were trained, no sample of others; agents, budgets and ranges of returns take part in a score."
+    )
+    return Analysis("map", f"{names[0]} and {names[1]} on one map", table, says, note)
+
+
+MAPPED = {"phi_raw": "φ", "psi_raw": "ψ"}
+
+
+def _which_is_harder(table: pd.DataFrame, score: str, sign: str, names: tuple[str, str]) -> str:
+    """Medians, and in how many pairs of tasks the second study's is the harder one; "" where one has none."""
+    mine = [table.loc[(table["study"] == name) & table[score].notna()] for name in names]
+    if not all(map(len, mine)):
+        return ""
+    one, other = (rows[score].to_numpy() for rows in mine)
+    harder = float((other[:, None] > one[None, :]).mean() + (other[:, None] == one[None, :]).mean() / 2)
+    lows, highs = ([rows[f"{score}{end}"].to_numpy() for rows in mine] for end in ("_low", "_high"))
+    sure = float((lows[1][:, None] > highs[0][None, :]).mean())
+    return (
+        f"{sign}, raw: the median task has {np.median(one):.2f} in {names[0]} ({len(one)} tasks) and "
+        f"{np.median(other):.2f} in {names[1]} ({len(other)} tasks); of all pairs, in {harder:.0%} the one of "
+        f"{names[1]} is the harder (in {sure:.0%} their intervals are apart)."
+    )
 
 
 def _keys(first: pd.DataFrame, second: pd.DataFrame) -> list[str]:

@@ -27,7 +27,7 @@ NAMED_ELSEWHERE = ("benchmark", "agent", "frontend", "launcher", "tracker")
 WITH_SETTINGS = {"launcher": LauncherConfig, "tracker": TrackerConfig}
 """Groups whose choices have keys of their own beside those that all have."""
 RANGES, MAP = "ranges", "map"
-TEXT_KEYS = ("out", "path", "against", "policy", "mdp", "bridge", "horizons", "masks", RANGES, MAP)
+TEXT_KEYS = ("out", "path", "against", "policy", "mdp", "bridge", "horizons", "masks", "folders", RANGES, MAP)
 
 
 def groups(command: str) -> list[str]:

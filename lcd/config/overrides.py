@@ -1,7 +1,7 @@
 """What a user writes behind a command, understood: keys and their values, chosen files, names of registries."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -31,6 +31,7 @@ from lcd.files.reading import RepeatedKey, plain_yaml
 
 POSITIONAL = {
     "report": ("path", "against"),
+    "import": ("path",),
     "power": ("path",),
     "verify": ("path",),
     "sync": ("path",),
@@ -116,6 +117,46 @@ def with_keys(command: str, overrides: Sequence[str]) -> Iterator[str]:
         yield text
     if many:
         yield f"{MANY}=[{','.join(map(_quoted, many))}]"
+
+
+def as_words(command: str, said: Mapping[str, Any]) -> list[str]:
+    """What a user says in Python, as words of the command line: a mapping's keys behind dots where they are keys.
+
+    Args:
+        command: whose keys these are.
+        said: key to value.
+    """
+    known = {*_keys(command), *(key.rpartition(".")[0] for key in _keys(command))}
+    words = []
+    for key, value in said.items():
+        if isinstance(value, Mapping) and (key in known and not _is_key(command, key)):
+            name = value.get("name")
+            inside = {f"{key}.{inner}": each for inner, each in value.items() if inner != "name"}
+            words += as_words(command, {key: name} if name is not None else {}) + as_words(command, inside)
+        else:
+            words.append(f"{key}={_written(value)}")
+    return words
+
+
+def _is_key(command: str, key: str) -> bool:
+    """Whether a key has a value of its own, which may be a mapping."""
+    return key in {name for name, _ in schema_fields(SCHEMAS[command])} and key not in groups(command)
+
+
+def _written(value: Any) -> str:
+    """A value as Hydra reads it."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{inner}: {_inside(each)}" for inner, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_inside, value)) + "]"
+    return str(value)
+
+
+def _inside(value: Any) -> str:
+    """A value within a list or mapping: texts are quoted."""
+    return _quoted(value) if isinstance(value, str) else _written(value)
 
 
 def _has_key(text: str) -> bool:

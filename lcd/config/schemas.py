@@ -260,6 +260,38 @@ class ReportConfig:
 
 
 @dataclass
+class ImportConfig:
+    """Make curves of anybody's logs: W&B, TensorBoard, Stable-Baselines3, RLlib, CleanRL, rliable, any CSV."""
+
+    path: str | None = field(
+        default=None, metadata=doc("folder of logs, one file, or wandb:entity/project/group; path= may be left out")
+    )
+    map: Any = field(
+        default=None,
+        metadata=doc("YAML file of column: config.KEY, history.KEY, path.NAME or a constant; or map.COLUMN=…"),
+    )
+    folders: str | None = field(
+        default=None,
+        metadata=doc("how runs' folders are called: '{task}/{view}/p{reward_p}/seed_{seed}'; {_}: anything"),
+    )
+    names: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=doc("column: {what logs call it: what it is here} ({view: {raw: pixels}})"),
+    )
+    format: str | None = field(
+        default=None,
+        metadata=doc("of the logs: evaluations, progress, wandb, tensorboard, monitor, rliable, csv; null: as found"),
+    )
+    grid: Any = field(
+        default="auto", metadata=doc("steps over which returns are averaged; 0: as they are; auto: of episodes alone")
+    )
+    least: float = field(
+        default=0.5, metadata=doc("share of the longest curve's steps without which a curve is left out")
+    )
+    out: str | None = field(default=None, metadata=doc("the CSV file; null: NAME-curves.csv, here"))
+
+
+@dataclass
 class VerifyConfig:
     """Check that a study's files are what its runs left: configs, curves, checkpoints, sources, diagnosis."""
 
@@ -327,6 +359,7 @@ SCHEMAS: dict[str, type] = {
     "pretrain": PretrainConfig,
     "sweep": SweepConfig,
     "report": ReportConfig,
+    "import": ImportConfig,
     "power": PowerConfig,
     "verify": VerifyConfig,
     "sync": SyncConfig,

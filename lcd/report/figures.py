@@ -124,6 +124,13 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def shown_in_notebooks(figure: Figure) -> Figure:
+    """A figure that a notebook shows as SVG, whether or not pyplot is set up there."""
+    drawn = draw_svg(figure).decode()
+    setattr(figure, "_repr_svg_", lambda: drawn)  # noqa: B010
+    return figure
+
+
 def _lay_out(figure: Figure) -> None:
     """Find the places of everything once, not anew for every file."""
     if figure.get_layout_engine() is not None:

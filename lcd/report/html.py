@@ -27,7 +27,15 @@ def template_file(name: str) -> str:
 def _templates() -> Environment:
     made = Environment(loader=PackageLoader("lcd.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     made.filters |= {"score": score_text, "between": bounds_text, "duration": duration_text, "cell": cell_text}
+    made.filters["in_place"] = in_place_of_a_number
     return made
+
+
+def in_place_of_a_number(line: Any) -> str:
+    """What a card's line says where it has no number; see `lcd.report.cards`."""
+    from lcd.report.cards import told
+
+    return told(line)
 
 
 def png_uri(content: bytes) -> str:

@@ -25,6 +25,7 @@ from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
 from lcd.report import sections
 from lcd.report.asked import families_alone, is_asked, is_compared, statuses_of
+from lcd.report.cards import Card, cards_of
 from lcd.report.curve_figures import one_below_the_other
 from lcd.report.curve_lines import curves_by_task
 from lcd.report.drawers import drawing_beside
@@ -95,7 +96,7 @@ def write_report(
     analyses = analyse(Evidence(diagnosis, threshold))[0] if analyses is None else analyses
     wide, narrow = _drawn(folder, diagnosis, transfers, threshold)
     content = {
-        "groups": _group_sections(diagnosis, pictures or {}, threshold),
+        "groups": _group_sections(diagnosis, pictures or {}, threshold, analyses),
         "diagnosis": diagnosis,
         "transfers": [_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
         "measures": MEASURES,
@@ -229,8 +230,11 @@ _IN_WORDS = {
 }
 
 
-def _group_sections(diagnosis: Diagnosis, pictures: Pictures, threshold: HardFrom) -> list[dict[str, Any]]:
+def _group_sections(
+    diagnosis: Diagnosis, pictures: Pictures, threshold: HardFrom, analyses: Sequence[Analysis]
+) -> list[dict[str, Any]]:
     """The groups that were trained under more than one condition, or all of them where none was."""
+    cards = dict(zip(diagnosis.table.index, cards_of(diagnosis, analyses), strict=True))
     found = taxonomy(diagnosis, threshold)
     advice = recommendations(diagnosis, found) if len(diagnosis.table) else pd.DataFrame()
     further = diagnosis.contrasts[len(HEADLINE) :]
@@ -241,7 +245,16 @@ def _group_sections(diagnosis: Diagnosis, pictures: Pictures, threshold: HardFro
     return [
         {"order": order}
         | _group(
-            place, key, rows, found.table, advice, pictures, diagnosis.left_out, is_asked(diagnosis, rows), further
+            place,
+            key,
+            rows,
+            found.table,
+            advice,
+            pictures,
+            diagnosis.left_out,
+            is_asked(diagnosis, rows),
+            further,
+            cards,
         )
         for order, (place, (key, rows)) in enumerate(ordered, 1)
     ]
@@ -257,6 +270,7 @@ def _group(
     left_out: Sequence[LeftOut],
     asked: bool,
     contrasts: Sequence[Contrast],
+    cards: Mapping[Any, Card],
 ) -> dict[str, Any]:
     mine = classes[(classes[list(GROUP)] == list(key)).all(axis=1)] if len(classes) else classes
     kinds = {row["task"]: row for _, row in mine.iterrows()}
@@ -282,6 +296,7 @@ def _group(
             | {"advice": advice.loc[index].to_dict(), "pictures": _pictures(pictures.get(row["task"], {}))}
             | {"place": f"task-{index}", "withheld": withheld(row["validity"]), "statuses": statuses_of(row, further)}
             | {"left_out": [each for each in lost if each.task == row["task"]]}
+            | {"lines": [line for line in cards[index].lines if line.key not in {each.name for each in HEADLINE}]}
             | row
             for index, row in rows.to_dict("index").items()
         ],

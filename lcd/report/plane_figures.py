@@ -67,6 +67,48 @@ def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: HardFr
     return figure
 
 
+COLOURS = ("#0072b2", "#d55e00")
+
+
+@styled_figure
+def shared_map(table: pd.DataFrame, narrow: bool = False) -> Figure:
+    """Tasks of two studies by raw φ and ψ with their intervals, a colour each.
+
+    Args:
+        table: of `lcd.analyses.against.on_one_map`.
+        narrow: draw for a phone's width.
+    """
+    scores = {f"{name}_raw{end}": f"{name}{end}" for name in ("phi", "psi") for end in ("", "_low", "_high")}
+    placed = table.dropna(subset=["phi_raw", "psi_raw"]).rename(columns=scores)
+    figure = new_figure(*((4.4, 4.6) if narrow else (7.4, 5.6)))
+    axes = figure.subplots()
+    ends = {score: placed[[score, f"{score}_low", f"{score}_high"]].to_numpy() for score in ("phi", "psi")}
+    limits = [_frame(ends[score]) for score in ("phi", "psi")]
+    axes.set(xlim=limits[0], ylim=limits[1])
+    axes.set_xlabel("φ, raw  →", loc="right")
+    axes.set_ylabel("ψ, raw  →", loc="top")
+    for (name, rows), colour in zip(placed.groupby("study", sort=False), COLOURS, strict=False):
+        axes.plot([], [], "o", color=colour, label=short_name(name))
+        for _, row in rows.iterrows():
+            _point(axes, row, limits, colour)
+    if placed.empty:
+        axes.text(0.5, 0.5, "No task has both scores", transform=axes.transAxes, ha="center", color=MUTED)
+    else:
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, fontsize=8.5, ncols=2)
+    _label_points(figure, axes, placed)
+    return figure
+
+
+def _frame(ends: np.ndarray) -> tuple[float, float]:
+    """Room for points and intervals, without those that are absurdly wide."""
+    if not len(ends):
+        return 0.0, 1.0
+    low, high = min(0.0, float(ends[:, 0].min())), float(ends[:, 0].max())
+    room = max(high - low, 0.1)
+    low, high = max(np.nanmin(ends), low - room), min(np.nanmax(ends), high + room)
+    return low - 0.05 * room, high + 0.08 * room
+
+
 def _unplaced(row: pd.Series) -> str:
     told = [f"{sign} {row[name]:.2f}" for name, sign in (("phi", "φ"), ("psi", "ψ")) if np.isfinite(row[name])]
     reason = row["status"] if row["status"] != "ok" else next(
@@ -96,9 +138,9 @@ def _name_quadrants(axes: Axes) -> None:
         )
 
 
-def _point(axes: Axes, row: pd.Series, limits: list[tuple[float, float]]) -> None:
+def _point(axes: Axes, row: pd.Series, limits: list[tuple[float, float]], point: str = POINT) -> None:
     at = (row["phi"], row["psi"])
-    bars = {"color": POINT, "alpha": 0.55, "linewidth": 1.6, "solid_capstyle": "butt", "zorder": 2}
+    bars = {"color": point, "alpha": 0.55, "linewidth": 1.6, "solid_capstyle": "butt", "zorder": 2}
     axes.plot([row["phi_low"], row["phi_high"]], [at[1]] * 2, **bars)
     axes.plot([at[0]] * 2, [row["psi_low"], row["psi_high"]], **bars)
     # An arrow head at the frame says that the interval goes on beyond it.
@@ -107,10 +149,10 @@ def _point(axes: Axes, row: pd.Series, limits: list[tuple[float, float]]) -> Non
             limit, bound = limits[axis][side], row[score + end]
             if (bound < limit) if side == 0 else (bound > limit):
                 place = (limit, at[1]) if axis == 0 else (at[0], limit)
-                axes.plot(*place, mark, color=POINT, alpha=0.8, markersize=6, clip_on=False, zorder=3)
+                axes.plot(*place, mark, color=point, alpha=0.8, markersize=6, clip_on=False, zorder=3)
     ceiling = row["status"] == "ceiling"
     unsure = withheld(row["validity"])
-    colour, face = MUTED if unsure else POINT, "white" if ceiling or unsure else POINT
+    colour, face = MUTED if unsure else point, "white" if ceiling or unsure else point
     axes.plot(*at, "^" if ceiling else "o", color=colour, markerfacecolor=face, markersize=7.5, zorder=4)
 
 

@@ -272,6 +272,14 @@ MEMORY_GAIN = Contrast(
 DELAY_LOSS = Contrast(
     "delay_loss", "δ", "what a late reward costs", "knobs.delay", None, (2, 4), {"loss": FORMULAS["loss"]}
 )
+NOISE_LOSS = Contrast(
+    "noise_loss", "ν", "what transitions at random cost", "knobs.transition_noise", None, (0.1, 0.25),
+    {"loss": FORMULAS["loss"]},
+)  # fmt: skip
+SEQUENCE_LOSS = Contrast(
+    "sequence_loss", "σ", "what it costs that rewards want several states in a row", "knobs.sequence_length", None,
+    (2, 3), {"loss": FORMULAS["loss"]},
+)  # fmt: skip
 # A task of which n steps are left has an effective horizon of at most n.
 HORIZON_LOSS = Contrast("horizon_loss", "η", "what a long effective horizon costs", "knobs.left", None, (4, 8), _GAIN)
 FAMILY_LOSS = Contrast(
@@ -281,7 +289,9 @@ FAMILY_LOSS = Contrast(
 
 
 contrasts = Registry("contrast", "lcd.contrasts")
-for _each in (*HEADLINE, FRONTEND_GAIN, SHAPING_GAIN, MEMORY_GAIN, DELAY_LOSS, HORIZON_LOSS, FAMILY_LOSS):
+DIALS = (DELAY_LOSS, NOISE_LOSS, SEQUENCE_LOSS)
+"""Of ready-made contrasts those that turn a dial of hardness."""
+for _each in (*HEADLINE, FRONTEND_GAIN, SHAPING_GAIN, MEMORY_GAIN, *DIALS, HORIZON_LOSS, FAMILY_LOSS):
     contrasts.add(_each.name, _each)
 
 

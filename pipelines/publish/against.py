@@ -1,4 +1,4 @@
-"""`lcd report A B`: two studies, or files of curves, beside each other."""
+"""`lcd report A B`: two studies, or files of curves, of one benchmark or of two, beside each other."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ PRODUCT = "comparison"
 
 def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, formats: list[str]) -> int:
     """Write the comparison as a page and as tables, print what it says; returns the exit code."""
-    from lcd.analyses.against import against
+    from lcd.analyses.against import against, on_one_map, shares_tasks
     from lcd.curves.ranges import range_sets, ranges_from
     from lcd.curves.reading import concatenated
     from lcd.curves.table import evaluated_names
@@ -34,11 +34,14 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
     curves = concatenated([finished.curves for finished in both])
     ranges = ranges_from(cfg.ranges, evaluated_names(curves), range_sets(curves))
     first, second = (diagnose_curves(finished.curves, ranges, definition=cfg.definition) for finished in both)
-    found = against(first, second, names)
+    placed = on_one_map(first, second, names)
+    # Two benchmarks have no task in common: they meet on the map alone.
+    found = against(first, second, names) if shares_tasks(first, second) else None
+    made = [placed] if found is None else [found, placed]
     with outputs.drafted(folder, PRODUCT, [source, other]) as draft:
-        save_tables(draft / "tables", first, [found], formats)
-        page = write_comparison(draft, found, names).name
-    for sentence in found.says:
+        save_tables(draft / "tables", first, made, formats)
+        page = write_comparison(draft, found, placed, names).name
+    for sentence in (told for each in made for told in each.says):
         console.print(sentence, highlight=False, soft_wrap=True, markup=False)
     for name, path in (("comparison", folder / page), ("tables", folder / "tables")):
         console.print(f"{name:<10} {path}", highlight=False, soft_wrap=True, markup=False)

@@ -19,7 +19,8 @@ from lcd.envs.gym_names import WITH
 from lcd.files import outputs
 from lcd.files.slugs import slug
 from lcd.pipelines.kinds.kind import Job, trainings
-from lcd.pipelines.publish.report import FILES, PRODUCT, ReportOptions, parts_of, publish
+from lcd.pipelines.publish.report import FILES, PRODUCT, parts_of, publish
+from lcd.pipelines.publish.telling import ReportOptions
 from lcd.pipelines.publish.track import tracker_entry, usable
 from lcd.pipelines.publish.view_pictures import take_pictures
 from lcd.pipelines.study import adaptive, determinism, dry_run, dynamics, point_choices, runs, stopping, store

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Collection, Sequence
+from html import escape
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -32,6 +34,7 @@ class Progress:
         self.read_at = self.printed_at = self._took = 0.0
         self.trained_before = self._trained()
         self.live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        self.cell = NotebookCell() if console.is_jupyter else None
 
     def __enter__(self) -> "Progress":
         if self.live is not None:
@@ -41,6 +44,8 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self.cell is not None:
+            self.cell.show(self.line(), self.count(DONE) / max(len(self.runs), 1))
         if self.live is not None:
             self.live.__exit__(kind, error, trace)
 
@@ -55,7 +60,9 @@ class Progress:
                 self.statuses[index] = self._status(run)
         self.read_at = time.monotonic()
         self._took = self.read_at - now
-        if self.live is not None:
+        if self.cell is not None:
+            self.cell.show(self.line(), self.count(DONE) / max(len(self.runs), 1))
+        elif self.live is not None:
             self.live.update(self._drawing(), refresh=True)
         elif now - self.printed_at >= LINE_EVERY_S:
             self.printed_at = now
@@ -118,6 +125,26 @@ class Progress:
         bar = Table.grid()
         bar.add_row(ProgressBar(total=max(len(self.runs), 1), completed=self.count(DONE), width=60))
         return Group(bar, self.line(), table)
+
+
+class NotebookCell:
+    """A bar and a line in a notebook's cell, which are drawn anew in their place."""
+
+    def __init__(self) -> None:
+        from IPython.display import HTML, display
+
+        self._made: Any = HTML
+        self._place: Any = display(HTML(""), display_id=True)
+
+    def show(self, line: str, share: float) -> None:
+        """Show how far things are.
+
+        Args:
+            line: in words.
+            share: 0 to 1.
+        """
+        bar = f'<progress value="{share:.3f}" max="1" style="width:40ch"></progress>'
+        self._place.update(self._made(f"<div>{bar} {escape(line)}</div>"))
 
 
 def fraction(status: Status) -> float:

@@ -230,7 +230,7 @@ def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str
         return [(FAULT, f"diagnosis: it cannot be read ({error.strerror})")]
     if not there:
         return [(NOTE, "diagnosis: there is none")] if made else []
-    from lcd.pipelines.publish.report import contrasts_of
+    from lcd.pipelines.publish.telling import contrasts_of
 
     if unknown := contrasts_of(study)[1]:
         return [(NOTE, f"diagnosis: the contrast {unknown[0]} is not to be had here: its scores cannot be compared")]
@@ -244,7 +244,7 @@ def check_diagnosis(study: store.Study, made: list[store.Run]) -> list[tuple[str
 
 def _rediagnosed(study: store.Study, folder: Path) -> dict[str, Any]:
     """What the files of scores would say now, under the definition that they were made with."""
-    from lcd.pipelines.publish.report import ReportOptions, diagnosed
+    from lcd.pipelines.publish.telling import ReportOptions, diagnosed
     from lcd.pipelines.study.quarantine import read_finished
     from lcd.scores.contrasts import DEFINITIONS
 

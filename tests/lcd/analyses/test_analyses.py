@@ -233,6 +233,22 @@ def test_two_studies_differ_by_what_they_do(make_study):
         against(one, diagnose_curves(make_study({"z": GAMES["a"]}, 2)))
 
 
+def test_two_benchmarks_meet_on_one_map(make_study):
+    from lcd.analyses.against import on_one_map, shares_tasks
+
+    one, other = (
+        diagnose_curves(make_study(tasks, 2)) for tasks in ({"a": GAMES["a"]}, {"z": GAMES["a"], "y": GAMES["b"]})
+    )
+    found = on_one_map(one, other, ("one", "other"))
+    assert not shares_tasks(one, other)
+    assert found.table["study"].tolist() == ["one", "other", "other"]
+    raw = found.table.set_index("task")["phi_raw"]
+    assert raw["a"] == raw["z"] == one.table["phi_raw"].iloc[0]
+    # Of the two pairs one is a tie, which counts half.
+    share = (0.5 + (raw["y"] > raw["a"])) / 2
+    assert f"in {share:.0%} the one of other is the harder" in found.says[0]
+
+
 def test_the_papers_outcomes_are_of_all_games():
     from lcd.envs.procgen.mask_tables import GAMES as PROCGEN
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lcd.envs.errors import InputError
 from lcd.files.reading import Unreadable, read_bytes
+from lcd.pipelines.importing.read_run import ReadRun, plain
 
 HEADER, BLOCK, PART = 7, 32768, 7
 MAGIC = b":W&B"
@@ -26,26 +26,6 @@ MOST_RECORD = 1 << 24
 """Bytes of a record."""
 LONGEST_TEXT = 100_000
 """Letters of a value; longer ones are left out."""
-
-
-@dataclass
-class ReadRun:
-    """What a run has told.
-
-    Attributes:
-        id, name, group, job_type: as W&B calls them.
-        config: on one level, nested keys joined by dots.
-        summary: likewise.
-        history: one mapping a step.
-    """
-
-    id: str = ""
-    name: str = ""
-    group: str = ""
-    job_type: str = ""
-    config: dict[str, Any] = field(default_factory=dict)
-    summary: dict[str, Any] = field(default_factory=dict)
-    history: list[dict[str, Any]] = field(default_factory=list)
 
 
 def read_offline_run(path: Path) -> ReadRun:
@@ -59,14 +39,15 @@ def read_offline_run(path: Path) -> ReadRun:
     from google.protobuf.message import DecodeError
     from wandb.proto.wandb_internal_pb2 import Record
 
-    run = ReadRun()
+    history: list[dict[str, Any]] = []
+    run = ReadRun(history=history)
     for raw in records(content):
         record = Record()
         try:
             record.ParseFromString(raw)
         except DecodeError:
             raise InputError(f"'{path}' is damaged: one of its records cannot be read.") from None
-        _take(run, record)
+        _take(run, history, record)
     return run
 
 
@@ -93,7 +74,7 @@ def records(content: bytes) -> Iterator[bytes]:
             parts = b""
 
 
-def _take(run: ReadRun, record: Any) -> None:
+def _take(run: ReadRun, history: list[dict[str, Any]], record: Any) -> None:
     kind = record.WhichOneof("record_type")
     if kind == "run":
         told = record.run
@@ -104,7 +85,7 @@ def _take(run: ReadRun, record: Any) -> None:
     elif kind == "summary":
         run.summary |= _values(record.summary.update)
     elif kind == "history":
-        run.history.append(_values(record.history.item))
+        history.append(_values(record.history.item))
 
 
 def _values(items: Any) -> dict[str, Any]:
@@ -119,13 +100,3 @@ def _values(items: Any) -> dict[str, Any]:
         except (ValueError, RecursionError):
             continue
     return found
-
-
-def plain(value: Any, key: str, depth: int = 0) -> dict[str, Any]:
-    """Numbers and texts by their dotted keys; what else there is, is left out."""
-    if isinstance(value, dict) and depth < 8:
-        found: dict[str, Any] = {}
-        for name, inner in value.items():
-            found |= plain(inner, f"{key}.{name}" if key else str(name), depth + 1)
-        return found
-    return {key: value} if isinstance(value, str | int | float | bool) else {}

@@ -6,9 +6,12 @@ import pandas as pd
 import pytest
 
 from lcd.envs.errors import InputError, Unfinished
+from lcd.pipelines.importing.import_curves import imported
+from lcd.pipelines.importing.mapping import check_complete, mapping_from
+from lcd.pipelines.importing.read_run import ReadRun, plain
+from lcd.pipelines.importing.wandb_curves import OURS
+from lcd.pipelines.importing.wandb_records import BLOCK, HEADER, read_offline_run, records
 from lcd.pipelines.publish import wandb_client
-from lcd.pipelines.publish.wandb_curves import mapping_from, read_wandb
-from lcd.pipelines.publish.wandb_records import BLOCK, HEADER, ReadRun, plain, read_offline_run, records
 
 wandb = pytest.importorskip("wandb", reason="wandb is not installed")
 MAP = {
@@ -27,6 +30,10 @@ def offline(tmp_path_factory):
         run.log({"global_step": step, "charts/episodic_return": step / 10, "note": "x" * 300})
     wandb_client.finish(run, folder)
     return folder
+
+
+def read_wandb(path, given):
+    return imported(path, given).curves
 
 
 def file_of(folder):
@@ -51,7 +58,7 @@ def test_keys_that_name_seeds_are_read_for_each(offline, tmp_path):
     for step in (0, 100):
         run.log({"env_step": step} | {f"eval/return_mean/seed_{seed}": step + seed for seed in (3, 12)})
     wandb_client.finish(run, tmp_path)
-    curves = read_wandb(f"wandb:offline/{tmp_path}", {**mapping_from(None), "reward_p": 1.0, "agent": "ppo"})
+    curves = read_wandb(f"wandb:offline/{tmp_path}", {**OURS, "reward_p": 1.0, "agent": "ppo"})
     found = curves[["seed", "step", "return_mean"]].sort_values(["seed", "step"]).to_numpy().tolist()
     assert found == [[3, 0, 3], [3, 100, 103], [12, 0, 12], [12, 100, 112]]
 
@@ -69,7 +76,7 @@ def test_keys_that_name_seeds_are_read_for_each(offline, tmp_path):
 )
 def test_wrong_mappings_are_mistakes(given, told):
     with pytest.raises(InputError, match=told):
-        mapping_from(given)
+        check_complete(mapping_from(given))
 
 
 def test_a_map_that_fits_no_run_says_so(offline):

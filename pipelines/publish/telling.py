@@ -1,0 +1,176 @@
+"""What is told of curves, before it is written anywhere: their diagnosis, analyses and curricula."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lcd.envs.errors import InputError
+from lcd.pipelines.study import cost, dynamics, longer, stopping, store
+from lcd.pipelines.study.adaptive import recommended
+from lcd.pipelines.study.quarantine import Finished, read_finished
+from lcd.scores.hard import HardFrom
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lcd.analyses import Analysis
+    from lcd.analyses.transfer import Transfer
+    from lcd.scores.contrasts import Contrast
+    from lcd.scores.diagnosis import Diagnosis
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """How a diagnosis is told.
+
+    Attributes:
+        definition: of the headline's φ and ψ.
+        threshold: from where on scaled scores are hard.
+        formats: what tables are written in besides CSV.
+        first: the key of the analysis that is told before all else: an ablation's.
+        ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
+        analyses, sections: which are made, in their order; None: all that are registered.
+        analysis_params, section_params: of each by name its own settings.
+        horizons: task to its effective horizon and the bounds on it, as far as a file tells them.
+    """
+
+    definition: str = "paper"
+    threshold: HardFrom = field(default_factory=HardFrom)
+    formats: Sequence[str] = ()
+    first: str | None = None
+    ranges: str | Mapping[str, Any] | None = None
+    analyses: Sequence[str] | None = None
+    sections: Sequence[str] | None = None
+    analysis_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    section_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    horizons: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Told:
+    """All that there is to be told.
+
+    Attributes:
+        finished: the curves, and what is left out of them.
+        diagnosis: of these curves.
+        curricula: what learning one task does to the others.
+        analyses: what else the curves say.
+        how: as it was asked, and as the study wants it.
+    """
+
+    finished: Finished
+    diagnosis: Diagnosis
+    curricula: list[Transfer]
+    analyses: list[Analysis]
+    how: ReportOptions
+
+
+def tell(
+    source: Path,
+    study: store.Study | None,
+    how: ReportOptions,
+    curves: pd.DataFrame | None = None,
+    notes: Sequence[str] = (),
+) -> Told:
+    """What is told of the curves at `source`.
+
+    Args:
+        source: a study's folder, or a file.
+        study: the study that the curves belong to, if they do.
+        how: what is asked.
+        curves: what was read of `source` where that is no file.
+        notes: what a reader should know of how they were read.
+    """
+    from lcd.analyses import Evidence, analyse
+    from lcd.analyses.grids import Grid
+    from lcd.analyses.transfer import transfers
+    from lcd.curves.ranges import range_sets, ranges_from
+    from lcd.curves.table import evaluated_names
+    from lcd.scores.horizons import note_of_strangers
+
+    finished = read_finished(source, study) if curves is None else Finished(curves)
+    tasks = evaluated_names(finished.curves)
+    ranges = ranges_from(how.ranges, tasks, range_sets(finished.curves))
+    strangers = note_of_strangers(how.horizons, tasks)
+    diagnosis = diagnosed(finished, study, how, ranges)
+    curricula = transfers(diagnosis.others, diagnosis.curves)
+    known: dict[str, Any] = {}
+    if study is not None:
+        known = recommended(study) | {"grid": Grid.from_plain(study.record.get("grid")), "read": finished.curves}
+        how = replace(how, first=first_of(study))
+    evidence = Evidence(diagnosis, how.threshold, **known)
+    analyses, left_out = analyse(evidence, how.analyses, how.analysis_params, how.first)
+    said = (*notes, *diagnosis.notes, *([strangers] if strangers else []), *left_out)
+    return Told(finished, replace(diagnosis, notes=said), curricula, analyses, how)
+
+
+def first_of(study: store.Study) -> str | None:
+    """The analysis that a study tells before all else; a stranger's file may hold anything."""
+    first = study.record.get("first")
+    return first if isinstance(first, str) and first else None
+
+
+def diagnosed(
+    finished: Finished,
+    study: store.Study | None,
+    how: ReportOptions,
+    ranges: Mapping[str, Any] | None = None,
+) -> Diagnosis:
+    """The diagnosis of curves, and of the study that they belong to what it has cost."""
+    from lcd.scores.diagnosis import Diagnosis, diagnose_curves
+    from lcd.scores.marking import mark
+
+    known = {} if study is None else _remembered(study)
+    try:
+        diagnosis = diagnose_curves(finished.curves, ranges, definition=how.definition, horizons=how.horizons, **known)
+    except InputError as impossible:
+        # Areas of a grid need no ranges; of somebody's environment nobody may know them.
+        if study is None or study.record.get("grid") is None:
+            raise
+        diagnosis = replace(Diagnosis.empty(), notes=(f"No task is diagnosed: {impossible}",))
+    notes = [
+        f"The contrast '{name}' is left out: no installed package has it, and only lcd diagnose imports code."
+        for name in (() if study is None else contrasts_of(study)[1])
+    ]
+    notes += [
+        f"runs/{path.name} is left out: there is no readable config.yaml in it. Put it back as it was, or give the "
+        "command again that made the study."
+        for path in (() if study is None else study.strangers())
+        if path.is_dir() and not path.name.startswith(".")
+    ]
+    notes += [finished.note] if finished.note else []
+    diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *notes))
+    if finished.left_out:
+        diagnosis = mark(diagnosis, finished.left_out)
+    return diagnosis if study is None else replace(diagnosis, cost=cost.cost_so_far(longer.longest(study.runs())))
+
+
+def _remembered(study: store.Study) -> dict[str, Any]:
+    """What a study remembers that a diagnosis needs, as arguments of `diagnose_curves`."""
+    return {
+        "levels": stopping.levels(study),
+        "dynamics": dynamics.recorded_differences(study),
+        "contrasts": contrasts_of(study)[0],
+    }
+
+
+def contrasts_of(study: store.Study) -> tuple[tuple[Contrast, ...], tuple[str, ...]]:
+    """What the study asks of its tasks, and the names of contrasts that are not to be had here.
+
+    Those are a package's that is not installed, or code that the study's file names and the command does not.
+    """
+    from lcd.scores.asked_contrasts import parse_contrasts
+    from lcd.scores.contrasts import HEADLINE, contrasts
+
+    found = {each.name: each for each in HEADLINE}
+    unknown: dict[str, None] = {}
+    for request in study.record["requests"]:
+        asked = request.get("study") if isinstance(request, dict) else None
+        given = asked.get("contrasts") if isinstance(asked, dict) else None
+        known = [each for each in given or () if not isinstance(each, str) or contrasts.may_resolve(each)]
+        found |= {each.name: each for each in parse_contrasts(known)}
+        unknown |= {each: None for each in given or () if isinstance(each, str) and not contrasts.may_resolve(each)}
+    return tuple(found.values()), tuple(unknown)
