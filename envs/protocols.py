@@ -6,7 +6,7 @@ give what holds of a benchmark without the offer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
@@ -181,6 +181,14 @@ class WithoutNoise(Protocol):
         ...
 
 
+class NeedsPackages(Protocol):
+    """Tasks that need what may not be installed; without it, all that they need is."""
+
+    def check_installed(self, task: str) -> None:
+        """Refuse a task that cannot be made here, by an `InputError` that says what to install; it imports nothing."""
+        ...
+
+
 class ShortEpisodes(Protocol):
     """Tasks whose episodes are so long that a trial is made with shorter ones."""
 
@@ -327,6 +335,13 @@ class Drawn(Protocol):
 def views_of(benchmark: Benchmark, task: str) -> Sequence[str]:
     """The views of a task."""
     return benchmark.views_of(task) if offers(benchmark, ViewsByTask) else benchmark.views
+
+
+def check_installed(benchmark: Benchmark, tasks: Iterable[str]) -> None:
+    """Refuse tasks that cannot be made for want of a package."""
+    if offers(benchmark, NeedsPackages):
+        for task in tasks:
+            benchmark.check_installed(task)
 
 
 def shapings_of(benchmark: Benchmark) -> Sequence[str]:

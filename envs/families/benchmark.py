@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -11,10 +12,12 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.benchmarks import NativeBenchmark, check_task, check_view
+from lcd.envs.errors import InputError
 from lcd.envs.families import attributes, carl_contexts
 from lcd.envs.families.family import Family, Point
 from lcd.envs.families.family_tasks import TASKS
 from lcd.envs.families.features import checked_point
+from lcd.envs.families.mujoco_vector import MISSING
 from lcd.envs.families.point_vector import VIEWS
 from lcd.envs.families.random_returns import random_return
 
@@ -62,6 +65,11 @@ class FamiliesBenchmark(NativeBenchmark):
         """What a task's context may have other values of, each with the task's own."""
         check_task(self, task)
         return dict(TASKS[task].family.default) if task in TASKS else _others(task).numbers_of(task)
+
+    def check_installed(self, task: str) -> None:
+        """Refuse robots without MuJoCo."""
+        if task in TASKS and not TASKS[task].quick and find_spec("mujoco") is None:
+            raise InputError(MISSING)
 
     def check_knobs(self, task: str, knobs: Mapping[str, Any]) -> None:
         """Refuse features that the task does not have, or values that they cannot have."""

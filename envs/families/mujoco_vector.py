@@ -17,6 +17,7 @@ from lcd.envs.families.drawing import GREY, RED, Canvas
 from lcd.envs.families.point_vector import UNBOUNDED, FamilyVectorEnv
 from lcd.envs.state import State
 
+MISSING = "This task needs MuJoCo, which is not installed: pip install 'learning-challenge-diagnosticator[mujoco]'."
 FEWEST_A_THREAD = 8
 """Copies that are worth a thread."""
 
@@ -26,9 +27,7 @@ def engine() -> Any:
     try:
         import mujoco
     except ImportError as error:
-        raise InputError(
-            "This task needs MuJoCo, which is not installed: pip install 'learning-challenge-diagnosticator[mujoco]'."
-        ) from error
+        raise InputError(MISSING) from error
     return mujoco
 
 

@@ -6,12 +6,14 @@ import csv
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
+from importlib.util import find_spec
 from typing import Any
 
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.families.family import Family, grid_family
+from lcd.envs.procgen import skins
 from lcd.envs.procgen.knobs import SHAPED, SHAPINGS, VIEWS, ProcgenKnobs
 from lcd.envs.procgen.mask_tables import GAMES, TABLES
 
@@ -90,6 +92,12 @@ class ProcgenBenchmark:
             "cobbe": {task: (self.r_min[task], self.r_max[task]) for task in self.tasks},
             "measured": {task: (_measured()[self.name, task], self.r_max[task]) for task in self.tasks},
         }
+
+    def check_installed(self, task: str) -> None:
+        """Refuse to play where Procgen's library is not there, or what binds it."""
+        skins.wheel()
+        if find_spec("gym3") is None:
+            raise InputError(skins.NOT_INSTALLED)
 
     def make_vec(self, task: str, *, view: str, split: str, num_envs: int, seed: int, **knobs: Any) -> VectorEnv:
         """Copies of a game; `knobs` override the benchmark's own."""

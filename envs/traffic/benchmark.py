@@ -40,6 +40,11 @@ class TrafficBenchmark(NativeBenchmark):
         """The intersections of the seed that ships, each weighted by how often it was drawn."""
         return family()
 
+    def check_installed(self, task: str) -> None:
+        """Refuse to simulate without SUMO, and what makes its networks."""
+        if find_spec("libsumo") is None or find_spec("sumo") is None:
+            raise InputError(MISSING)
+
     def check_knobs(self, task: str, knobs: Mapping[str, Any]) -> None:
         """Refuse what is no feature of an intersection, or cannot be simulated."""
         _point(knobs)
@@ -80,8 +85,7 @@ class TrafficBenchmark(NativeBenchmark):
         **knobs: Any,
     ) -> VectorEnv:
         """Copies of each seed of each intersection, in one simulation."""
-        if find_spec("libsumo") is None:
-            raise InputError(MISSING)
+        self.check_installed(task)
         wholes = [_point({**knobs, **point}) for point in points]
         columns: dict[str, Any] = {name: [point[name] for point in wholes for _ in seeds] for name in wholes[0]}
         every_seed = [seed for _ in wholes for seed in seeds]

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from lcd.analyses.analysis import Analysis, Evidence
 from lcd.analyses.areas import tasks_of, with_interval
 from lcd.analyses.levels import place_of_setting
 from lcd.curves.spans import area, interval_of_agents
 from lcd.curves.table import SETTING, split_curves
-from lcd.statistics.intervals import iqm
+from lcd.scores.ranking import rank_intervals, ranks_of
+from lcd.statistics.intervals import BOOTSTRAP_SEED, iqm, mean_over_seeds, replicates
 
 Setting = tuple
 """The values of `SETTING` but for the benchmark."""
@@ -77,7 +77,7 @@ def _means(
 
 def _rows(curves: Curves, means: Means) -> Iterator[dict]:
     """A row for each setting of one task."""
-    ranks = dict(zip(means, rankdata([-sample.mean() for sample in means.values()]), strict=True))
+    ranks = dict(zip(means, ranks_of(np.array([sample.mean() for sample in means.values()])), strict=True))
     first: dict[str, Setting] = {}
     for setting, sample in means.items():
         named = dict(zip(NAMES, setting, strict=True))
@@ -93,24 +93,22 @@ def _rows(curves: Curves, means: Means) -> Iterator[dict]:
 
 
 def _ranks(means: Mapping[tuple[str, str], Means]) -> pd.DataFrame:
-    """The mean rank over tasks of each setting that all tasks have, with intervals over seeds."""
+    """The mean rank over tasks of each setting that all tasks have, with intervals over seeds: quantiles."""
     shared = [
         setting for setting in next(iter(means.values())) if all(setting in of_task for of_task in means.values())
     ]
     if len(shared) < 2:
         return pd.DataFrame()
-    samples = {f"{place} {setting}": of[setting] for place, of in enumerate(means.values()) for setting in shared}
+    samples = [of[setting].sort_index() for of in means.values() for setting in shared]
+    arrays = [sample.to_numpy() for sample in samples]
+    paired = len({tuple(sample.index) for sample in samples}) == 1
 
     def mean_ranks(averages: np.ndarray) -> np.ndarray:
         by_task = averages.reshape(*averages.shape[:-1], len(means), len(shared))
-        return rankdata(-by_task, axis=-1).mean(-2)
+        return ranks_of(by_task).mean(-2)
 
-    names = [str(place) for place in range(len(shared))]
-    found = with_interval(names, samples, mean_ranks)
-    ends = ("", "_low", "_high")
-    return pd.DataFrame(
-        dict(zip(NAMES, setting, strict=True))
-        | {"tasks": float(len(means))}
-        | {f"mean rank{end}": found[f"{name}{end}"] for end in ends}
-        for name, setting in zip(names, shared, strict=True)
-    )
+    estimate = np.array([mean_over_seeds(array) for array in arrays])
+    drawn = replicates(arrays, paired=paired, rng=np.random.default_rng(BOOTSTRAP_SEED))
+    low, high = rank_intervals(estimate, drawn, min(map(len, arrays)), mean_ranks)
+    table = pd.DataFrame(shared, columns=list(NAMES)).assign(tasks=float(len(means)))
+    return table.assign(**{"mean rank": mean_ranks(estimate), "mean rank_low": low, "mean rank_high": high})

@@ -113,19 +113,31 @@ def points(found: Measured, narrow: bool = False) -> Figure:
     means = found.means
     ends = [np.abs(np.stack(mean_interval(seeds.T)) - seeds.mean(1)) for seeds in found.scores.values()]
     _grouped_bars(axes, found.methods, means, np.stack(ends, 1))
-    axes.set_xticks(np.arange(len(found.contexts)), _point_labels(found), fontsize=7.5)
+    labels, features = _point_labels(found, most=(52 if narrow else 110) // len(found.contexts))
+    axes.set_xticks(np.arange(len(found.contexts)), labels, fontsize=7.5)
+    axes.set_xlabel(features, fontsize=7.5)
     axes.legend(ncols=2 if narrow else 4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
     return figure
 
 
-def _point_labels(found: Measured) -> list[str]:
-    """Each point by the features that differ between them, a line each, and by what the family calls it."""
+def _point_labels(found: Measured, most: int) -> tuple[list[str], str]:
+    """Each point by the features that differ between them, a line each, and by what the family calls it.
+
+    Args:
+        found: whose points they are.
+        most: letters of a line; where names of features take more, lines are their values, in the order that is told.
+
+    Returns:
+        The labels, and what there is to say of all of them.
+    """
     varied = [place for place, values in enumerate(found.table.T) if len(set(values)) > 1]
     named = {place: mark for mark, place in found.marks.items()}
-    return [
-        "\n".join([*(f"{found.features[each]} {point[each]:g}" for each in varied), named.get(place, "")])
-        for place, point in enumerate(found.table)
-    ]
+    values = [[f"{point[each]:g}" for each in varied] for point in found.table]
+    names = [found.features[each] for each in varied]
+    whole = [[f"{name} {value}" for name, value in zip(names, of_point, strict=True)] for of_point in values]
+    fits = all(len(line) <= most for lines in whole for line in lines)
+    labels = ["\n".join([*lines, named.get(place, "")]) for place, lines in enumerate(whole if fits else values)]
+    return labels, "" if fits else f"from top to bottom: {', '.join(names)}"
 
 
 @styled_figure

@@ -1,7 +1,7 @@
 """Ranks of tasks by their scores, with intervals: rank 1 is the hardest."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -46,16 +46,33 @@ def add_ranks(
         )
         drawn = score_replicates(chosen, least)[..., column]
         low, high = rank_intervals(estimate, drawn, min(each.count for each in chosen.values()))
-        for end, values in (("", rankdata(-estimate)), ("_low", low), ("_high", high)):
+        for end, values in (("", ranks_of(estimate)), ("_low", low), ("_high", high)):
             table.loc[scored, f"{score}_rank{end}"] = values
 
 
+def ranks_of(scores: np.ndarray) -> np.ndarray:
+    """Ranks along the last axis: 1 is the highest score; equal ones share their mean rank."""
+    return rankdata(-scores, axis=-1)
+
+
 def rank_intervals(
-    estimate: np.ndarray, drawn: np.ndarray, count: int, level: float = LEVEL
+    estimate: np.ndarray,
+    drawn: np.ndarray,
+    count: int,
+    ranks: Callable[[np.ndarray], np.ndarray] = ranks_of,
+    level: float = LEVEL,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of the ranks of scores (tasks,), from replicates (resamples, tasks) of `count` seeds."""
+    """Bounds of ranks, which are quantiles of replicates and so never lie beyond the first or the last rank.
+
+    Args:
+        estimate: scores (n,).
+        drawn: their replicates (resamples, n).
+        count: of how many seeds these are.
+        ranks: what ranks (…, k) scores (…, n) have.
+        level: the confidence.
+    """
+    found = ranks(widen(estimate, drawn, count))
     if np.isnan(drawn).any():
-        return np.full(len(estimate), np.nan), np.full(len(estimate), np.nan)
-    ranks = rankdata(-widen(estimate, drawn, count), axis=-1)
-    low, high = np.quantile(ranks, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
+        return np.full(found.shape[-1], np.nan), np.full(found.shape[-1], np.nan)
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
     return low, high

@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from lcd.config.schemas import MeasureConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies, reward_range
 from lcd.envs.errors import InputError
-from lcd.envs.protocols import moving_tasks_of
+from lcd.envs.protocols import check_installed, moving_tasks_of
 from lcd.envs.streams import seed_sequence
 from lcd.files import outputs
 from lcd.files.atomic import write_atomic
@@ -32,6 +32,7 @@ def run(cfg: MeasureConfig, console: Console | None = None) -> int:
     tasks = list(benchmark.tasks) if cfg.tasks is None else cfg.tasks
     needs.check_measurement(cfg.episodes)
     check_names("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
+    check_installed(benchmark, tasks)
     console = console or Console()
     if cfg.frontend["name"] != "identity":
         return measure_frontend(benchmark, tasks if cfg.tasks else list(moving_tasks_of(benchmark)), cfg, console)

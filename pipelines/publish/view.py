@@ -15,7 +15,7 @@ from lcd.config.schemas import ViewConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import point_name
-from lcd.envs.protocols import Drawn, Families, Graphs, Pairs, offers
+from lcd.envs.protocols import Drawn, Families, Graphs, Pairs, check_installed, offers
 from lcd.envs.streams import seed_sequence
 from lcd.files import outputs
 from lcd.pipelines.publish.graph_pictures import draw_graph
@@ -34,6 +34,7 @@ def run(cfg: ViewConfig) -> int:
     whole = cfg.task.name == cfg.benchmark.name
     if not whole:
         check_names("task", [cfg.task.name], benchmark.tasks, cfg.benchmark.name)
+    check_installed(benchmark, benchmark.tasks if whole else [cfg.task.name])
     images = [view for view in benchmark.views if view in PERCEPTION.values]
     views = [cfg.view] if cfg.view is not None else images or list(benchmark.views)
     check_names("view", views, benchmark.views, cfg.benchmark.name)

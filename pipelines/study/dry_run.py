@@ -29,7 +29,7 @@ from lcd.pipelines.study.configs import RunConfig, condition, is_training, popul
 from lcd.pipelines.study.cost import HOUR, hours_text
 from lcd.pipelines.study.evaluated import evaluated_by
 from lcd.pipelines.study.members import members_of, trained_by
-from lcd.pipelines.study.probe import PROBE_S, probe, trial_tracker
+from lcd.pipelines.study.probe import PROBE_S, probe, protocol, trial_tracker
 
 Finish = Callable[[Any, store.Study, Console], Any]
 NARROW, WIDE = 1.5, 3.0
@@ -100,13 +100,13 @@ def print_estimate(
         table.add_row("of them", "; ".join(before))
     untimed: Sequence[str] = ()
     if missing:
-        console.print(
-            f"Probing how fast this machine is (about {PROBE_S:.0f} s, more where episodes or networks are long) …",
-            highlight=False,
-        )
+        console.print(_what_is_probed(missing, workers_of(cfg, missing)), highlight=False, soft_wrap=True)
         found = forecast(missing, cfg)
         untimed = found.untimed
-        around = time.process_time() + (_report_s(jobs, cfg, finish) if found.training_s < REHEARSED_S else 0.0)
+        around = time.process_time()
+        if finish is not None and found.training_s < REHEARSED_S:
+            console.print("Timing the report of invented curves …", highlight=False)
+            around += _report_s(jobs, cfg, finish)
         table.add_row("seeds a run", " or ".join(map(str, seeds)))
         table.add_row("steps", f"{steps:,} of all seeds together")
         table.add_row("time", found.time_text(around))
@@ -127,6 +127,15 @@ def print_estimate(
     return 0
 
 
+def _what_is_probed(missing: Sequence[Job], workers: int) -> str:
+    kinds = len({protocol(before_pretraining(job.config)) for job in missing})
+    what = f"{kinds} kinds of runs, a little of each" if kinds > 1 else "a little of a run"
+    return (
+        f"Probing how fast this machine is: {workers} worker{'s' * (workers > 1)} at {what} (about {PROBE_S:.0f} s and "
+        "what imports take; minutes where the machine is busy, or episodes or networks are long) …"
+    )
+
+
 def workers_of(cfg: DiagnoseConfig | TrainConfig, missing: Sequence[Job]) -> int:
     """How many runs will be trained at the same time."""
     return calls_at_once(cfg.launcher.workers, cfg.launcher.threads * cfg.devices, len(missing))
@@ -138,10 +147,8 @@ def _time(seconds: float, exact: bool, workers: int) -> str:
     return f"about {expected} with {workers} worker{'s' * (workers > 1)} here (likely {least} to {most})"
 
 
-def _report_s(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig, finish: Finish | None) -> float:
+def _report_s(jobs: Sequence[Job], cfg: DiagnoseConfig | TrainConfig, finish: Finish) -> float:
     """What pictures, diagnosis and report will take: they are made on trial, of invented curves."""
-    if finish is None:
-        return 0.0
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="lcd-dry-run-") as folder:
         study = store.Study(Path(folder) / "study", create=True)

@@ -12,7 +12,7 @@ from lcd.config.compose import compose
 from lcd.config.schemas import DiagnoseConfig, PretrainConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
-from lcd.envs.protocols import moving_tasks_of
+from lcd.envs.protocols import check_installed, moving_tasks_of
 from lcd.files.reading import Unreadable, read_bytes
 from lcd.frontends.entry import LATER, USE, FrontendEntry, WeightsFile, entry_of
 from lcd.pipelines.kinds.pretrain import UNTRAINED, weights_of
@@ -59,6 +59,7 @@ def pretraining_from(cfg: PretrainConfig) -> configs.PretrainConfig:
     asked, filmed = cfg.pretraining, cfg.pretraining.videos
     benchmark = get_benchmark(cfg.benchmark.name)
     tasks = tasks_of(cfg, benchmark)
+    check_installed(benchmark, tasks)
     if asked.learning_rate <= 0:
         raise InputError(f"pretraining.learning_rate={asked.learning_rate} must be a number above 0.")
     if filmed.length <= filmed.gap:

@@ -11,8 +11,9 @@ from itertools import product
 
 from rich.console import Console
 
-from lcd.envs.benchmarks import BENCHMARKS, reward_range
+from lcd.envs.benchmarks import BENCHMARKS, get_benchmark, reward_range
 from lcd.envs.errors import InputError
+from lcd.envs.protocols import check_installed
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.kinds.pretrain import before_pretraining
 from lcd.pipelines.launch.launchers import calls_at_once, look_ahead
@@ -40,6 +41,8 @@ def check_trainable(cfg: Asked, jobs: Iterable[Job]) -> None:
     if cfg.launcher.name == "local":
         devices.check_device(device_of(cfg))
     run_configs = trainings(jobs)
+    for config in run_configs:
+        check_installed(get_benchmark(config["benchmark"]), [stage.made for stage in stages_of(config)])
     check_spaces(run_configs)
     for config in run_configs:
         if not BENCHMARKS.is_built_in(config["benchmark"]):

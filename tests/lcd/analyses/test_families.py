@@ -246,3 +246,21 @@ def test_few_points_are_shown_one_by_one():
                for place, label in enumerate(axes.get_xticklabels())}  # fmt: skip
     assert heights["lower 6\nupper 0\nsimplified"] == pytest.approx([0.1, 0.3])
     assert heights["lower 5\nupper 1\n"] == pytest.approx([0.5, 0.3])
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("features", [("a", "b"), ("force_mag", "masscart"), ("torso_mass_multiplier", "gravity")])
+def test_names_of_points_do_not_overlap(features, narrow):
+    first, second = features
+    points = [f"{first}={value:g},{second}={value / 4:g}" for value in (1, 10.125, 50.5, 75, 99, 100.25)]
+    both = {name: np.full((6, 2), 0.3) for name in ("ppo", "trpo")}
+    frame = family_curves("mine/poles", points, both, {name: each[2] for name, each in both.items()})
+    (drawing,) = [each for each in told(frame)["families"].figures if each.name == "families-points"]
+    figure = drawing.draw(narrow)
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+    assert all(one.x1 < other.x0 for one, other in zip(boxes, boxes[1:], strict=False))
+    assert boxes[0].y0 >= axes.xaxis.label.get_window_extent().y1 or not axes.get_xlabel()
+    told_names = axes.get_xticklabels()[0].get_text() + axes.get_xlabel()
+    assert all(name in told_names for name in features)

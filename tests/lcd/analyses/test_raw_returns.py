@@ -71,6 +71,19 @@ def test_ranks_over_tasks_need_no_range(make_study):
         assert ranks.table["mean rank"].tolist() == [3, 1.5, 1.5]
 
 
+def test_no_rank_lies_beyond_the_first_or_the_last_one(make_study):
+    # Two tasks on which seeds disagree about who is ahead, and a setting that is always the last.
+    tasks = {name: (0.1, 0.30, 0.31, None, None, None) for name in "ab"}
+    (_, ranks) = raw_returns(diagnose_curves(make_study(tasks, 3, noise=0.05).drop(columns=RANGE)).curves)
+    low, high = (ranks.table[f"mean rank_{end}"].to_numpy() for end in ("low", "high"))
+    assert (low >= 1).all()
+    assert (high <= 3).all()
+    assert low[1:].min() == 1
+    assert (high > low).any()
+    assert (low <= ranks.table["mean rank"]).all()
+    assert (ranks.table["mean rank"] <= high).all()
+
+
 def test_a_page_without_any_range(curves, tmp_path):
     diagnosis = diagnose_curves(curves.drop(columns=RANGE))
     assert set(diagnosis.table["status"]) == {"no_range"}

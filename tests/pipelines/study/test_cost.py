@@ -229,6 +229,8 @@ def test_a_cold_dry_run_leaves_nothing_and_tells_the_time_that_the_command_takes
     told, _ = run_lcd(tmp_path, "diagnose", *asked, "--dry-run")
     # An empty folder for compiled networks is torch's, which makes it when it is imported.
     assert [left for left in tmp_path.iterdir() if not left.name.startswith("torchinductor_")] == []
+    assert "Probing how fast this machine is: 1 worker at a little of a run (about 20 s" in told
+    assert "Timing the report of invented curves …" in told
     assert "20,480 of all seeds together" in told
     expected = seconds(re.search(r"about (.*) with 1 worker here", told)[1])
     _, taken = run_lcd(tmp_path, "diagnose", *asked)
