@@ -10,7 +10,9 @@ import pandas as pd
 from lcd.analyses.analysis import Analysis, Drawing, Evidence
 from lcd.analyses.areas import with_interval
 from lcd.analyses.outcomes import outcomes
-from lcd.curves.table import CONDITION, SETTING
+from lcd.curves.reading import group_numbers
+from lcd.curves.rows import CurveRows
+from lcd.curves.table import CURVE, SETTING
 from lcd.scores.contrasts import PERCEPTION
 from lcd.statistics.aggregates import AGGREGATES, Scores, probability_of_improvement
 from lcd.statistics.aggregates import with_interval as with_interval_over_tasks
@@ -74,9 +76,9 @@ def _draw(scores: Mapping[tuple, dict[str, np.ndarray]], narrow: bool) -> Any:
 
 def final_scores(curves: pd.DataFrame) -> dict[tuple, dict[str, np.ndarray]]:
     """Condition without its task (`SETTING`) → task → the last held-out return of each seed."""
-    seed = [*CONDITION, "seed"]
-    held_out = curves.loc[curves["split"] == "eval", [*seed, "step", "normalised"]]
-    last = held_out.loc[held_out.groupby(seed, sort=True)["step"].idxmax()]
+    rows = CurveRows(group_numbers(curves, CURVE), curves["step"].to_numpy(float))
+    last = curves.iloc[rows.last]
+    last = last[last["split"] == "eval"]
     found = {
         key: {str(task): mine["normalised"].to_numpy() for task, mine in rows.groupby("task", sort=True)}
         for key, rows in last.groupby(list(SETTING), sort=False)

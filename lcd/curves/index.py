@@ -1,4 +1,4 @@
-"""Every seed's curve of every condition, sorted once and found by the condition's values."""
+"""Every seed's curve of every condition, found by the condition's values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pandas as pd
 
 from lcd.curves.names import FAMILY, evaluated_name, varied_task
 from lcd.curves.reading import group_numbers
+from lcd.curves.rows import CurveRows
 from lcd.curves.table import CONDITION
 from lcd.scores.contrasts import KNOB, Condition
 
@@ -24,7 +25,7 @@ class CurveIndex:
     """The curves of one split, by condition and seed."""
 
     def __init__(self, curves: pd.DataFrame | None = None) -> None:
-        """Sort the curves.
+        """Find where each curve stands.
 
         Args:
             curves: Rows of one split, with the column `normalised`; None for no curves. Where that is NaN, because
@@ -35,16 +36,15 @@ class CurveIndex:
         if curves is None or curves.empty:
             return
         keys = [*CONDITION, "seed"]
-        codes = group_numbers(curves, keys)
-        order = np.lexsort((curves["step"].to_numpy(float), codes))
-        codes, steps = codes[order], curves["step"].to_numpy(float)[order]
-        values = curves["normalised"].to_numpy(float)[order]
+        steps = curves["step"].to_numpy(float)
+        rows = CurveRows(group_numbers(curves, keys), steps)
+        steps, values = rows.ordered(steps), rows.ordered(curves["normalised"].to_numpy(float))
         raw = np.isnan(values)
-        values[raw] = curves["return_mean"].to_numpy(float)[order][raw]
-        starts = np.flatnonzero(np.diff(codes, prepend=-1))
-        named = curves.iloc[order[starts]]
+        if raw.any():
+            values = np.where(raw, rows.ordered(curves["return_mean"].to_numpy(float)), values)
+        named = curves.iloc[rows.first]
         columns = [named[name].tolist() for name in keys]
-        for start, end, *key in zip(starts, [*starts[1:], len(codes)], *columns, strict=True):
+        for (start, end), *key in zip(rows.spans(), *columns, strict=True):
             *key, seed = key
             key[P] = round(key[P], PLACES)
             self._curves.setdefault(tuple(key), {})[int(seed)] = (steps[start:end], values[start:end])

@@ -84,30 +84,35 @@ def read_parquet(path: Path, names: Sequence[str]) -> pd.DataFrame:
             "install the extra 'parquet' or save the curves as CSV."
         ) from error
     try:
-        file = pq.ParquetFile(path)
-        columns = {name: _column(file, name, name in names) for name in file.schema_arrow.names if INDEX not in name}
-        # What Arrow keeps for its next reading would count among what a report needs.
-        pyarrow.default_memory_pool().release_unused()
+        kinds = {field.name: str(field.type) for field in pq.read_schema(path)}
+        texts = [name for name in names if kinds.get(name) in ("string", "large_string")]
+        file, columns = pq.ParquetFile(path, read_dictionary=texts), {}
+        for name in kinds:
+            if INDEX not in name:
+                columns[name] = _column(file, name)
+                # What Arrow keeps for its next reading would count among what a report needs.
+                pyarrow.default_memory_pool().release_unused()
         return pd.DataFrame(columns, copy=False)
     except Exception as error:
         reason = " ".join(str(error).split())
         raise InputError(f"'{path}' is not readable as Parquet: {reason.rstrip('.')}.") from error
 
 
-def _column(file: "pyarrow.parquet.ParquetFile", name: str, has_names: bool) -> pd.Series:
+def _column(file: "pyarrow.parquet.ParquetFile", name: str) -> pd.Series:
     """One column at a time, so that no more than one of them is held twice."""
-    column = file.read(columns=[name]).column(0)
-    kind = str(column.type)
-    if has_names and kind in ("string", "large_string"):
-        column = column.dictionary_encode()
     # What is no number and no name (dates, lists) is left to pandas.
-    return column.to_pandas()
+    return file.read(columns=[name]).column(0).to_pandas()
 
 
 def as_categories(column: pd.Series) -> pd.Categorical:
     """A column of anything as categories that are texts, sorted, each of them used; what is missing has none."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes, found = column.cat.codes.to_numpy(), column.cat.categories
+        in_order = (
+            found.dtype == object and all(isinstance(each, str) for each in found) and found.is_monotonic_increasing
+        )
+        if in_order and np.bincount(codes[codes >= 0], minlength=len(found)).all():
+            return column.array
     else:
         plain = column.astype(object)
         try:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from lcd.curves.names import evaluated_name, unvaried_task
 from lcd.curves.reading import as_categories, concatenated, group_numbers, read_csv, read_parquet
+from lcd.curves.rows import CurveRows
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.families.family import parse_point
 
@@ -56,40 +57,50 @@ def read_curves(path: str | Path) -> pd.DataFrame:
     """
     path = Path(path)
     if path.is_dir():
-        return check_curves(_read_study(path))
+        return _cleaned(_read_study(path))
     if not os.path.exists(path):
         raise InputError(f"There is nothing at '{path}': give a CSV or Parquet file or a study's folder.")
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return check_curves(read_csv(path, TEXT, NUMBERS))
+        return _cleaned(read_csv(path, TEXT, NUMBERS))
     if suffix == ".parquet":
-        return check_curves(read_parquet(path, TEXT))
+        return _cleaned(read_parquet(path, TEXT))
     raise InputError(f"'{path.name}' is not readable as curves: its name should end in .csv or .parquet.")
 
 
 def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a clean copy of a table of curves, defaults filled in; a mistake is an `InputError`.
 
-    Names come back as categories, sorted.
+    Names come back as categories, sorted. Columns that are as they should be are shared with the table.
 
     Args:
         frame: at least the columns `NEEDED`, one row an evaluation.
     """
+    return _cleaned(frame.copy(deep=False))
+
+
+def _cleaned(frame: pd.DataFrame) -> pd.DataFrame:
+    """What `check_curves` does, to a table that nobody else has: each column is let go of when it has been replaced."""
     _refuse_missing(frame)
     if frame.empty:
         raise InputError("The curves have no rows: at least two evaluations of one condition are needed.")
     clean = frame.reset_index(drop=True)
+    del frame
+    told_of_training = clean.get("trained_on")
     for name in TEXT:
         # What says nothing of its training was trained on the task that is evaluated.
         default = clean["task"] if name == "trained_on" else DEFAULTS.get(name)
         clean[name] = _text(clean, name, default)
-    _refuse_nameless_curricula(frame, clean)
+    _refuse_nameless_curricula(told_of_training, clean)
+    del told_of_training
     for name in COLUMNS:
-        if name not in TEXT:
+        if name not in TEXT and not _is_clean(clean, name):
             clean[name] = _numbers(clean, name)
     _check_values(clean)
-    clean["seed"] = clean["seed"].astype(np.int64)
-    if _any_twice(group_numbers(clean, CURVE), clean["step"].to_numpy()):
+    if clean["seed"].dtype != np.int64:
+        clean["seed"] = clean["seed"].astype(np.int64)
+    steps = clean["step"].to_numpy()
+    if CurveRows(group_numbers(clean, CURVE), steps).any_twice(steps):
         row = clean.loc[clean.duplicated([*CURVE, "step"]).idxmax()]
         names = ["task", "view", "reward_p", "split", *(name for name in ("stage", "context") if row[name])]
         told = ", ".join(f"{name} '{row[name]}'" for name in names)
@@ -133,11 +144,10 @@ def of_points(curves: pd.DataFrame) -> np.ndarray:
     return found
 
 
-def _refuse_nameless_curricula(given: pd.DataFrame, clean: pd.DataFrame) -> None:
+def _refuse_nameless_curricula(told_of_training: pd.Series | None, clean: pd.DataFrame) -> None:
     nameless = clean["stage"] != ""
-    if "trained_on" in given:
-        there = given["trained_on"].reset_index(drop=True)
-        nameless &= there.isna() | (there.astype(object) == "")
+    if told_of_training is not None and nameless.any():
+        nameless &= told_of_training.isna() | (told_of_training.astype(object) == "")
     if nameless.any():
         raise InputError(
             f"Column 'trained_on' is empty in row {_row(nameless)}, which has the stage "
@@ -159,14 +169,13 @@ def _refuse_missing(frame: pd.DataFrame) -> None:
 
 def split_curves(frame: pd.DataFrame, keys: list[str]) -> dict[tuple, tuple[np.ndarray, np.ndarray]]:
     """Curves of the column `normalised` by the values of `keys`: (steps in order, returns)."""
-    codes, steps = group_numbers(frame, keys), frame["step"].to_numpy(float)
-    order = np.lexsort((steps, codes))
-    codes, steps, values = codes[order], steps[order], frame["normalised"].to_numpy(float)[order]
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    named = [frame[name].iloc[order[starts]].tolist() for name in keys]
-    ends = [*starts[1:], len(codes)] if len(starts) else []
+    steps = frame["step"].to_numpy(float)
+    rows = CurveRows(group_numbers(frame, keys), steps)
+    steps, values = rows.ordered(steps), rows.ordered(frame["normalised"].to_numpy(float))
+    named = [frame[name].iloc[rows.first].tolist() for name in keys]
     return {
-        tuple(key): (steps[start:end], values[start:end]) for start, end, *key in zip(starts, ends, *named, strict=True)
+        tuple(key): (steps[start:end], values[start:end])
+        for (start, end), *key in zip(rows.spans(), *named, strict=True)
     }
 
 
@@ -205,7 +214,9 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
             written = written.fillna(stated)
             low[places], high[places] = written["r_min"], written["r_max"]
         _check_written(written, seeds[seed_of], task)
-    return curves.assign(r_min=low, r_max=high), notes
+    found = {"r_min": low, "r_max": high}
+    changed = {name: of for name, of in found.items() if not np.array_equal(of, curves[name], equal_nan=True)}
+    return curves.assign(**changed), notes
 
 
 def normalised(curves: pd.DataFrame) -> pd.Series:
@@ -214,7 +225,8 @@ def normalised(curves: pd.DataFrame) -> pd.Series:
     Args:
         curves: checked curves with the ranges that normalise them.
     """
-    scaled = (curves["return_mean"] - curves["r_min"]) / (curves["r_max"] - curves["r_min"])
+    scaled = curves["return_mean"] - curves["r_min"]
+    scaled /= curves["r_max"] - curves["r_min"]
     wrong = scaled.abs() > LARGEST
     if wrong.any():
         row = curves.loc[wrong.idxmax()]
@@ -233,20 +245,6 @@ def _read_study(folder: Path) -> pd.DataFrame:
     if curves.empty:
         raise InputError(f"'{folder}' holds no curves: a study's folder has runs/<run id>/curve.csv.")
     return curves
-
-
-def _any_twice(curves: np.ndarray, steps: np.ndarray) -> bool:
-    """Whether a step comes twice in a curve, of each row's curve and step."""
-    if _rises(curves, steps):
-        return False
-    order = np.lexsort((steps, curves))
-    return not _rises(curves[order], steps[order])
-
-
-def _rises(curves: np.ndarray, steps: np.ndarray) -> bool:
-    """Whether each row comes after the one before it, by its curve and then by its step."""
-    alike = curves[1:] == curves[:-1]
-    return bool(((curves[1:] > curves[:-1]) | (alike & (steps[1:] > steps[:-1]))).all())
 
 
 def _text(frame: pd.DataFrame, name: str, default: Any) -> pd.Categorical:
@@ -270,6 +268,11 @@ def _text(frame: pd.DataFrame, name: str, default: Any) -> pd.Categorical:
             f"Column '{name}' holds {names[where - 1]!a} in row {where}: a name has printable characters only."
         )
     return names
+
+
+def _is_clean(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a column of numbers is one already, so that it needs no copy."""
+    return name in frame and frame[name].dtype == (np.int64 if name == "seed" else np.float64)
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> pd.Series:

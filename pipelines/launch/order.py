@@ -118,13 +118,13 @@ class Order:
             return
         for other, call in list(self.waiting.items()):
             if outcome.call.name and outcome.call.name in call.after:
-                self.end(other, _in_vain(call, outcome))
+                self.end(other, in_vain(call, outcome))
 
     def _done(self, name: str) -> bool:
         return (outcome := self.outcomes.get(self._index[name])) is not None and outcome.well
 
 
-def _in_vain(call: Call, outcome: Outcome) -> Outcome:
+def in_vain(call: Call, outcome: Outcome) -> Outcome:
     """The outcome of a call that waits for one which did not end well."""
     if outcome.error is None:
         return Outcome(call, stopped=True)

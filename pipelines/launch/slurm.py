@@ -27,10 +27,11 @@ from typing import Any, NoReturn
 from lcd.config.schema_parts import DeadlinesConfig
 from lcd.envs.errors import Elsewhere, InputError
 from lcd.envs.registry import named
-from lcd.pipelines.launch.order import Call, Outcome
+from lcd.pipelines.launch.order import Call, Outcome, in_vain
 from lcd.pipelines.launch.slurm_jobs import (
     CANCELLED,
     LIVING,
+    STUCK,
     Submitted,
     arrays_of,
     discard,
@@ -39,6 +40,7 @@ from lcd.pipelines.launch.slurm_jobs import (
     queued,
     remember,
     tidy,
+    withdraw,
 )
 from lcd.pipelines.launch.slurm_pack import WARNING, Pack
 from lcd.process.signals import Stopped
@@ -225,7 +227,9 @@ class Queue:
         """Find what an earlier command submitted."""
         living = queued(self.study)
         tidy(self.study, living)
-        self.jobs |= {name: job for job in living for name in job.calls if name in self.calls}
+        mine = {job: state for job, state in living.items() if set(job.calls) & self.calls.keys()}
+        withdraw([job for job, state in mine.items() if state == STUCK], again=True)
+        self.jobs |= {name: job for job in mine if mine[job] != STUCK for name in job.calls if name in self.calls}
 
     def submit(self) -> None:
         """Submit what is not queued, all that waits for the same as one array."""
@@ -284,7 +288,8 @@ class Queue:
         further = _with_further({"requeue": True, "comment": str(place)}, own)
         going_on = [name for name in first.after if name in self.jobs and name not in self.outcomes]
         if after := sorted({self.jobs[name].job for name in going_on}):
-            further["dependency"] = f"afterany:{':'.join(after)}"
+            # Of one that is lost they wait for the next, which takes its place (`_conclude`).
+            further["dependency"] = f"afterok:{':'.join(after)}"
         return {
             **_asked_of_sbatch(own, first.needs.gpus),
             "job_name": "lcd",
@@ -346,13 +351,23 @@ class Queue:
 
     def _conclude(self, job: Submitted, state: str) -> None:
         """The outcomes of a job that is over and whose calls did not end; one that was lost is submitted again."""
+        if state == STUCK:
+            withdraw([job], again=True)
+        calls = [self.calls[name] for name in job.calls if name in self.calls]
+        before = [self.outcomes[name] for name in calls[0].after if name in self.outcomes]
+        if failed := next((outcome for outcome in before if not outcome.well), None):
+            self.outcomes |= {call.name: in_vain(call, failed) for call in calls}
+            return
         tries = max(self.submitted.get(name, 0) for name in job.calls)
-        stopped = job.ended() is not None or state.startswith(CANCELLED)
-        lost = state == "PREEMPTED" or not (stopped or state in FOR_GOOD)
+        again = job.mark.exists()
+        stopped = not again and (job.ended() is not None or state.startswith(CANCELLED))
+        lost = again or state == "PREEMPTED" or not (stopped or state in FOR_GOOD)
         if lost and tries <= self.settings.retries:
-            self._submit_array([[self.calls[name] for name in job.calls if name in self.calls]])
+            self._submit_array([calls])
             return
         error = f"its Slurm job {job.job} ended as {state} and did not say why: {job.log} may"
+        if again:
+            error = f"Slurm did not start its job {job.job}: see what 'sinfo -R' and 'scontrol show nodes' say"
         self._end(job, {name: {"error": None if stopped else error, "stopped": stopped} for name in job.calls})
 
 

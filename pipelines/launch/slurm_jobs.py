@@ -30,6 +30,10 @@ PLACE, JOBS_FILE = "slurm", "jobs.json"
 PENDING, CANCELLED = "PENDING", "CANCELLED"
 LIVING = ("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "REQUEUED", "RESIZING", "REQUEUE_HOLD",
           "REQUEUE_FED", "SIGNALING", "STAGE_OUT", "STOPPED", "SPECIAL_EXIT")  # fmt: skip
+STUCK = "STUCK"
+"""What is said here of a job that waits for ever."""
+NEVER_STARTS = ("launch failed requeued held", "DependencyNeverSatisfied")
+"""Why a job waits for ever: its node could not start it, or what it waits for was lost. Others that wait are let go."""
 JOB_ID = re.compile(r"\d+(_\d+)?")
 PATIENCE_S = 60
 
@@ -51,6 +55,11 @@ class Submitted:
     @property
     def array(self) -> str:
         return self.job.partition("_")[0]
+
+    @property
+    def mark(self) -> Path:
+        """The file that says: it was cancelled because it would never have started, and is to be submitted again."""
+        return self.outcomes.with_suffix(".again")
 
     @property
     def log(self) -> Path:
@@ -112,15 +121,18 @@ def job_states(arrays: Iterable[str]) -> dict[str, tuple[str, str]] | None:
     asked = ",".join(sorted(set(arrays)))
     if not asked:
         return {}
-    ask = ["squeue", "--noheader", "--array", "--states=all", f"--jobs={asked}", "--format=%i|%T|%k"]
+    ask = ["squeue", "--noheader", "--array", "--states=all", f"--jobs={asked}", "--format=%i|%T|%r|%k"]
     try:
         done = subprocess.run(ask, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     except (OSError, subprocess.SubprocessError):
         return None
     if done.returncode:
         return {} if "nvalid job id" in done.stderr else None
-    lines = (line.strip().split("|", 2) for line in done.stdout.splitlines())
-    return {job: (state, comment) for job, state, comment in (line for line in lines if len(line) == 3)}
+    lines = (line.strip().split("|", 3) for line in done.stdout.splitlines())
+    return {
+        job: (STUCK if state == PENDING and reason in NEVER_STARTS else state, comment)
+        for job, state, reason, comment in (line for line in lines if len(line) == 4)
+    }
 
 
 def queued(study: Path) -> dict[Submitted, str]:
@@ -132,7 +144,7 @@ def queued(study: Path) -> dict[Submitted, str]:
         each: states[each.job][0]
         for place, found in jobs.items()
         for each in found
-        if each.job in states and states[each.job][0] in LIVING and states[each.job][1] == str(place)
+        if each.job in states and states[each.job][0] in (*LIVING, STUCK) and states[each.job][1] == str(place)
     }
 
 
@@ -146,12 +158,20 @@ def cancel_queued(study: Path, unwanted: Callable[[str], bool], why: str) -> int
     """
     if not (study / PLACE).is_dir():
         return 0
-    jobs = [each for each, state in queued(study).items() if state == PENDING and all(map(unwanted, each.calls))]
+    waiting = [each for each, state in queued(study).items() if state in (PENDING, STUCK)]
+    jobs = [each for each in waiting if all(map(unwanted, each.calls))]
     for each in jobs:
         write_atomic(each.outcomes, json.dumps({name: {"error": why, "stopped": False} for name in each.calls}))
+    withdraw(jobs)
+    return len(jobs)
+
+
+def withdraw(jobs: Sequence[Submitted], again: bool = False) -> None:
+    """Take jobs out of the queue; a mark tells other commands that wait for them that they are to be made `again`."""
+    for each in jobs if again else ():
+        each.mark.touch()
     if jobs:
         subprocess.run(["scancel", *(each.job for each in jobs)], capture_output=True, check=False, timeout=PATIENCE_S)
-    return len(jobs)
 
 
 def tidy(study: Path, living: Mapping[Submitted, str]) -> None:

@@ -73,7 +73,7 @@ class Cluster:
 
     def __init__(self, folder: Path):
         self.folder, self.daemons = folder, {}
-        host = socket.gethostname().partition(".")[0]
+        self.host = host = socket.gethostname().partition(".")[0]
         for name in ("state", "spool"):
             (folder / name).mkdir(parents=True)
         self.conf = folder / "slurm.conf"
@@ -113,6 +113,11 @@ class Cluster:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         self.start("slurmd")
+
+    def mend(self):
+        """Put the node back where it was drained: a controller that was killed may start again what it has started."""
+        if "drain" in self.told("sinfo", "-h", "-o", "%T"):
+            self.told("scontrol", "update", f"nodename={self.host}", "state=resume")
 
     def processes_of_jobs(self):
         """The processes of jobs that live, by the job's id, and by "" those of the node's daemon that watch them."""

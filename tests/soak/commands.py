@@ -4,17 +4,20 @@
 
 Killed are a command, one of the processes that train, the process that such a one was started by (a command, a task of
 Ray, a job of Slurm) alone, or all that a command or job started and itself at once; of Slurm also the node's daemon,
-the node with all that runs there, and the controller. Whoever dies is followed by the same command. In the end every
-curve must be that of a run that nothing happened to, each run done once, and nobody may be at work still whose parent
-was killed alone. Runs count, slowly (`tests/pipelines/slow_counting.py`). `ray` and `slurm` start a cluster of their
-own for all. --forked forks commands and local workers off one process, which spares their imports. Prints the figures
-as JSON; exits with 1 where something was found.
+the node with all that runs there, and the controller. What was killed least is killed next, of what is there. Whoever
+dies is followed by the same command, and a node that Slurm drains because its controller forgot what runs there is put
+back, as an administrator would. In the end every curve must be that of a run that nothing happened to, each run done
+once, and nobody may be at work still whose parent was killed alone. Runs count, slowly
+(`tests/pipelines/slow_counting.py`). `ray` and `slurm` start a cluster of their own for all. --forked forks commands
+and local workers off one process, which spares their imports. Prints the figures as JSON; exits with 1 where something
+was found.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -25,6 +28,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -33,7 +37,7 @@ sys.path[:0] = [str(HERE.parent / "pipelines"), str(HERE.parent / "shared")]
 import slow_counting  # noqa: E402
 
 ORPHANS_S = 20.0
-MOST_S = 900.0
+MOST_S = 1800.0
 VICTIMS = {
     "local": ("command", "worker", "all"),
     "ray": ("command", "worker", "parent", "all"),
@@ -74,6 +78,21 @@ def began(process):
     return None if fields[0] in "ZX" else fields[19]
 
 
+@dataclass
+class Seen:
+    """The processes of a command.
+
+    Attributes:
+        members: itself and all that it started on this machine.
+        jobs: those of jobs of Slurm.
+        workers: of all these the ones that train, or are about to.
+    """
+
+    members: list[int]
+    jobs: list[list[int]]
+    workers: list[int]
+
+
 class Commands:
     """The commands at one study.
 
@@ -81,31 +100,44 @@ class Commands:
         folder: the study's.
         asked: the arguments of the soak.
         rng: chooses moments and victims.
+        kills: how many of what there were, over all studies.
         slurm: the cluster, where there is one.
     """
 
-    def __init__(self, folder, asked, rng, slurm=None):
-        self.folder, self.asked, self.rng, self.slurm = folder, asked, rng, slurm
-        self.seeds = list(range(asked.runs))
-        self.kills, self.findings = Counter(), []
+    def __init__(self, folder, asked, rng, kills, slurm=None):
+        self.folder, self.asked, self.rng, self.kills, self.slurm = folder, asked, rng, kills, slurm
+        self.seeds, self.findings = list(range(asked.runs)), []
         self.running = {}
 
     def make(self, kills):
         """Begin all commands, and kill so many processes, or until all is done; how many."""
         for number in range(len(self.asked.launchers)):
             self._start(number)
-        done, end = 0, time.monotonic() + MOST_S
+        try:
+            done = self._kill_until(kills, time.monotonic() + MOST_S)
+        finally:
+            for process in self.running.values():
+                for each in family(process.pid):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(each, signal.SIGKILL)
+        self._compare()
+        return done
+
+    def _kill_until(self, kills, end):
+        """Kill so many processes, or until all commands have ended well; how many."""
+        done = 0
         while any(process.poll() is None for process in self.running.values()):
             if time.monotonic() > end:
                 self.findings.append("it hangs")
                 break
             time.sleep(self.rng.uniform(0.2, 3.0) if done < kills else 0.2)
+            if self.slurm is not None:
+                self.slurm.mend()
             if done < kills and self._kill():
                 done += 1
             for number, process in list(self.running.items()):
                 if process.poll() not in (None, 0):
                     self._start(number)
-        self._compare()
         return done
 
     def _start(self, number):
@@ -121,34 +153,26 @@ class Commands:
         self.running[number] = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _kill(self):
-        """Kill something of a command; whether there was any."""
-        number = self.rng.choice(list(self.running))
+        """Kill something; whether there was anything."""
+        number, victim, seen = self._chosen()
+        if victim is None:
+            return False
         process, launcher = self.running[number], self.asked.launchers[number]
-        members = family(process.pid) if process.poll() is None else []
-        if not members:
-            return False
-        jobs = self.slurm.processes_of_jobs() if launcher == "slurm" else {}
-        elsewhere = [each for job in jobs.values() for each in job] if launcher == "slurm" else []
-        workers = self._workers([*members[1:], *elsewhere] + (tasks() if launcher == "ray" else []))
-        # Who is killed again and again before it has begun shows little.
-        if not workers and self.rng.random() < 0.9:
-            return False
-        victim = self.rng.choice(VICTIMS[launcher])
         if victim in ("slurmd", "node", "controller"):
             self._kill_daemon(victim)
             return True
-        worker = self.rng.choice(workers) if workers else None
+        worker = self.rng.choice(seen.workers) if seen.workers else 0
         chosen = {
             "command": lambda: [process.pid],
-            "all": lambda: members,
+            "all": lambda: seen.members,
             "worker": lambda: [worker],
             "parent": lambda: [above(worker)],
-            "job": lambda: next((job for job in jobs.values() if worker in job), []),
-        }
-        if victim not in ("command", "all") and worker is None:
+            "job": lambda: next((job for job in seen.jobs if worker in job), []),
+        }[victim]()
+        # Of a worker that has just ended there is no parent, and kill(0) would end the soak itself.
+        if min(chosen, default=0) <= 1:
             return False
-        chosen = chosen[victim]()
-        known = {each: began(each) for each in self._ended_by(chosen, workers, victim, launcher)}
+        known = {each: began(each) for each in self._ended_by(chosen, seen.workers, victim, launcher)}
         for each in chosen:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
@@ -156,7 +180,30 @@ class Commands:
         if victim == "command":
             process.wait()
         self._await_orphans(known)
-        return bool(chosen)
+        return True
+
+    def _chosen(self):
+        """A command by its number, what of it is killed, and its processes: what was killed least, of what is there.
+
+        Workers are there for a small part of the time, so that who chooses blindly hardly ever hits one alone.
+        """
+        there = []
+        for number, process in self.running.items():
+            launcher, seen = self.asked.launchers[number], self._seen(number)
+            # Who is killed again and again before it has begun shows little.
+            if process.poll() is None and (seen.workers or self.rng.random() < 0.02):
+                needed = () if seen.workers else ("worker", "parent", "job")
+                there += [(number, victim, seen) for victim in VICTIMS[launcher] if victim not in needed]
+        self.rng.shuffle(there)
+        of = self.asked.launchers
+        return min(there, key=lambda each: self.kills[f"{each[1]} ({of[each[0]]})"], default=(None, None, None))
+
+    def _seen(self, number):
+        """The processes of a command, wherever they are."""
+        launcher, members = self.asked.launchers[number], family(self.running[number].pid)
+        jobs = list(self.slurm.processes_of_jobs().values()) if launcher == "slurm" else []
+        elsewhere = tasks() if launcher == "ray" else list(itertools.chain(*jobs))
+        return Seen(members, jobs, self._workers([*members[1:], *elsewhere]))
 
     def _workers(self, found):
         """Of some processes those that train, or are about to."""
@@ -258,12 +305,12 @@ def main() -> int:
                 clusters.enter_context(ray_cluster())
             slurm = clusters.enter_context(slurm_cluster()) if "slurm" in asked.launchers else None
             while done < asked.kills and not findings:
-                commands = Commands(Path(folder) / "study", asked, rng, slurm)
+                commands = Commands(Path(folder) / "study", asked, rng, kills, slurm)
                 done += commands.make(asked.kills - done)
                 findings += commands.findings
-                kills += commands.kills
                 studies += 1
-                print(f"{done} kills, {studies} studies, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+                told = f"{done} kills {dict(kills)}, {studies} studies"
+                print(f"{told}, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
                 if slurm is not None:
                     slurm.clear()
                 if not findings:

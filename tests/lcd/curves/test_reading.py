@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lcd.curves import reading
-from lcd.curves.table import _any_twice
+from lcd.curves.rows import CurveRows
 
 
 def tables(number, rng, names=("a", "b", "c"), extra=False):
@@ -45,4 +45,4 @@ def test_rows_that_come_twice_are_found_as_by_comparing_all(seed):
     if seed % 2:
         curves, steps = np.sort(curves), np.arange(12.0)
     pairs = list(zip(curves.tolist(), steps.tolist(), strict=True))
-    assert _any_twice(curves, steps) == (len(set(pairs)) < len(pairs))
+    assert CurveRows(curves, steps).any_twice(steps) == (len(set(pairs)) < len(pairs))
