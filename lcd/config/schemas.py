@@ -424,6 +424,13 @@ class ListConfig:
 
 
 @dataclass
+class CompletionConfig:
+    """Print what a shell needs to complete lcd's commands, keys and names."""
+
+    shell: str | None = field(default=None, metadata=doc("bash, zsh or fish; shell= may be left out"))
+
+
+@dataclass
 class DoctorConfig:
     """Say what works on this machine."""
 
@@ -449,5 +456,6 @@ SCHEMAS: dict[str, type] = {
     "measure": MeasureConfig,
     "horizon": HorizonConfig,
     "list": ListConfig,
+    "completion": CompletionConfig,
     "doctor": DoctorConfig,
 }
