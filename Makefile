@@ -21,7 +21,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-warn-confli
 SOAKS := $(addprefix tests/soak/,kills.py faults.py memory.py hands.py orders.py commands.py) $(wildcard tests/soak/fuzz_configs.py tests/soak/fuzz_files.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help install diagnose test lint types bench soak lock clean
+.PHONY: help install diagnose test lint types docs bench soak lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | awk -F '\t' '{ printf "  make %-9s %s\n", $$1, $$2 }'
@@ -45,6 +45,10 @@ types: $(STAMP)  ## check types
 	@mkdir -p $(VENV)/rooms/lcd
 	@ln -s "$(CURDIR)"/lcd/* $(foreach room,envs frontends pipelines configs,"$(CURDIR)/$(room)") $(VENV)/rooms/lcd
 	@cd $(VENV)/rooms && ../bin/python -m mypy --config-file ../../pyproject.toml --cache-dir ../.mypy_cache --package lcd
+
+docs: $(STAMP)  ## build the docs as a site into build/site; no warnings, links checked
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean $(ARGS)
+	@echo 'build/site/index.html'
 
 bench: $(STAMP)  ## measure speed against peers, and print the figures; ONLY=delay runs one script, which takes ARGS
 	@for script in tests/benchmarks/bench_$(or $(ONLY),*).py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done

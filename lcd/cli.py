@@ -133,6 +133,9 @@ COMMANDS = {
     "list": Command(
         "lcd.pipelines.publish.listing:run", "[benchmarks|tasks|agents|…]", "list what can be chosen, yours included"
     ),
+    "completion": Command(
+        "lcd.completion:run", "bash | zsh | fish", "print what a shell needs to complete lcd's words"
+    ),
     "doctor": Command("lcd.doctor:run", "", "say what works on this machine"),
 }
 

@@ -40,6 +40,13 @@ def read(group: str, name: str) -> dict[str, Any]:
     return yaml.safe_load((resources.files("lcd.configs") / group / f"{name}.yaml").read_text("utf-8"))
 
 
+@cache
+def explains(group: str, name: str) -> str:
+    """The first line of the comment at the head of a group's file; "" without one."""
+    first = (resources.files("lcd.configs") / group / f"{name}.yaml").read_text("utf-8").partition("\n")[0]
+    return first.removeprefix("#").strip() if first.startswith("#") else ""
+
+
 def default_budget(benchmark: str, names: Sequence[str]) -> str:
     """The budget that a benchmark takes unless another one is given."""
     owners = {owner: name for name in names for owner in read(GROUP, name)["own_of"]}

@@ -7,7 +7,7 @@ from typing import Any
 from lcd.config.chosen_files import composed, in_full
 from lcd.config.keys import WITH_SETTINGS
 from lcd.config.masks_given import settle_benchmark
-from lcd.config.overrides import benchmark_of_task, with_any_names, with_keys, words_of
+from lcd.config.overrides import benchmark_of_task, in_one_spelling, with_any_names, with_keys, words_of
 from lcd.config.schema_parts import SETTINGS
 from lcd.config.schemas import SCHEMAS
 from lcd.config.values import check_values, refuse_missing, refuse_odd, refuse_target, typed
@@ -30,7 +30,7 @@ def compose(command: str, overrides: Sequence[str] = ()) -> Any:
     from omegaconf import OmegaConf
 
     command, overrides = in_full(command, overrides)
-    overrides, named = with_any_names(command, overrides)
+    overrides, named = with_any_names(command, in_one_spelling(command, overrides))
     words = benchmark_of_task(command, words_of(command, with_keys(command, overrides)))
     plain = composed(command, words)
     refuse_target(plain)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -24,7 +25,7 @@ from lcd.config.keys import (
 )
 from lcd.config.nested import flatten
 from lcd.config.own_code import OWN_CODE
-from lcd.config.schemas import SCHEMAS
+from lcd.config.schemas import SCHEMAS, StudyConfig
 from lcd.envs.errors import InputError
 from lcd.envs.gym_names import PREFIX, canonical
 from lcd.files.reading import RepeatedKey, plain_yaml
@@ -42,6 +43,7 @@ POSITIONAL = {
     "retry": ("path", "run"),
     "remove": ("path", "run"),
     "list": ("what",),
+    "completion": ("shell",),
     "view": ("task",),
     "measure": ("benchmark",),
     "new": ("what", "name"),
@@ -50,12 +52,32 @@ POSITIONAL = {
 }
 MANY = "run"
 """The key of as many words as there are."""
+STUDY = "study"
 NUMBERS = ("reward_p", "seed")
 FILE_KEYS = ("study",)
 PATH_OR_LIST = "curriculum"
 SIGNS = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[{}\[\],:]|[^'"{}\[\],:\s][^'"{}\[\],:]*""")
 """Brackets, commas and colons of a value, its quoted texts, and what lies between these."""
 OWN_KEY = re.compile(r"[{,]\s*['\"]?[A-Za-z_][\w.]*:[A-Za-z_][\w.]*['\"]?\s*:")
+
+
+def in_one_spelling(command: str, overrides: Sequence[str]) -> list[str]:
+    """Overrides by the keys that a command has: `seeds=` is a study's, `study.seeds=` those of a single run.
+
+    What is one thing is written in one way, whatever the command.
+    """
+    own = {entry.name for entry in fields(SCHEMAS[command])}
+    of_study = {entry.name for entry in fields(StudyConfig)} - {"name"}
+    found = []
+    for text in overrides:
+        head = text.partition("=")[0].partition(".")[0]
+        rest = text.removeprefix("study.")
+        if _has_key(text) and STUDY in own and head not in own and head in of_study:
+            text = f"{STUDY}.{text}"
+        elif _has_key(text) and STUDY not in own and rest != text and re.split(r"[.=]", rest)[0] in own & of_study:
+            text = rest
+        found.append(text)
+    return found
 
 
 def with_any_names(command: str, overrides: Sequence[str]) -> tuple[list[str], dict[str, dict[str, Any]]]:

@@ -348,6 +348,13 @@ class ListConfig:
 
 
 @dataclass
+class CompletionConfig:
+    """Print what a shell needs to complete lcd's commands, keys and names."""
+
+    shell: str | None = field(default=None, metadata=doc("bash, zsh or fish; shell= may be left out"))
+
+
+@dataclass
 class DoctorConfig:
     """Say what works on this machine."""
 
@@ -375,5 +382,6 @@ SCHEMAS: dict[str, type] = {
     "new": NewConfig,
     "check": CheckConfig,
     "list": ListConfig,
+    "completion": CompletionConfig,
     "doctor": DoctorConfig,
 }

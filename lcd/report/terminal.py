@@ -176,7 +176,9 @@ def _area_columns(diagnosis: Diagnosis, asked: Sequence[Contrast]) -> list[_Area
 def _terminal_row(row: pd.Series, asked: Sequence[Contrast], columns: list[_Areas], narrow: bool) -> list[Text]:
     def score(name: str) -> Text:
         if not np.isfinite(row[name]):
-            return Text("–")
+            # One task alone has nothing to be scaled against, but raw scores.
+            raw = f"{name}_raw"
+            return Text("–") if raw not in row or not np.isfinite(row[raw]) else Text("raw ") + score(raw)
         if not np.isfinite(row[f"{name}_low"]):
             return Text(two_decimals(row[name]))
         bounds = f"[{two_decimals(row[f'{name}_low'])}, {two_decimals(row[f'{name}_high'])}]"

@@ -12,6 +12,7 @@ from lcd.config.registries import registry
 from lcd.config.schemas import ListConfig
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.protocols import ViewsByTask, offers
 from lcd.scores.asked_contrasts import parse_contrast
 
 Rows = Iterator[tuple[str, ...]]
@@ -46,8 +47,10 @@ def _benchmarks() -> Rows:
 
 def _tasks() -> Rows:
     for name in registered("benchmark"):
-        for task in get_benchmark(name).tasks:
-            yield task, name
+        benchmark = get_benchmark(name)
+        for task in benchmark.tasks:
+            views = benchmark.views_of(task) if offers(benchmark, ViewsByTask) else benchmark.views
+            yield task, name, ", ".join(views)
 
 
 def _budgets() -> Rows:
@@ -55,7 +58,7 @@ def _budgets() -> Rows:
         owners = [
             "all others" if owner == budgets.OTHERS else owner for owner in budgets.read(budgets.GROUP, name)["own_of"]
         ]
-        yield name, ", ".join(owners)
+        yield name, ", ".join(owners), budgets.explains(budgets.GROUP, name)
 
 
 def _contrasts() -> Rows:
@@ -66,7 +69,7 @@ def _contrasts() -> Rows:
 
 
 def _studies() -> Rows:
-    return ((name,) for name in choices("study"))
+    return ((name, budgets.explains("study", name)) for name in choices("study"))
 
 
 def _explained(kind: str) -> Callable[[], Rows]:
@@ -87,12 +90,12 @@ def _described(kind: str, name: str) -> str:
 
 LISTS: dict[str, tuple[tuple[str, ...], Callable[[], Rows]]] = {
     "benchmarks": (("benchmark", "tasks", "views", "is"), _benchmarks),
-    "tasks": (("task", "benchmark"), _tasks),
+    "tasks": (("task", "benchmark", "views"), _tasks),
     "agents": (("agent", "is"), _explained("agent")),
     "frontends": (("frontend", "is"), _explained("frontend")),
-    "studies": (("study",), _studies),
+    "studies": (("study", "is"), _studies),
     "contrasts": (("contrast", "sign", "asks", "axis", "values"), _contrasts),
-    "budgets": (("budget", "own budget of"), _budgets),
+    "budgets": (("budget", "own budget of", "is"), _budgets),
     "jobs": (("kind of job", "is"), _explained("job")),
     "launchers": (("launcher", "is"), _explained("launcher")),
     "trackers": (("tracker", "is"), _explained("tracker")),

@@ -90,6 +90,7 @@ def tell(
     from lcd.curves.ranges import range_sets, ranges_from
     from lcd.curves.table import evaluated_names
     from lcd.scores.horizons import note_of_strangers
+    from lcd.scores.longer import floor_sentences
 
     finished = read_finished(source, study) if curves is None else Finished(curves)
     tasks = evaluated_names(finished.curves)
@@ -103,7 +104,7 @@ def tell(
         how = replace(how, first=first_of(study))
     evidence = Evidence(diagnosis, how.threshold, **known)
     analyses, left_out = analyse(evidence, how.analyses, how.analysis_params, how.first)
-    said = (*notes, *diagnosis.notes, *([strangers] if strangers else []), *left_out)
+    said = (*notes, *floor_sentences(diagnosis), *diagnosis.notes, *([strangers] if strangers else []), *left_out)
     return Told(finished, replace(diagnosis, notes=said), curricula, analyses, how)
 
 

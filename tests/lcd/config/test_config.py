@@ -1,5 +1,7 @@
 """Composed configs: what the command line can say, and that every mistake is one helpful sentence."""
 
+import shlex
+
 import pytest
 
 from lcd.config import budgets
@@ -31,6 +33,19 @@ def test_defaults_are_the_papers_study():
     assert cfg.study.steps is None
     assert (cfg.tracker.name, cfg.tracker.settings["mode"]) == ("wandb", "offline")
     assert (cfg.launcher.workers, cfg.launcher.threads) == ("auto", 1)
+
+
+@pytest.mark.parametrize(
+    ("command", "one", "other"),
+    [
+        ("diagnose", "seeds=3 steps=64 tasks=[toy/a]", "study.seeds=3 study.steps=64 study.tasks=[toy/a]"),
+        ("sweep", "grid.knobs.delay=[0,2] evaluation.every=9", "study.grid.knobs.delay=[0,2] study.evaluation.every=9"),
+        ("diagnose", "'agent_params={my:Agent: {x: 1}}'", "'study.agent_params={my:Agent: {x: 1}}'"),
+        ("train", f"{TASK} study.seeds=3 study.evaluation.every=9", f"{TASK} seeds=3 evaluation.every=9"),
+    ],
+)
+def test_every_key_has_one_spelling_in_all_commands(command, one, other):
+    assert compose(command, shlex.split(one)) == compose(command, shlex.split(other))
 
 
 def test_groups_and_keys_are_overridden():
@@ -98,7 +113,7 @@ MISTAKES = [
     ("tracker.a.b=3", "is not a key of 'lcd diagnose'"),
     ("study.sedes=3", "study.sedes is not a key of 'lcd diagnose': did you mean 'study.seeds'?"),
     ("+study.sedes=3", "did you mean 'study.seeds'?"),
-    ("seeds=3", "did you mean 'study.seeds'?"),
+    ("sedes=3", "did you mean 'study.seeds'?"),
     ("task=toy/x", "'lcd diagnose' takes no task; did you mean 'study.tasks'?"),
     ("nothing.like.it=3", "'lcd diagnose --help' lists the keys"),
     ("study.seeds=many", "study.seeds=many must be a number of seeds"),

@@ -12,7 +12,7 @@ from lcd import cli
 from lcd.process import exits
 
 TASK = "task=toy/easy-sight-easy-reward"
-README = Path(__file__).parents[3] / "README.md"
+USE = Path(__file__).parents[3] / "docs" / "use.md"
 
 MISTAKES = [
     (["diagnose", "agent.name=on"], "agent=on is unknown"),
@@ -66,10 +66,10 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing_behind(words, sentence, ca
     assert names(tmp_path) == before
 
 
-def test_the_table_of_exit_codes_is_in_the_help_and_in_the_readme(capsys):
+def test_the_table_of_exit_codes_is_in_the_help_and_in_the_docs(capsys):
     cli.main(["--help"])
     told = capsys.readouterr().out
-    documented = dict(re.findall(r"^\| `(\d+)` \| (.*) \|$", README.read_text("utf-8"), re.MULTILINE))
+    documented = dict(re.findall(r"^\| `(\d+)` \| (.*) \|$", USE.read_text("utf-8"), re.MULTILINE))
     assert documented == {str(code): meaning for code, meaning in exits.EXITS.items()}
     for code, meaning in exits.EXITS.items():
         assert f"{code:>3}  {meaning}" in told

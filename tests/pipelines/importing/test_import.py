@@ -101,7 +101,7 @@ def test_rllibs_progress_and_params(tmp_path):
         for step in (0, 4000, 8000):
             told = {"num_env_steps_sampled_lifetime": step, "env_runners": {"episode_return_mean": step / 100 + seed}}
             for callback in (csv, settings):
-                callback.log_trial_result(1, [trial], trial, told)
+                callback.log_trial_result(1, trial, told)
         for callback in (csv, settings):
             callback.log_trial_end(trial)
     # What is no JSON (an infinite learning rate) is no setting: the seed is told by the folder.
