@@ -1,5 +1,7 @@
 """Families of MDPs: what the analysis tells of curves whose overall performances are known."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -260,7 +262,7 @@ def test_names_of_points_do_not_overlap(features, narrow):
     figure.canvas.draw()
     (axes,) = figure.axes
     boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
-    assert all(one.x1 < other.x0 for one, other in zip(boxes, boxes[1:], strict=False))
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
     assert boxes[0].y0 >= axes.xaxis.label.get_window_extent().y1 or not axes.get_xlabel()
     told_names = axes.get_xticklabels()[0].get_text() + axes.get_xlabel()
     assert all(name in told_names for name in features)
