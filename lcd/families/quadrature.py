@@ -1,46 +1,71 @@
 """Bayesian quadrature: a Gaussian process over a family's features says which point tells most about its mean.
 
-Scores are taken for a draw of a Gaussian process with an unknown mean, a Matérn kernel (ν = 5/2) with a length of each
-feature, and a part of each point's own. Given the scores of some points, the family's mean Σ p_i s_i then has an
-expectation, which weighs these scores, and a variance, which does not depend on scores that are still to come: the
-next point is the one that lowers it most. Lengths are learned from what has been measured so far.
+Scores are taken for a draw of a Gaussian process with an unknown mean, a kernel that is a product over the features,
+and a part of each point's own. Given the scores of some points, the family's mean Σ p_i s_i then has an expectation,
+which weighs these scores, and a variance, which does not depend on scores that are still to come: the next point is
+the one that lowers it most. Which kernel it is nobody knows: there are some hundred hypotheses, each of which counts
+for as much as what has been measured so far speaks for it. With few points that is for many of them, and none is
+trusted alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import minimize
+from scipy.special import expit, ndtri
+from scipy.stats import qmc
 
 VAGUE = 100.0
 """Variance of the process' mean, in those of its deviations: next to nothing is known of it."""
 LENGTH, LENGTH_SPREAD = 1.0, 1.0
 """What is believed of a length before anything is measured (features go from 0 to 1): its median, sd of its log."""
+ALIKE, ALIKE_SPREAD = -2.0, 1.0
+"""Likewise of the share of a kernel that a feature does not change: the median of its log odds, and their sd."""
 OWN, OWN_SPREAD = 0.3, 1.0
-"""Likewise of the share of a point's own."""
-FEWEST = 6
-"""Points from which lengths are first learned."""
+"""Likewise of the variance of a point's own."""
+HYPOTHESES = 512
+"""How many kernels are compared (a power of two)."""
+KEPT = 8
+"""By how many of them points are picked and weighed."""
+FEWEST, MOST = 6, 96
+"""Points from which it is first learned which kernels hold, and those after which nothing more is learned."""
+BLOCK = 2e6
+"""Numbers of an array."""
 
 
-class Kernel(NamedTuple):
-    """How scores of two points go together.
+class Kernels(NamedTuple):
+    """Several hypotheses of how scores of two points go together.
 
     Attributes:
-        lengths: of each feature, where it goes from 0 to 1.
-        own: the variance that a point shares with no other one, however near.
+        lengths: (kernels, features), where a feature goes from 0 to 1.
+        alike: (kernels,): 0 where points that are far from each other in one feature have nothing in common any more,
+            whatever the others; towards 1 scores become sums of what each feature does alone.
+        own: (kernels,): the variance that a point shares with no other one, however near.
+        weights: (kernels,): how much each counts; they sum to 1.
     """
 
     lengths: np.ndarray
-    own: float
+    alike: np.ndarray
+    own: np.ndarray
+    weights: np.ndarray
 
     def between(self, some: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Covariances (some, others) without what is a point's own."""
-        gaps = ((some[:, None] - others[None]) / self.lengths) ** 2
-        distance = np.sqrt(5 * gaps.sum(-1))
-        return (1 + distance + distance**2 / 3) * np.exp(-distance)
+        """Covariances (kernels, some, others) without what is a point's own: products over the features."""
+        found = np.ones((len(self.own), len(some), len(others)))
+        alike = self.alike[:, None, None]
+        for column in range(some.shape[1]):
+            values, at = np.unique(np.concatenate([some[:, column], others[:, column]]), return_inverse=True)
+            distance = np.sqrt(5) * np.abs(values[:, None] - values) / self.lengths[:, column, None, None]
+            matern = (1 + distance + distance**2 / 3) * np.exp(-distance)
+            found *= (alike + (1 - alike) * matern)[:, at[: len(some), None], at[len(some) :]]
+        return found
+
+    def some(self, which: np.ndarray) -> Kernels:
+        """Only these of them."""
+        return Kernels(*(each[which] for each in self))
 
 
 def by_quadrature(
@@ -63,9 +88,9 @@ def by_quadrature(
     places = list(known)
     told = [place for place in places if np.isfinite(known[place]).all()]
     scores = np.array([np.atleast_1d(np.asarray(known[place], float)) for place in told]).T
-    kernel = learned(features[told], scores)
-    picked = picks(features, distribution, kernel, places, budget, rng)
-    return picked, weights_of(features, distribution, kernel, picked)
+    kernels = learned(features[told], scores)
+    picked = picks(features, distribution, kernels, places, budget, rng)
+    return picked, weights_of(features, distribution, kernels, picked)
 
 
 def replayed(
@@ -74,17 +99,17 @@ def replayed(
     """What would have been chosen for each of several budgets, had scores come in one after the other.
 
     Args:
-        budgets: in rising order; lengths are learned anew whenever the points have become a half more.
+        budgets: in rising order; kernels are learned anew whenever the points have become a half more.
         scores: (methods, points): only what is chosen is looked at.
     """
     features, places, found = positions(table), np.array([], int), []
     stops = sorted({*budgets, *(int(FEWEST * 1.5**k) for k in range(30) if FEWEST * 1.5**k < budgets[-1])})
+    kernels = learned(features[places], scores[:, places])
     for stop in stops:
-        kernel = learned(features[places], scores[:, places])
-        places = picks(features, distribution, kernel, list(places), stop, rng)
+        places = picks(features, distribution, kernels, list(places), stop, rng)
+        kernels = learned(features[places], scores[:, places])
         if stop in budgets:
-            kernel = learned(features[places], scores[:, places])
-            found.append((places, weights_of(features, distribution, kernel, places)))
+            found.append((places, weights_of(features, distribution, kernels, places)))
     return found
 
 
@@ -100,92 +125,101 @@ def positions(table: np.ndarray) -> np.ndarray:
 def picks(
     features: np.ndarray,
     distribution: np.ndarray,
-    kernel: Kernel,
+    kernels: Kernels,
     places: list[int],
     budget: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Places with further ones, each of which lowers the variance of the family's mean most."""
-    chosen = list(places)
-    count = len(features)
-    variance = np.full(count, VAGUE + 1 + kernel.own)
-    shared = _times(features, kernel, distribution)
-    factor = np.zeros((budget, count))
+    """Places with further ones, each of which lowers the variance of the family's mean most, over all kernels."""
+    chosen, own = list(places), kernels.own[:, None]
+    variance = np.repeat(VAGUE + 1 + own, len(features), 1)
+    shared = _times(features, kernels, distribution, features) + VAGUE + own * distribution
+    factor = np.zeros((len(own), budget, len(features)))
     for step in range(budget):
         if step == len(chosen):
-            gain = np.where(variance > 1e-9 * VAGUE, shared**2 / np.maximum(variance, 1e-300), -1.0)
+            gain = kernels.weights @ np.where(variance > 1e-9 * VAGUE, shared**2 / np.maximum(variance, 1e-300), 0.0)
             gain[chosen] = -1.0
             best = np.flatnonzero(gain >= gain.max() * (1 - 1e-9))
             chosen.append(int(rng.choice(best)))
         place = chosen[step]
-        row = VAGUE + kernel.between(features[[place]], features)[0]
-        row[place] += kernel.own
-        row = (row - factor[:step, place] @ factor[:step]) / np.sqrt(max(variance[place], 1e-12))
-        factor[step] = row
-        variance = variance - row**2
-        shared = shared - row * (row @ distribution)
+        row = VAGUE + kernels.between(features[[place]], features)[:, 0]
+        row[:, place] += kernels.own
+        row -= np.matmul(factor[:, None, :step, place], factor[:, :step])[:, 0]
+        row /= np.sqrt(np.maximum(variance[:, place], 1e-12))[:, None]
+        factor[:, step] = row
+        variance -= row**2
+        shared -= row * (row @ distribution)[:, None]
     return np.array(chosen, int)
 
 
-def weights_of(features: np.ndarray, distribution: np.ndarray, kernel: Kernel, places: np.ndarray) -> np.ndarray:
+def weights_of(features: np.ndarray, distribution: np.ndarray, kernels: Kernels, places: np.ndarray) -> np.ndarray:
     """What the scores of these points weigh in the expectation of the family's mean; the weights sum to 1."""
-    here = features[places]
-    among = kernel.between(here, here) + kernel.own * np.eye(len(places))
-    target = _times(features, kernel, distribution, here)
-    target += kernel.own * distribution[places]
-    solve = cho_factor(among + 1e-10 * np.eye(len(places)))
-    plain, ones = cho_solve(solve, np.stack([target, np.ones(len(places))], axis=1)).T
-    return plain + ones * (1 - plain.sum()) / ones.sum()
+    here, own = features[places], kernels.own[:, None]
+    among = kernels.between(here, here) + (own[:, None] + 1e-10) * np.eye(len(places))
+    target = _times(features, kernels, distribution, here) + own * distribution[places]
+    plain, ones = np.moveaxis(np.linalg.solve(among, np.stack([target, np.ones_like(target)], axis=-1)), -1, 0)
+    lacking = (1 - plain.sum(1)) / ones.sum(1)
+    return kernels.weights @ (plain + ones * lacking[:, None])
 
 
-def _times(
-    features: np.ndarray, kernel: Kernel, distribution: np.ndarray, rows: np.ndarray | None = None
-) -> np.ndarray:
-    """Covariance of every point (or of `rows`) with the family's mean, block by block."""
-    own = rows is None
-    rows = features if rows is None else rows
-    block = max(1, int(2e6 // features.size))
-    parts = [
-        kernel.between(rows[start : start + block], features) @ distribution for start in range(0, len(rows), block)
-    ]
-    found = np.concatenate(parts)
-    return found + VAGUE + kernel.own * distribution if own else found
+def _times(features: np.ndarray, kernels: Kernels, distribution: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Covariances (kernels, rows) with the family's mean, without mean and what is a point's own, block by block."""
+    block = max(1, int(BLOCK // (len(features) * len(kernels.own))))
+    parts = [kernels.between(rows[at : at + block], features) @ distribution for at in range(0, len(rows), block)]
+    return np.concatenate(parts, axis=1) if parts else np.zeros((len(kernels.own), 0))
 
 
-def learned(features: np.ndarray, scores: np.ndarray) -> Kernel:
-    """The most probable kernel after some scores; each method has a mean and a variance of its own.
+@cache
+def believed(width: int) -> Kernels:
+    """What is taken for possible before anything is measured: kernels that cover their distribution evenly."""
+    normal = ndtri(qmc.Sobol(width + 2, seed=0).random(HYPOTHESES) * 0.999 + 0.0005)
+    return Kernels(
+        lengths=LENGTH * np.exp(LENGTH_SPREAD * normal[:, :width]),
+        alike=expit(ALIKE + ALIKE_SPREAD * normal[:, width]),
+        own=OWN * np.exp(OWN_SPREAD * normal[:, width + 1]),
+        weights=np.full(HYPOTHESES, 1 / HYPOTHESES),
+    )
+
+
+def learned(features: np.ndarray, scores: np.ndarray) -> Kernels:
+    """The kernels that hold after some scores, a few that stand for all; each method has its own mean and variance.
+
+    What makes a point hard for one method mostly makes it hard for the others: all together they are evidence like
+    the scores of one.
 
     Args:
         features: (points, features).
         scores: (methods, points).
     """
-    width = features.shape[1]
-    start = np.log([*[LENGTH] * width, OWN])
-    varied = scores[scores.std(1) > 1e-9] if scores.size else scores
-    if len(features) < FEWEST or not len(varied):
-        return Kernel(np.exp(start[:-1]), float(np.exp(start[-1])))
-    believed = np.array([*[LENGTH_SPREAD] * width, OWN_SPREAD])
-
-    def surprise(logs: np.ndarray) -> float:
-        return _surprise(features, varied, Kernel(np.exp(logs[:-1]), float(np.exp(logs[-1])))) + 0.5 * float(
-            (((logs - start) / believed) ** 2).sum()
-        )
-
-    bounds = [(start[0] - 3, start[0] + 3)] * width + [(np.log(1e-3), np.log(10.0))]
-    found = minimize(surprise, start, method="L-BFGS-B", bounds=bounds, options={"maxiter": 25})
-    return Kernel(np.exp(found.x[:-1]), float(np.exp(found.x[-1])))
+    kernels = believed(features.shape[1])
+    varied = scores[scores.std(1) > 1e-9, :MOST] if scores.size else scores
+    if len(features) >= FEWEST and len(varied):
+        parts = [_evidence(features[:MOST], varied, part) for part in _in_blocks(kernels, len(features[:MOST]))]
+        evidence = np.concatenate(parts) / len(varied)
+        odds = np.exp(evidence - evidence.max())
+        kernels = kernels._replace(weights=odds / odds.sum())
+    quantiles = (np.arange(KEPT) + 0.5) / KEPT
+    drawn = np.minimum(np.searchsorted(np.cumsum(kernels.weights), quantiles), HYPOTHESES - 1)
+    which, count = np.unique(drawn, return_counts=True)
+    return kernels.some(which)._replace(weights=count / KEPT)
 
 
-def _surprise(features: np.ndarray, scores: np.ndarray, kernel: Kernel) -> float:
-    """Minus the log-likelihood of the scores, with each method's mean and variance at their best."""
+def _in_blocks(kernels: Kernels, points: int) -> Iterator[Kernels]:
+    """The kernels, some at a time."""
+    size = max(1, int(BLOCK // max(points, 1) ** 2))
+    for start in range(0, len(kernels.own), size):
+        yield kernels.some(np.arange(start, min(start + size, len(kernels.own))))
+
+
+def _evidence(features: np.ndarray, scores: np.ndarray, kernels: Kernels) -> np.ndarray:
+    """(kernels,): the log-likelihoods of all methods' scores, with each one's mean and variance at their best."""
     count = len(features)
-    among = kernel.between(features, features) + (kernel.own + 1e-8) * np.eye(count)
-    try:
-        solve = cho_factor(among, lower=True)
-    except LinAlgError:
-        return 1e10
-    ones = cho_solve(solve, np.ones(count))
-    centred = scores - (scores @ ones / ones.sum())[:, None]
-    variances = (centred * cho_solve(solve, centred.T).T).sum(1) / max(count - 1, 1)
-    determinant = 2 * np.log(np.diag(solve[0])).sum() + np.log(ones.sum())
-    return 0.5 * float((determinant + (count - 1) * np.log(np.maximum(variances, 1e-12))).sum())
+    among = kernels.between(features, features) + (kernels.own[:, None, None] + 1e-8) * np.eye(count)
+    lower = np.linalg.cholesky(among)
+    white = np.linalg.solve(lower, np.column_stack([np.ones(count), scores.T])[None])
+    ones, others = white[..., :1], white[..., 1:]
+    total = (ones**2).sum(1)
+    residual = others - ones * ((ones * others).sum(1) / total)[:, None]
+    variances = (residual**2).sum(1) / (count - 1)
+    determinant = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(1) + np.log(total[:, 0])
+    return -0.5 * (len(scores) * determinant + (count - 1) * np.log(np.maximum(variances, 1e-12)).sum(1))

@@ -1,13 +1,15 @@
 """How long the analysis of a full family takes, and how near few points come to its overall performance.
 
 Scores are cheap and real: random searches of linear policies for 576 cartpoles, of energy controllers for 180
-pendulums, all points at once. What there is to set of `quadrature` was set on other families than these. Studies that
-are named as arguments give the scores of the agents that they trained instead.
+pendulums, all points at once. With few seeds a good part of what differs between points is chance, which no choice of
+points can know: what that alone makes wrong is printed, and the same is done with many seeds. What there is to set of
+`quadrature` was set on other families than these. Studies that are named as arguments give the scores of the agents
+that they trained instead.
 """
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
 
@@ -36,7 +38,7 @@ CARTPOLE = {
 PENDULUM = {"mass": (0.4, 1, 1.5, 2, 3, 4), "length": (0.5, 1, 2, 4, 7, 10), "gravity": (2, 5, 10, 12, 15)}
 METHODS = {"search4": (4, False), "search12": (12, False), "climb6": (6, True), "climb12": (12, True)}
 """Method → how many policies it tries, and whether it stays near the best one so far."""
-SEEDS, EVALUATIONS = 3, 11
+SEEDS, MANY, EVALUATIONS = 3, 20, 11
 BUDGETS = (16, 24, 32, 48, 64)
 LIMIT = 10.0
 """Seconds on an idle core for diagnosis and analysis of 576 points, 4 methods, 3 seeds, 11 evaluations, 2 splits."""
@@ -80,18 +82,20 @@ def pendulum(points: np.ndarray, policies: np.ndarray, rng: np.random.Generator)
     return np.clip(total / 1600 + 1, 0, 1)
 
 
-def searched(simulate: Simulator, table: np.ndarray, scale: np.ndarray, method: str, seed: int) -> np.ndarray:
+def searched(
+    simulate: Simulator, table: np.ndarray, scale: np.ndarray, method: str, seed: int, seeds: int = SEEDS
+) -> np.ndarray:
     """(points, seeds): what a random search finds on each point, over five further episodes."""
     tries, near = METHODS[method]
     rng = np.random.default_rng(seed)
-    points = np.repeat(table, SEEDS, axis=0)
+    points = np.repeat(table, seeds, axis=0)
     best, found = np.full(len(points), -np.inf), np.zeros((len(points), len(scale)))
     for step in range(tries):
         tried = rng.normal(size=found.shape) * scale
         tried = found + tried / 2 if near and step else tried
         score = simulate(points, tried, rng)
         found[score > best], best = tried[score > best], np.maximum(best, score)
-    return np.mean([simulate(points, found, rng) for _ in range(5)], axis=0).reshape(-1, SEEDS)
+    return np.mean([simulate(points, found, rng) for _ in range(5)], axis=0).reshape(-1, seeds)
 
 
 def as_curves(grid: dict[str, tuple], scores: dict[str, np.ndarray]) -> pd.DataFrame:
@@ -109,22 +113,28 @@ def as_curves(grid: dict[str, tuple], scores: dict[str, np.ndarray]) -> pd.DataF
     return frame.assign(trained_on=[evaluated_name("bench/cartpole", name) for name in frame["context"]])
 
 
-def compare(name: str, table: np.ndarray, p: np.ndarray, means: np.ndarray) -> None:
+def compare(name: str, table: np.ndarray, p: np.ndarray, scores: Mapping[str, np.ndarray]) -> None:
     """Print the error of each way to choose points, and of ours with half of the points beside k-means.
 
     Args:
         name: the family's.
         table: (points, features).
         p: the probability of each point.
-        means: (methods, points).
+        scores: method → (points, seeds).
     """
+    means = np.stack([mine.mean(1) for mine in scores.values()])
     usual = [budget for budget in BUDGETS if budget <= len(table) / 2]
     budgets = sorted({*usual, *(budget // 2 for budget in usual)})
-    repeats = {"with_replacement": 200, "without_replacement": 200, "kmeans": 12, "quadrature": 3}
+    repeats = {"with_replacement": 200, "without_replacement": 200, "kmeans": 12, "quadrature": 4}
     found = errors(table, p, means, budgets, tuple(repeats), repeats)
     error = found.assign(error=found["error"] ** 2).groupby(["how", "N"])["error"].mean() ** 0.5
-    print(f"{name}, {len(table)} points: error of the overall performance")
-    print(error.unstack("N").round(4).to_string())
+    seeds = min(mine.shape[1] for mine in scores.values())
+    print(f"{name}, {len(table)} points, {seeds} seeds: error of the overall performance")
+    shown = error.unstack("N")
+    if seeds > 1:
+        chance = np.mean([(mine.var(1, ddof=1) / mine.shape[1]).mean() for mine in scores.values()])
+        shown.loc["chance of seeds alone"] = [np.sqrt(chance * (1 / budget - 1 / len(table))) for budget in budgets]
+    print(shown.round(4).to_string())
     half = {budget: float(error["quadrature", budget // 2] / error["kmeans", budget]) for budget in usual}
     print("quadrature with N/2 points / kmeans with N:", {n: round(ratio, 2) for n, ratio in half.items()})
     print(f"geometric mean {np.exp(np.mean(np.log(list(half.values())))):.2f}")
@@ -135,7 +145,7 @@ def of_trained(study: str) -> None:
     store = Study(Path(study))
     diagnosis = diagnose_curves(read_finished(store.path, store).curves)
     for found in measured_families(diagnosis.points, diagnosis.curves):
-        compare(f"{found.task}, {', '.join(found.methods)}", found.table, found.distribution, found.means)
+        compare(f"{found.task}, {', '.join(found.methods)}", found.table, found.distribution, found.scores)
 
 
 def main() -> None:
@@ -147,9 +157,9 @@ def main() -> None:
     slow = False
     for name, grid, simulate in (("cartpole", CARTPOLE, cartpole), ("pendulum", PENDULUM, pendulum)):
         table = np.array(list(product(*grid.values())), float)
-        scores = {method: searched(simulate, table, scales[name], method, 1) for method in METHODS}
-        means = np.stack([found.mean(1) for found in scores.values()])
-        compare(name, table, np.full(len(table), 1 / len(table)), means)
+        for seeds in (MANY, SEEDS):
+            scores = {method: searched(simulate, table, scales[name], method, 1, seeds) for method in METHODS}
+            compare(name, table, np.full(len(table), 1 / len(table)), scores)
         if name == "cartpole":
             frame = as_curves(grid, scores)
             start = time.perf_counter()

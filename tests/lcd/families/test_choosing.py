@@ -6,15 +6,21 @@ import pytest
 
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import Family, grid_family
+from lcd.families import quadrature
 from lcd.families.accuracy import errors, usual_budgets
 from lcd.families.choosing import RANDOM, WAYS, choose_points, without_replacement
 from lcd.families.prevalence import CASES, prevalence
-from lcd.families.quadrature import Kernel, learned, picks, positions, weights_of
+from lcd.families.quadrature import Kernels, learned, picks, positions, weights_of
 
 FEATURES = {"mass": (0.1, 1, 6, 10), "length": (0.05, 0.5, 3), "gravity": (1, 9.8)}
 GRID = grid_family(FEATURES, dict.fromkeys(FEATURES, 1.0))
 RNG = np.random.default_rng(5)
 UNEVEN = Family(GRID.points, GRID.default, tuple(RNG.uniform(0.1, 3, size=len(GRID.points))))
+
+
+TWO = Kernels(
+    np.array([[0.7, 1.1, 2.0], [0.3, 4.0, 0.5]]), np.array([0.1, 0.4]), np.array([0.2, 0.05]), np.array([0.75, 0.25])
+)
 
 
 def smooth(table: np.ndarray, methods: int = 2, seed: int = 3) -> np.ndarray:
@@ -92,39 +98,70 @@ def test_what_cannot_be_chosen_is_refused_in_a_sentence(asked, told):
         choose_points(GRID, **({"budget": 3, "how": "kmeans"} | asked))
 
 
-def test_weights_are_those_of_a_process_of_unknown_mean():
-    # The peer: all of the posterior, with a mean of great variance, by plain linear algebra.
-    features, kernel = positions(GRID.table), Kernel(np.array([0.7, 1.1, 2.0]), 0.2)
-    places = np.array([3, 8, 1, 20, 13])
-    covariance = kernel.between(features, features) + 0.2 * np.eye(24) + 1e7
-    gain = np.linalg.solve(covariance[np.ix_(places, places)], covariance[places])
-    np.testing.assert_allclose(
-        weights_of(features, UNEVEN.distribution, kernel, places), gain @ UNEVEN.distribution, atol=1e-5
-    )
+def test_scores_go_together_by_a_product_over_the_features():
+    def matern(distance: float) -> float:
+        return (1 + np.sqrt(5) * distance + 5 * distance**2 / 3) * np.exp(-np.sqrt(5) * distance)
+
+    (first, _) = TWO.between(np.array([[0.0, 0.5, 1.0]]), np.array([[0.25, 0.5, 0.0]]))[:, 0, 0]
+    assert first == pytest.approx((0.1 + 0.9 * matern(0.25 / 0.7)) * (0.1 + 0.9 * matern(1 / 2.0)))
 
 
-def test_each_pick_is_the_point_that_leaves_the_least_variance():
-    features, kernel = positions(GRID.table), Kernel(np.array([0.7, 1.1, 2.0]), 0.2)
-    p = UNEVEN.distribution
-    covariance = kernel.between(features, features) + 0.2 * np.eye(24) + 100.0
+def test_weights_are_those_of_processes_of_unknown_mean():
+    # The peer: all of the posterior under each kernel, with a mean of great variance, by plain linear algebra.
+    features, places = positions(GRID.table), np.array([3, 8, 1, 20, 13])
+    expected = np.zeros(5)
+    for between, own, weight in zip(TWO.between(features, features), TWO.own, TWO.weights, strict=True):
+        covariance = between + own * np.eye(24) + 1e7
+        gain = np.linalg.solve(covariance[np.ix_(places, places)], covariance[places])
+        expected += weight * (gain @ UNEVEN.distribution)
+    np.testing.assert_allclose(weights_of(features, UNEVEN.distribution, TWO, places), expected, atol=1e-5)
+
+
+def test_each_pick_is_the_point_that_leaves_the_least_variance_over_all_kernels():
+    features, p = positions(GRID.table), UNEVEN.distribution
+    covariances = TWO.between(features, features) + TWO.own[:, None, None] * np.eye(24) + 100.0
 
     def left(places: list[int]) -> float:
-        across = p @ covariance[:, places]
-        return float(p @ covariance @ p - across @ np.linalg.solve(covariance[np.ix_(places, places)], across))
+        across = p @ covariances[:, :, places]
+        among = covariances[:, places][:, :, places]
+        told = [one @ np.linalg.solve(all_, one) for one, all_ in zip(across, among, strict=True)]
+        return float(TWO.weights @ (p @ covariances @ p - told))
 
-    picked = picks(features, p, kernel, [5], 6, np.random.default_rng(0)).tolist()
+    picked = picks(features, p, TWO, [5], 6, np.random.default_rng(0)).tolist()
     assert picked[0] == 5
     for step in range(1, 6):
         best = min(left([*picked[:step], place]) for place in set(range(24)) - set(picked[:step]))
         assert left(picked[: step + 1]) == pytest.approx(best, rel=1e-6)
 
 
+def test_kernels_are_as_likely_as_the_contrasts_of_scores_are():
+    # The peer: differences of scores, which have no mean, and a variance of each method at its best.
+    features, scores = positions(GRID.table)[:9], smooth(GRID.table)[:, :9]
+    contrasts = np.linalg.qr(np.column_stack([np.ones(9), np.eye(9)[:, 1:]]))[0][:, 1:].T
+    expected = []
+    for between, own in zip(TWO.between(features, features), TWO.own, strict=True):
+        covariance = contrasts @ (between + own * np.eye(9)) @ contrasts.T
+        for each in scores @ contrasts.T:
+            variance = each @ np.linalg.solve(covariance, each) / 8
+            expected.append(-0.5 * np.linalg.slogdet(variance * covariance)[1])
+    first, second = quadrature._evidence(features, scores, TWO)
+    assert first - second == pytest.approx(sum(expected[:2]) - sum(expected[2:]), abs=1e-5)
+
+
+def test_few_points_leave_many_kernels_possible_and_many_points_few():
+    features = positions(GRID.table)
+    scores = smooth(GRID.table)
+    few, many = learned(features[:6], scores[:, :6]), learned(features, scores)
+    assert few.weights.max() < 0.5 < many.weights.max()
+    assert few.weights.sum() == many.weights.sum() == pytest.approx(1)
+
+
 def test_what_does_not_matter_is_learned_to_have_a_great_length():
     features = RNG.uniform(size=(40, 2))
-    scores = np.sin(5 * features[:, 0])[None]
-    kernel = learned(features, scores)
-    assert kernel.lengths[1] > 3 * kernel.lengths[0]
-    assert kernel.own < 0.05
+    kernels = learned(features, np.sin(5 * features[:, 0])[None])
+    first, second = kernels.weights @ np.log(kernels.lengths)
+    assert second > first + np.log(2)
+    assert kernels.weights @ kernels.own < 0.1
 
 
 def test_scores_that_do_not_vary_teach_nothing_and_do_no_harm():
