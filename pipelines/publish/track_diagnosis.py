@@ -17,6 +17,7 @@ from lcd.pipelines.publish.wandb_client import (
     start,
     wandb_settings,
 )
+from lcd.pipelines.publish.wandb_names import short_tags
 from lcd.pipelines.study import store
 from lcd.pipelines.study.configs import TrackerEntry
 from lcd.pipelines.study.longer import longest
@@ -56,6 +57,7 @@ class _Mirror:
             group=study.name,
             name=f"{study.name} diagnosis",
             job_type="diagnosis",
+            tags=short_tags(diagnosis.table["benchmark"]),
             config={"requests": study.record["requests"]},
         )
         tables = {"challenge": wandb.Table(dataframe=_holding_none(diagnosis.table))}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,12 @@ def tags_of(config: JobConfig) -> list[str]:
     if is_training(config):
         found += [config["view"], f"p={config['reward_p']:g}", agent_name(config["agent"]), frontend_name(config)]
         found += [config["shaping"]] if config["shaping"] != "none" else []
-    return list(dict.fromkeys(tag[:LONGEST_TAG] for tag in found if tag))
+    return short_tags(found)
+
+
+def short_tags(names: Iterable[str]) -> list[str]:
+    """Names as W&B takes them for tags, each once."""
+    return list(dict.fromkeys(name[:LONGEST_TAG] for name in names if name))
 
 
 def metrics(rows: Rows) -> dict[str, float]:

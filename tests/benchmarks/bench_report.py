@@ -1,6 +1,7 @@
 """Time and peak memory of `lcd report` on curves of the paper's size, from CSV, from Parquet and from a study's runs.
 
-`make bench ONLY=report ARGS="--times 10 --forms parquet"` measures ten times as many rows.
+`make bench ONLY=report ARGS="--times 10 --forms parquet"` measures ten times as many rows, and
+`ARGS="--curves 10000 --forms parquet"` ten thousand curves, whose memory has a limit.
 """
 
 import argparse
@@ -23,12 +24,15 @@ CONDITIONS = (
     *((view, 1.0) for view in ("pixels", "figure_ground", "semantic")),
     *(("semantic", reward_p) for reward_p in (0.75, 0.5, 0.25)),
 )
+CURVES_OF_A_SEED = len(get_benchmark("procgen").tasks) * len(AGENTS) * len(CONDITIONS)
 LIMITS = {"parquet": (15, 1.0), "csv": (25, None), "runs": (25, None)}
 """Seconds and GiB on two cores at the paper's size."""
 LARGEST_PAGE = 6 * 2**20
+MANY, MOST_OF_MANY = 10_000, 8.0
+"""So many curves may take so many GiB."""
 
 
-def curves(evaluations: int) -> Iterator[pd.DataFrame]:
+def curves(evaluations: int, seeds: int) -> Iterator[pd.DataFrame]:
     """The curves of one run (all its seeds) after another: tasks that are learned, at speeds of their own."""
     rng = np.random.default_rng(0)
     step = np.linspace(0, 200e6, evaluations).round()
@@ -36,7 +40,7 @@ def curves(evaluations: int) -> Iterator[pd.DataFrame]:
         low, high = reward_range("procgen", task, 0)
         speed = rng.uniform(1, 6) * (1 + (view != "pixels")) * reward_p
         tables = []
-        for seed in range(SEEDS):
+        for seed in range(seeds):
             share = (1 - np.exp(-speed * step / step[-1])) * rng.uniform(0.6, 0.9)
             returns = low + (high - low) * share + rng.normal(0, 0.03 * (high - low), evaluations)
             text = {"benchmark": "procgen", "trained_on": task, "stage": "", "task": task, "context": ""}
@@ -52,7 +56,7 @@ def curves(evaluations: int) -> Iterator[pd.DataFrame]:
         yield pd.concat(tables, ignore_index=True)
 
 
-def written(folder: Path, form: str, evaluations: int) -> tuple[Path, int]:
+def written(folder: Path, form: str, evaluations: int, seeds: int) -> tuple[Path, int]:
     """Curves in a file or folder of a form, and how many rows they have."""
     rows = 0
     if form == "parquet":
@@ -60,7 +64,7 @@ def written(folder: Path, form: str, evaluations: int) -> tuple[Path, int]:
         import pyarrow.parquet as pq
 
         path, writer = folder / "curves.parquet", None
-        for table in curves(evaluations):
+        for table in curves(evaluations, seeds):
             arrow = pa.Table.from_pandas(table, preserve_index=False)
             writer = writer or pq.ParquetWriter(path, arrow.schema)
             writer.write_table(arrow)
@@ -68,7 +72,7 @@ def written(folder: Path, form: str, evaluations: int) -> tuple[Path, int]:
         writer.close()
         return path, rows
     path = folder / ("curves.csv" if form == "csv" else "study")
-    for place, table in enumerate(curves(evaluations)):
+    for place, table in enumerate(curves(evaluations, seeds)):
         rows += len(table)
         if form == "csv":
             table.to_csv(path, index=False, header=place == 0, mode="a")
@@ -83,22 +87,27 @@ def written(folder: Path, form: str, evaluations: int) -> tuple[Path, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=1, help="so many times as many rows as the paper's study has")
+    parser.add_argument("--curves", type=int, default=0, help="so many curves at the least, by more seeds")
     parser.add_argument("--forms", nargs="+", choices=LIMITS, default=list(LIMITS))
     parser.add_argument("--keep", type=Path, help="a folder for curves and reports, instead of one that is removed")
     options = parser.parse_args()
     cores, missed = len(os.sched_getaffinity(0)), False
+    seeds = max(SEEDS, -(-options.curves // CURVES_OF_A_SEED))
     for form in options.forms:
         with tempfile.TemporaryDirectory() as temporary:
             folder = options.keep / form if options.keep else Path(temporary)
             folder.mkdir(parents=True, exist_ok=True)
-            path, rows = written(folder, form, EVALUATIONS * options.times)
+            path, rows = written(folder, form, EVALUATIONS * options.times, seeds)
             size = sum(file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*.csv")))
             report = folder / "report"
             command = [sys.executable, "-m", "lcd.cli", "report", str(path), f"out={report}"]
             seconds, peak = measured(command)
             page = (report / "report.html").stat().st_size
         limits = []
-        if options.times == 1:
+        if seeds > SEEDS:
+            missed |= rows >= MANY * EVALUATIONS and peak > MOST_OF_MANY
+            limits = [f"limit {MOST_OF_MANY:g} GiB for {MANY:,} curves"]
+        elif options.times == 1:
             most_seconds, most_memory = LIMITS[form]
             limits = [f"limits {most_seconds} s", *([f"{most_memory:g} GiB"] if most_memory else []), "6 MiB"]
             missed |= seconds > most_seconds or peak > (most_memory or peak) or page > LARGEST_PAGE

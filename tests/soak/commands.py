@@ -1,6 +1,6 @@
 """Several commands at one study, through several launchers, of which processes are killed at random by kill -9.
 
-    python tests/soak/commands.py [--kills 100] [--launchers local local ray] [--runs 8] [--seed 0] [--forked]
+    python tests/soak/commands.py [--kills 100] [--launchers local local ray] [--runs 8] [--pause 0.3] [--forked]
 
 Killed are a command, one of the processes that train, the process that such a one was started by (a command, a task of
 Ray, a job of Slurm) alone, or all that a command or job started and itself at once; of Slurm also the node's daemon,
@@ -46,7 +46,7 @@ VICTIMS = {
 WORDS = {
     "local": ("launcher.workers=2",),
     "ray": ("launcher.workers=2", "launcher.grace=15"),
-    "slurm": ("launcher.workers=3", "launcher.poll=0.5", "launcher.time=60", "launcher.grace=15"),
+    "slurm": ("launcher.workers=3", "launcher.pack=2", "launcher.poll=0.5", "launcher.time=60", "launcher.grace=15"),
 }
 
 
@@ -293,13 +293,14 @@ def main() -> int:
     parser.add_argument("--launchers", nargs="+", default=["local", "local", "ray"])
     parser.add_argument("--runs", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pause", type=float, default=0.3, help="seconds of each of a count's twelve steps")
     parser.add_argument("--forked", action="store_true")
     asked = parser.parse_args()
     rng = random.Random(asked.seed)
     begun, done, studies, findings, kills = time.monotonic(), 0, 0, [], Counter()
     with tempfile.TemporaryDirectory(prefix="lcd-commands-") as folder:
         path = os.pathsep.join(sys.path[:2])
-        os.environ.update({"PYTHONPATH": path, "OMP_NUM_THREADS": "1", slow_counting.PAUSE: "0.3"})
+        os.environ.update({"PYTHONPATH": path, "OMP_NUM_THREADS": "1", slow_counting.PAUSE: str(asked.pause)})
         with contextlib.ExitStack() as clusters:
             if "ray" in asked.launchers:
                 clusters.enter_context(ray_cluster())

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 import slow_counting
+from fork_server import interpret
 from slow_counting import command, hands, have_made, parent, starts_of, steps_of, until
+from small_disk import full, read_only
 
 from lcd import cli
 from lcd.envs.errors import InputError
@@ -139,3 +141,17 @@ def test_a_command_that_is_stopped_or_gone_leaves_nobody_at_work(tmp_path, nodes
     assert have_made(folder, seeds, *RAY)
     begun = sum(0 < step < slow_counting.STEPS for step in before)
     assert sorted(starts_of(folder, seeds).values()) == [1] * (2 - begun) + [2] * begun
+
+
+@pytest.mark.parametrize("fault", [full, read_only])
+def test_a_disk_that_takes_nothing_is_told_in_a_sentence_and_gone_on_after(nodes, small_disk, fault):
+    folder, seeds = small_disk / "study", [0, 1]
+    asked = interpret(slow_counting.COMMAND, str(folder), str(seeds), "tracker=none", *RAY, piped=True)
+    until(lambda: sum(0 < step < 8 for step in steps_of(folder)) == 2)
+    with fault(small_disk):
+        told = asked.communicate()[0]
+        assert asked.returncode == 1
+        assert "the same command continues" in told
+        assert "Traceback" not in told
+    assert have_made(folder, seeds, *RAY)
+    assert set(starts_of(folder, seeds).values()) == {2}

@@ -72,6 +72,25 @@ def test_a_strangers_jobs_are_left_alone(tmp_path, monkeypatch):
     assert [each.calls for each in slurm_jobs.queued(tmp_path / "study")] == [("a",)]
 
 
+def test_jobs_that_would_never_start_are_told_from_those_that_wait(tmp_path, monkeypatch):
+    """What its user or an administrator holds waits; what Slurm holds for good does not; `lcd cancel` takes both."""
+    place = tmp_path / "study" / "slurm" / "x"
+    place.mkdir(parents=True)
+    reasons = ["JobHeldUser", "launch failed requeued held", "Dependency", "DependencyNeverSatisfied", "None"]
+    lines = [f"{job}|{'RUNNING' if job == 5 else 'PENDING'}|{why}|{place}" for job, why in enumerate(reasons, 1)]
+    for name, told in {"squeue": "\n".join(lines), "scancel": ""}.items():
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\necho \"$@\" >> {tmp_path}/{name}.asked\ncat <<'END'\n{told}\nEND\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    jobs = [slurm_jobs.Submitted(str(job), (f"run-{job}",), place / f"outcomes-{job}.json") for job in range(1, 6)]
+    slurm_jobs.remember(place, jobs)
+    states = {each.job: state for each, state in slurm_jobs.queued(tmp_path / "study").items()}
+    assert states == {"1": "PENDING", "2": slurm_jobs.STUCK, "3": "PENDING", "4": slurm_jobs.STUCK, "5": "RUNNING"}
+    assert slurm_jobs.cancel_queued(tmp_path / "study", lambda name: name != "run-1", "why") == 3
+    assert (tmp_path / "scancel.asked").read_text().split() == ["2", "3", "4"]
+
+
 def test_of_a_submission_that_is_refused_nothing_is_left(tmp_path, monkeypatch):
     def refused(*_):
         raise RuntimeError("sbatch: error: QOSMaxSubmitJobPerUserLimit")
@@ -221,6 +240,18 @@ def test_a_job_that_is_killed_is_submitted_again_and_one_that_is_cancelled_stops
     assert [run.status["state"] for run in store.Study(folder).runs()] == ["queued"]
     assert have_made(folder, [1], "launcher=local")
     assert starts_of(folder, [1]) == {1: 3}
+
+
+def test_what_waits_for_a_job_that_is_killed_waits_for_the_one_in_its_place(tmp_path, cluster, limited, monkeypatch):
+    folder, seeds = tmp_path / "study", [0, 1]
+    monkeypatch.setenv(slow_counting.PAUSE, "1")
+    asked = command(folder, seeds, *SLURM, "first")
+    monkeypatch.setenv(slow_counting.PAUSE, "0.05")
+    until(lambda: half_done(folder))
+    os.kill(parent(hands(folder)[0]), signal.SIGKILL)
+    assert asked.wait() == 0
+    assert starts_of(folder, seeds) == {0: 2, 1: 1}
+    assert sorted(cluster.jobs(folder).values())[0] == "CANCELLED", "the one that would have waited for ever"
 
 
 def test_a_time_limit_is_gone_on_after(cluster, limited):

@@ -193,6 +193,7 @@ def test_a_diagnosis_is_mirrored_with_table_and_images(tmp_path):
     figure = tmp_path / "plane.png"
     Figure().savefig(figure)
     table = pd.DataFrame({"task": ["toy/a", "toy/b"], "phi": [0.5, None], "psi": [1.0, 0.0], "status": ["ok", "floor"]})
+    table["benchmark"] = "toy"
     for _ in range(2):
         track_diagnosis.log_diagnosis(OFFLINE, study, Diagnosis(table, pd.DataFrame()), [figure])
     history, _, summary, group = read_back(study.diagnosis_dir)
@@ -201,6 +202,8 @@ def test_a_diagnosis_is_mirrored_with_table_and_images(tmp_path):
     assert {key.split("/")[0] for key in row} >= {"challenge", "figures"}
     assert summary["toy/a/phi"] == 0.5
     assert group == ("mystudy", "diagnosis", study.record["wandb_id"])
+    (file,) = wandb_client.offline_folders(study.diagnosis_dir)[0].glob("*.wandb")
+    assert [list(each.run.tags) for each in records(file) if each.WhichOneof("record_type") == "run"] == [["toy"]]
     files = {path.suffix for path in wandb_client.offline_folders(study.diagnosis_dir)[0].rglob("*") if path.is_file()}
     assert {".png", ".json"} <= files
     assert store.Study(Path(study.path)).record["wandb_id"] == study.record["wandb_id"]
