@@ -27,6 +27,7 @@ BENCHMARKS.add("hardness", "lcd.envs.hardness.benchmark:HARDNESS")
 BENCHMARKS.add("ehc", "lcd.envs.ehc.benchmark:EHC")
 BENCHMARKS.add("families", "lcd.envs.families.benchmark:FAMILIES")
 BENCHMARKS.add("traffic", "lcd.envs.traffic.benchmark:TRAFFIC")
+BENCHMARKS.add("atari", "lcd.envs.atari.benchmark:ATARI")
 BENCHMARKS.add("minigrid", "lcd.envs.minigrid.benchmark:MINIGRID")
 BENCHMARKS.add_made(gym_names.PREFIX, "lcd.envs.gym_ids:gymnasium_benchmark", gym_names.code_in)
 

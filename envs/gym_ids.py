@@ -194,7 +194,8 @@ def _made(
     env = _engine(each, {**renders, **knobs})
     own = env.observation_space
     side = max(own.shape[:2]) if is_image(own) else SIDE
-    return Viewed(env, views, masks, **{"size": side if side <= MOST_AS_THEY_ARE else SIDE, **how}, together=together)
+    size = how.get("size", side if side <= MOST_AS_THEY_ARE else SIDE)
+    return Viewed(env, views, masks, size=size, frames=how.get("frames", 1), together=together)
 
 
 def _whole(name: str, value: Any) -> int:

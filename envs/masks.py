@@ -42,13 +42,12 @@ class Moment:
 
 
 class Masks(Protocol):
-    """A source of labels.
+    """A source of labels."""
 
-    Attributes:
-        names: what the labels stand for, the background first; empty where only the source knows how many there are.
-    """
-
-    names: tuple[str, ...]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What labels stand for, the background first; empty where only the source knows how many there are."""
+        ...
 
     def __call__(self, moment: Moment) -> np.ndarray:
         """The labels of a moment, (height, width)."""

@@ -34,6 +34,7 @@ class Viewed(gymnasium.Wrapper):
         *,
         size: int = SIDE,
         frames: int = 1,
+        grey: bool = False,
         together: bool = False,
     ) -> None:
         """Look at an environment.
@@ -44,10 +45,12 @@ class Viewed(gymnasium.Wrapper):
             masks: where labels come from; None: views without them.
             size: height and width of what is shown.
             frames: how many pictures are shown, the oldest first, as channels: one does not show what moves.
+            grey: whether a picture has one channel, in place of three.
             together: whether observations are a dictionary of the views, even of one.
         """
         super().__init__(env)
         self.views, self.masks, self.size, self.frames = tuple(views), masks, size, frames
+        self.grey = grey
         self.together = together or len(views) > 1
         self._seen: dict[str, deque[np.ndarray]] = {view: deque(maxlen=frames) for view in views}
         of_views = {view: self._space(view) for view in views}
@@ -56,7 +59,7 @@ class Viewed(gymnasium.Wrapper):
     def _space(self, view: str) -> spaces.Space:
         if view == STATE:
             return self.env.observation_space
-        channels = self.frames if view == LABELS else 3 * self.frames
+        channels = self.frames if view == LABELS or self.grey else 3 * self.frames
         return spaces.Box(0, 255, (self.size, self.size, channels), np.uint8)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -105,9 +108,13 @@ class Viewed(gymnasium.Wrapper):
 
     def _drawn(self, view: str, picture: np.ndarray, labels: np.ndarray | None) -> np.ndarray:
         if view == PIXELS:
+            if self.grey:
+                small = Image.fromarray(picture).convert("L").resize((self.size, self.size), Image.Resampling.BOX)
+                return np.asarray(small)[..., None]
             if picture.shape[:2] == (self.size, self.size):
                 return picture.copy()
             return np.asarray(Image.fromarray(picture).resize((self.size, self.size), Image.Resampling.BOX))
         assert labels is not None
         assert self.masks is not None
-        return labels[..., None] if view == LABELS else drawn(labels, self.masks.names, view)
+        shown = labels[..., None] if view == LABELS else drawn(labels, self.masks.names, view)
+        return shown[..., :1] if self.grey else shown

@@ -39,7 +39,8 @@ SAME_IDEA = {
     "against": {"lcd.analyses", "lcd.pipelines.publish"},
     "analysis": {"lcd.analyses", "lcd.horizon"},
     "benchmark": {
-        f"lcd.envs.{room}" for room in ("ctgraph", "ehc", "families", "hardness", "minigrid", "procgen", "traffic")
+        f"lcd.envs.{room}"
+        for room in ("atari", "ctgraph", "ehc", "families", "hardness", "minigrid", "procgen", "traffic")
     },
     "calibration": {"lcd.envs", "lcd.scores"},
     "files": {"lcd.envs.ctgraph", "lcd.envs.tabular"},

@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import VectorEnv, VectorObservationWrapper
+from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from lcd.envs.benchmarks import check_task, check_view
@@ -95,7 +95,7 @@ class Symbols(gymnasium.ObservationWrapper):
         return observation["image"]
 
 
-class Drawn(VectorObservationWrapper):
+class Drawn(VectorWrapper):
     """Copies whose symbolic observations are drawn under a view."""
 
     def __init__(self, env: VectorEnv, view: str) -> None:
@@ -107,17 +107,18 @@ class Drawn(VectorObservationWrapper):
         self.single_observation_space = spaces.Box(0, 255, shape, np.uint8)
         self.observation_space = batch_space(self.single_observation_space, env.num_envs)
 
-    def observations(self, observations: np.ndarray) -> np.ndarray:
-        """All copies' observations."""
-        return tiles.drawn(observations, self.view)
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin new levels."""
+        codes, infos = self.env.reset(seed=seed, options=options)
+        return tiles.drawn(codes, self.view), infos
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step, and draw what ended episodes, too."""
         codes, rewards, terminated, truncated, infos = self.env.step(actions)
         if "final_obs" in infos:
             last = [each if final is None else final for each, final in zip(codes, infos["final_obs"], strict=True)]
-            infos = {**infos, "final_obs": self.observations(np.stack(last))}
-        return self.observations(codes), rewards, terminated, truncated, infos
+            infos = {**infos, "final_obs": tiles.drawn(np.stack(last), self.view)}
+        return tiles.drawn(codes, self.view), rewards, terminated, truncated, infos
 
     def rest(self, copies: np.ndarray) -> None:
         """Leave out these copies until the next reset."""

@@ -7,6 +7,7 @@ function of these codes, so that all views are drawn from them, many copies at o
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from lcd.envs.masks import FIGURE_GROUND, PIXELS, SEMANTIC
 TILE = 8
 """Height and width of a cell."""
 TYPES, COLOURS, STATES = 11, 6, 3
-UNSEEN, EMPTY, WALL, FLOOR = 0, 1, 2, 3
+UNSEEN, EMPTY, WALL, FLOOR, DOOR, LAVA = 0, 1, 2, 3, 4, 9
+LOCKED = 2
 GROUND = (UNSEEN, EMPTY, FLOOR)
 AGENT_FACES = 3
 """Up: the agent looks up from the middle of the lowest row of what it sees."""
@@ -57,7 +59,7 @@ def atlas(view: str) -> np.ndarray:
     return found.reshape(-1, TILE, TILE, 3)
 
 
-def _pixels(thing, code: tuple[int, int, int], agent: bool) -> np.ndarray:
+def _pixels(thing: Any, code: tuple[int, int, int], agent: bool) -> np.ndarray:
     """MiniGrid's own picture; what the agent does not see is not lit."""
     from minigrid.core.grid import Grid
 
@@ -65,7 +67,7 @@ def _pixels(thing, code: tuple[int, int, int], agent: bool) -> np.ndarray:
     return Grid.render_tile(thing, AGENT_FACES if agent else None, highlight=seen, tile_size=TILE)
 
 
-def _figure(thing, code: tuple[int, int, int], agent: bool) -> np.ndarray:
+def _figure(thing: Any, code: tuple[int, int, int], agent: bool) -> np.ndarray:
     """Things in white by their shape, walls in grey; the agent, or what it carries."""
     from minigrid.core.grid import Grid
 
@@ -76,10 +78,15 @@ def _figure(thing, code: tuple[int, int, int], agent: bool) -> np.ndarray:
         return np.zeros((TILE, TILE, 3), np.uint8)
     shown = Grid.render_tile(None if alone else thing, AGENT_FACES if alone else None, tile_size=TILE)
     covered = (shown.astype(int) != Grid.render_tile(None, tile_size=TILE)).any(-1)
+    # What fills its cell in colours alone gets a shape: only a goal is all white.
+    if code[0] == LAVA:
+        covered[1::2] = False
+    elif code[0] == DOOR and code[2] == LOCKED:
+        covered[2:-2, 2:-2] = False
     return np.repeat(np.where(covered, 255, 0).astype(np.uint8)[..., None], 3, -1)
 
 
-def _classes(thing, code: tuple[int, int, int], agent: bool) -> np.ndarray:
+def _classes(thing: Any, code: tuple[int, int, int], agent: bool) -> np.ndarray:
     """The code itself, flat: its type in red, its colour in green, its state in blue; ground is black."""
     kind, colour, state = code
     if kind in GROUND and not agent:

@@ -55,7 +55,9 @@ class World(gymnasium.Env):
             dynamics, looks = np.random.SeedSequence(seed).spawn(2)
             self.rng, self.looks = np.random.default_rng(dynamics), np.random.default_rng(looks)
         places = self.rng.permutation(self.cells**2)[: len(COLOURS)]
-        self.places = {thing: divmod(int(place), self.cells) for thing, place in zip(COLOURS, places, strict=True)}
+        self.places: dict[str, tuple[int, ...]] = {
+            thing: divmod(int(place), self.cells) for thing, place in zip(COLOURS, places, strict=True)
+        }
         self.steps = 0
         return self.seen(), {}
 
@@ -80,7 +82,7 @@ class World(gymnasium.Env):
         side = PIXELS // self.cells
         for thing in reversed(COLOURS):  # the walker last, on top
             row, column = (side * at for at in self.places[thing])
-            paint = {"pixels": COLOURS[thing], "figure_ground": 255, "semantic": CLASSES[thing]}[self.view]
+            paint: Any = {"pixels": COLOURS[thing], "figure_ground": 255, "semantic": CLASSES[thing]}[self.view]
             image[row : row + side, column : column + side][stencil(SHAPES[thing], side)] = paint
         if self.view == "pixels" and self.noise:
             blur = self.looks.integers(0, 256, image.shape)

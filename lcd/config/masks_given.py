@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from lcd.config.own_code import OWN_CODE
+from lcd.config.schema_parts import BenchmarkConfig, TaskConfig
 from lcd.envs.errors import InputError
 from lcd.envs.gym_names import FLOW, PREFIX, canonical, with_masks
 from lcd.envs.masks import ColourMasks
@@ -24,19 +25,18 @@ def settle_benchmark(config: Any) -> None:
     """Write the benchmark's whole name into a command's config; Gymnasium's `module:Id-v0` gets its prefix."""
     given = {entry.name: getattr(config, entry.name) for entry in fields(config)}
     benchmark, task, masks = given.get("benchmark"), given.get("task"), given.get("masks")
-    name = getattr(benchmark, "name", None)
-    if not isinstance(name, str):
+    if not isinstance(benchmark, BenchmarkConfig):
         return
-    own = whole = canonical(name)
+    own = whole = canonical(benchmark.name)
     if masks == FLOW:
         _through_flow(given)
         whole = with_masks(own, FLOW)
     elif masks is not None:
         whole = with_masks(own, _told(masks))
-    benchmark.name = whole
     # `lcd view gym:ID` is of the whole benchmark.
-    if getattr(task, "name", None) in (name, own) and own.startswith(PREFIX):
+    if isinstance(task, TaskConfig) and task.name in (benchmark.name, own) and own.startswith(PREFIX):
         task.name = whole
+    benchmark.name = whole
 
 
 def _told(masks: str) -> str:

@@ -10,8 +10,19 @@ from typing import Any
 from lcd.config.schema_parts import BenchmarkConfig, LauncherConfig, TrackerConfig
 from lcd.envs import gym_names
 
-PARTS = ("agent", "frontend", "agents", "frontends", "contrasts", "analyses", "analysis", "sections", "section", "mdp")
-PARTS += ("masks",)
+PARTS: tuple[str, ...] = (
+    "agent",
+    "frontend",
+    "agents",
+    "frontends",
+    "contrasts",
+    "analyses",
+    "analysis",
+    "sections",
+    "section",
+    "mdp",
+    "masks",
+)
 OWN_CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 

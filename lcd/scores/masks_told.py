@@ -18,8 +18,8 @@ def masks_told(benchmarks: Iterable[str]) -> list[str]:
 
 def _sentence(name: str) -> str | None:
     if not name.startswith(PREFIX):
-        found = registered_benchmark(name)
-        return f"{name}: {found.masks_are}" if found is not None and offers(found, SaysMasks) else None
+        known = registered_benchmark(name)
+        return f"{name}: {known.masks_are}" if known is not None and offers(known, SaysMasks) else None
     ids, masks = parts_of(name)
     which = f"{PREFIX}{'+'.join(ids)}"
     if masks == FLOW:

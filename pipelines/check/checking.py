@@ -15,9 +15,8 @@ from rich.text import Text
 
 from lcd.config.schemas import CheckConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.check.contract import CONTRACT
-from lcd.pipelines.check.examine import Case
-from lcd.pipelines.check.rows import Row, Summary, Verdict, summed_up, worst_of
+from lcd.pipelines.check.cases import Case
+from lcd.pipelines.check.rows import CONTRACT, Row, Summary, Verdict, summed_up, worst_of
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.launch.launchers import launch
 from lcd.pipelines.launch.order import Call

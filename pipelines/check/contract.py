@@ -12,13 +12,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from lcd.agents.stepping import Stepper
 from lcd.envs.benchmarks import Benchmark, make_copies
 from lcd.envs.errors import InputError
-from lcd.pipelines.check.rows import Row
+from lcd.pipelines.check.rows import CONTRACT, Row
 
 COPIES, STEPS = 4, 200
 CHANNELS = (1, 3, 4)
 LEAST_SIDE = 9
 """Height and width of the smallest image that the usual network takes."""
-CONTRACT, SEEDS = "contract", "seeds"
+SEEDS = "seeds"
 
 
 def contract_rows(

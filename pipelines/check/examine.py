@@ -4,41 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from lcd.envs.benchmarks import get_benchmark, make_copies
 from lcd.envs.lockstep import compare_views
 from lcd.pipelines.check import mask_probes, play_checks
+from lcd.pipelines.check.cases import Case
 from lcd.pipelines.check.contract import contract_rows
 from lcd.pipelines.check.random_play import COPIES, played
 from lcd.pipelines.check.rows import Row
 
 LOCKSTEP, SPEED = "views in lockstep", "speed"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A task as it is to be trained.
-
-    Attributes:
-        views: those that are compared.
-        steps: of each seed.
-        gamma: the agent's; None: it has none.
-        moments, patience: how many steps are looked at, and for how many seconds at most.
-    """
-
-    benchmark: str
-    task: str
-    views: tuple[str, ...]
-    knobs: dict[str, Any]
-    steps: int
-    evaluation: dict[str, Any]
-    gamma: float | None
-    moments: int
-    patience: float
-    seed: int
 
 
 def examine_to_file(case: dict[str, Any], file: str) -> None:
@@ -54,7 +32,8 @@ def examined(case: Case) -> Iterator[Row]:
     yield from contract
     if any(row.verdict == "fail" for row in contract):
         return
-    views, how = list(case.views), {"seed": case.seed, "knobs": case.knobs}
+    views = list(case.views)
+    how: dict[str, Any] = {"seed": case.seed, "knobs": case.knobs}
     compared = compare_views(benchmark, case.task, views=views, seed=case.seed, steps=256, **case.knobs)
     for sentence in compared.differences:
         told, _, fix = sentence.partition(": give")

@@ -76,9 +76,12 @@ def episodes_of(rewards: np.ndarray, ended: np.ndarray) -> Episodes:
         found.append([(float(part.sum()), len(part), bool(part.any())) for part in parts])
     each = min(map(len, found))
     kept = [episode for episodes in found for episode in (episodes[:each] if each else episodes)]
-    columns = list(zip(*kept, strict=True)) or [(), (), ()]
-    returns, lengths, paid = (np.array(column, kind) for column, kind in zip(columns, (float, int, bool), strict=True))
-    return Episodes(returns, lengths, paid, unfinished=each == 0)
+    return Episodes(
+        np.array([total for total, _, _ in kept], float),
+        np.array([length for _, length, _ in kept], int),
+        np.array([paid for _, _, paid in kept], bool),
+        unfinished=each == 0,
+    )
 
 
 def played(
@@ -97,7 +100,9 @@ def played(
         moments: how many steps of all copies.
         patience: seconds after which the first view is ended; the others are played as far.
     """
-    seen, speeds, steps = {}, {}, max(1, moments // COPIES)
+    steps = max(1, moments // COPIES)
+    seen: dict[str, np.ndarray] = {}
+    speeds: dict[str, float] = {}
     told: dict[str, np.ndarray] = {}
     for view in views:
         env = make_copies(benchmark, task, view=view, split="train", num_envs=COPIES, seed=seed, **knobs)
@@ -110,14 +115,16 @@ def played(
         finally:
             env.close()
         told, steps = told or columns, min(steps, len(shown))
-    return Moments({view: shown[:steps] for view, shown in seen.items()}, **told, steps_per_s=speeds)
+    columns = {name: part[:steps] for name, part in told.items()}
+    return Moments({view: shown[:steps] for view, shown in seen.items()}, **columns, steps_per_s=speeds)
 
 
 def _play(env: VectorEnv, seed: int, steps: int, patience: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     stepper, actions = Stepper(env), env.action_space
     actions.seed(int(seed_sequence(seed, "exploration").generate_state(1)[0]))
     shown = np.array(stepper.reset())
-    seen, told = [], []
+    seen: list[np.ndarray] = []
+    told: list[tuple[np.ndarray, ...]] = []
     end = time.perf_counter() + patience
     while len(seen) < steps and (time.perf_counter() < end or len(seen) < 16):
         action = np.asarray(actions.sample())

@@ -39,6 +39,7 @@ class Summary:
     fixes: tuple[str, ...]
 
 
+CONTRACT = "contract"
 MOST_TOLD = 3
 """Tasks whose findings are told in full, so that a benchmark of many still has one page."""
 

@@ -7,24 +7,28 @@ import pytest
 from lcd.envs.benchmarks import get_benchmark, make_copies, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.minigrid import tiles
-from lcd.envs.minigrid.benchmark import IDS, MINIGRID, single
+from lcd.envs.minigrid.benchmark import IDS, MINIGRID, MiniGrid, single
 from lcd.envs.minigrid.shortest import best_return
 from tests.envs.contract import BenchmarkContract
 
 wrappers = pytest.importorskip("minigrid.wrappers")
 
 
+class Some(MiniGrid):
+    """One of each kind: worlds are stepped copy by copy, and there are many."""
+
+    tasks = ("minigrid/LavaGapS5", "minigrid/DoorKey-5x5", "minigrid/GoToRedBallGrey")
+
+
 class TestMiniGrid(BenchmarkContract):
-    benchmark = MINIGRID
+    benchmark = Some()
 
-    # A fifth of the steps: there are many tasks, and each is stepped copy by copy.
-    def test_all_views_are_one_task(self):
-        from lcd.envs.lockstep import compare_views
 
-        for task in IDS:
-            found = compare_views(MINIGRID, task, steps=12)
-            assert found.replays, task
-            assert not found.differences
+@pytest.mark.parametrize("task", IDS)
+def test_every_task_can_be_played(task):
+    env = make_copies(MINIGRID, task, view="semantic", split="eval", num_envs=1, seed=0)
+    assert env.observation_space.contains(env.reset()[0])
+    assert env.observation_space.contains(env.step(env.action_space.sample())[0])
 
 
 @pytest.mark.parametrize("task", ["minigrid/DoorKey-5x5", "minigrid/LavaGapS5", "minigrid/GoToRedBall"])
@@ -120,7 +124,7 @@ def test_ranges_are_shipped_for_every_task():
 
 def test_knobs_are_minigrids_and_wrong_ones_are_one_sentence():
     env = make_copies(MINIGRID, "minigrid/DoorKey-5x5", view="pixels", split="train", num_envs=1, seed=0, max_steps=7)
-    assert env.envs[0].unwrapped.max_steps == 7
+    assert env.unwrapped.envs[0].unwrapped.max_steps == 7
     with pytest.raises(InputError, match="minigrid/DoorKey-5x5 cannot be made with"):
         make_copies(MINIGRID, "minigrid/DoorKey-5x5", view="pixels", split="train", num_envs=1, seed=0, depth=7)
 

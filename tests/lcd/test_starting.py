@@ -40,6 +40,7 @@ def test_the_file_passes_the_check_and_is_diagnosed(begun, capsys):
     assert cli.main(["check", "my_worlds:MyWorlds", *quick, one, "moments=2048", "--json", "forecast=false"]) == 0
     assert '"verdict": "fail"' not in capsys.readouterr().out
     two = "study.tasks=[my_worlds/plain,my_worlds/noisy]"
+    quick += ["study.views=[pixels,semantic]", "study.reward_p=[1]"]
     command = ["diagnose", "benchmark=my_worlds:MyWorlds", *quick, two, "study.evaluation.copies=2", "tracker=none"]
     assert cli.main([*command, "out=study"]) == 0
     table = pd.read_csv("study/diagnosis/challenge.csv")

@@ -6,7 +6,8 @@ import pytest
 
 from lcd import cli
 from lcd.pipelines.check import checking
-from lcd.pipelines.check.examine import Case, examined
+from lcd.pipelines.check.cases import Case
+from lcd.pipelines.check.examine import examined
 from lcd.pipelines.check.rows import Row, summed_up, worst_of
 
 WORLDS = "wrong_worlds:Worlds"
@@ -68,10 +69,10 @@ def test_what_is_wrong_is_found_and_nothing_else(flaw, check, verdict, says):
 
 def test_a_probe_tells_what_noise_hides_from_comparing_looks():
     """Noise lets no picture come again: a network reads what the mask has lost."""
-    told = [row for row in rows_of("noisy alike", moments=8000) if row.check == "what masks preserve"]
+    told = [row for row in rows_of("noisy alike", moments=4000) if row.check == "what masks preserve"]
     assert [row.verdict for row in told] == ["warn"]
     assert "'semantic'" in told[0].found
-    sound = [row for row in rows_of("noisy", moments=8000) if row.check == "what masks preserve"]
+    sound = [row for row in rows_of("noisy", moments=4000) if row.check == "what masks preserve"]
     assert all(row.verdict == "pass" for row in sound)
 
 
