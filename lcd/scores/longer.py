@@ -101,16 +101,16 @@ def _sentence(task: str, agent: str, found: Sequence[Longer]) -> str:
     first = min(found, key=lambda each: each.steps)
     if math.isinf(first.steps):
         return (
-            f"{task} ({agent}) is at the floor, and its returns do not rise in the last half of training: nothing tells "
-            "how much longer it would take. Another agent, other settings or a shorter task may."
+            f"{task} ({agent}) is at the floor, and its returns do not rise in the last half of training: nothing "
+            "tells how much longer it would take. Another agent, other settings or a shorter task may."
         )
     between = "one seed cannot tell how sure this is"
     if not math.isnan(first.low):
         between = f"{_times(first.low, first.trained)} to {_times(first.high, first.trained)}, 80 % over seeds"
     return (
         f"{task} ({agent}) is at the floor. If its returns go on as in the last half of training, {first.condition} "
-        f"leaves it after about {first.steps:,.0f} steps, {_times(first.steps, first.trained)} the {first.trained:,.0f} "
-        f"that were trained ({between}); no curve has to go on as it did."
+        f"leaves it after about {first.steps:,.0f} steps, {_times(first.steps, first.trained)} the "
+        f"{first.trained:,.0f} that were trained ({between}); no curve has to go on as it did."
     )
 
 
