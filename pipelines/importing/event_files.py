@@ -241,7 +241,7 @@ def _checksums(parts: Sequence[bytes]) -> list[int]:
     lengths = np.array([len(part) for part in parts], np.int64)
     for length in np.unique(lengths):
         places = np.flatnonzero(lengths == length)
-        table = np.frombuffer(b"".join(parts[place] for place in places), np.uint8).reshape(len(places), length)
+        table = np.frombuffer(b"".join(parts[int(place)] for place in places), np.uint8).reshape(len(places), length)
         checksum = np.full(len(places), 0xFFFFFFFF, np.uint32)
         for column in range(length):
             checksum = _TABLE[(checksum ^ table[:, column]) & 0xFF] ^ (checksum >> np.uint32(8))

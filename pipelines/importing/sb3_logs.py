@@ -64,8 +64,8 @@ def _monitor(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
     except Unreadable as why:
         raise InputError(f"'{path}' cannot be read ({why}): {right}.") from None
     except (ValueError, UnicodeDecodeError) as error:
-        why = " ".join(str(error).split())[:200].rstrip(".")
-        raise InputError(f"'{path}' is no monitor's file ({why}): {right}.") from None
+        told = " ".join(str(error).split())[:200].rstrip(".")
+        raise InputError(f"'{path}' is no monitor's file ({told}): {right}.") from None
     return head, table
 
 
