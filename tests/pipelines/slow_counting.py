@@ -61,7 +61,7 @@ def config(seed, after=None):
     return with_source(told | ({"begin": {"job": after.id, "file": KEPT}} if after else {}))
 
 
-def have_made(folder, seeds, *overrides, first=False):
+def have_made(folder, seeds, *overrides, first=False, told=False):
     """Have counts made as a command would; whether all are done.
 
     Args:
@@ -69,13 +69,15 @@ def have_made(folder, seeds, *overrides, first=False):
         seeds: of the counts.
         *overrides: keys of the command.
         first: whether all others wait for the first one.
+        told: whether it says what a command says.
     """
     cfg = compose("diagnose", ["tracker=none", "device=cpu", *overrides])
     study = store.Study(folder, create=True)
     begin = Job(config(seeds[0]))
     jobs = [begin, *(Job(config(seed, begin if first else None)) for seed in seeds[1:])]
     with open(os.devnull, "w") as nowhere, study.at_work():
-        return train_missing(cfg, study, study.ask({"count": list(seeds)}, jobs), Console(file=nowhere))
+        console = Console() if told else Console(file=nowhere)
+        return train_missing(cfg, study, study.ask({"count": list(seeds)}, jobs), console)
 
 
 COMMAND = """
@@ -86,7 +88,8 @@ from slow_counting import have_made
 folder, seeds, *words = sys.argv[1:]
 handle_stop_signals()
 try:
-    sys.exit(not have_made(folder, json.loads(seeds), *filter("first".__ne__, words), first="first" in words))
+    how = {word: word in words for word in ("first", "told")}
+    sys.exit(not have_made(folder, json.loads(seeds), *(word for word in words if word not in how), **how))
 except Stopped:
     sys.exit(CONTINUE_ME)
 except OSError as fault:

@@ -17,7 +17,7 @@ from small_disk import full, read_only
 from lcd import cli
 from lcd.config.compose import compose
 from lcd.envs.errors import Elsewhere, InputError
-from lcd.pipelines.launch import slurm, slurm_jobs
+from lcd.pipelines.launch import slurm, slurm_asked, slurm_jobs
 from lcd.pipelines.launch.order import Call, Needs
 from lcd.pipelines.study import store
 from lcd.process.children import resolve
@@ -48,7 +48,7 @@ def test_packs_are_of_calls_that_wait_for_the_same_and_take_as_much():
 )
 def test_settings_that_make_no_sense_are_refused(given, told):
     with pytest.raises(InputError, match=told):
-        slurm.SlurmSettings(**given)
+        slurm_asked.SlurmSettings(**given)
 
 
 def test_without_slurm_it_is_one_sentence(tmp_path, monkeypatch, capsys):
@@ -100,7 +100,7 @@ def test_of_a_submission_that_is_refused_nothing_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(slurm, "largest_array", lambda: 1000)
     call = Call((), name="a", log=tmp_path / "runs" / "a" / "log.txt")
-    queue = slurm.Queue("os:getpid", [call], slurm.SlurmSettings(), 1, {"threads": 1})
+    queue = slurm.Queue("os:getpid", [call], slurm_asked.SlurmSettings(), 1, {"threads": 1})
     with pytest.raises(InputError, match=r"sbatch takes no such job \(QOSMaxSubmitJobPerUserLimit\)"):
         queue.submit()
     assert list(tmp_path.iterdir()) == []
@@ -115,7 +115,7 @@ def test_of_a_submission_that_is_refused_nothing_is_left(tmp_path, monkeypatch):
 )
 def test_no_cluster_is_told_from_a_job_that_it_takes_not(said, told):
     with pytest.raises(InputError, match=told):
-        slurm._refuse(said)
+        slurm_asked.refuse(said)
 
 
 @pytest.fixture(scope="module")
