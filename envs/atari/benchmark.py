@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from gymnasium.wrappers import TimeLimit
 
-from lcd.envs.atari.sprites import GAMES
+from lcd.envs.atari.memory_tables import GAMES
 from lcd.envs.benchmarks import check_task, check_view
 from lcd.envs.engines import FRAMES_A_STEP, SeededCopies
 from lcd.envs.errors import InputError, nearest

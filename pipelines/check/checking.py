@@ -15,7 +15,7 @@ from rich.text import Text
 
 from lcd.config.schemas import CheckConfig
 from lcd.envs.errors import InputError
-from lcd.pipelines.check.cases import Case
+from lcd.pipelines.check.examined_task import Case
 from lcd.pipelines.check.rows import CONTRACT, Row, Summary, Verdict, summed_up, worst_of
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.launch.launchers import launch

@@ -11,8 +11,8 @@ from typing import Any
 from lcd.envs.benchmarks import get_benchmark, make_copies
 from lcd.envs.lockstep import compare_views
 from lcd.pipelines.check import mask_probes, play_checks
-from lcd.pipelines.check.cases import Case
 from lcd.pipelines.check.contract import contract_rows
+from lcd.pipelines.check.examined_task import Case
 from lcd.pipelines.check.random_play import COPIES, played
 from lcd.pipelines.check.rows import Row
 

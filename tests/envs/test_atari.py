@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lcd.envs.atari.benchmark import ATARI, RANGES, Atari, MemoryMasks
-from lcd.envs.atari.sprites import GAMES
+from lcd.envs.atari.memory_tables import GAMES
 from lcd.envs.benchmarks import make_copies
 from lcd.envs.errors import InputError
 from tests.envs.contract import BenchmarkContract

@@ -6,8 +6,8 @@ import pytest
 
 from lcd import cli
 from lcd.pipelines.check import checking
-from lcd.pipelines.check.cases import Case
 from lcd.pipelines.check.examine import examined
+from lcd.pipelines.check.examined_task import Case
 from lcd.pipelines.check.rows import Row, summed_up, worst_of
 
 WORLDS = "wrong_worlds:Worlds"
