@@ -31,10 +31,10 @@ OUTSIDE = {
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 API = {
     "The commands, from Python": ["lcd.studies.diagnose", "lcd.studies.load_study", "lcd.studies.import_curves"],
-    "What they give": ["lcd.studies.Study", "lcd.scores.diagnosis.Diagnosis", "lcd.report.cards.Card"],
+    "What they give": ["lcd.studies.Study", "lcd.scores.diagnosis.Diagnosis", "lcd.report.challenge_cards.Card"],
     "Parts": ["lcd.scores.diagnosis.diagnose_curves", "lcd.envs.benchmarks.get_benchmark"],
     "Training elsewhere": ["lcd.envs.rewards.wrap_rewards"],
-    "What a card says": ["lcd.report.cards.Line"],
+    "What a card says": ["lcd.report.challenge_cards.Line"],
     "Writing your own": ["lcd.envs.protocols", "lcd.agents.protocols", "lcd.frontends.protocols"],
     "Questions, analyses": [
         "lcd.scores.contrasts.Contrast", "lcd.scores.contrasts.Formula", "lcd.analyses.analysis.Evidence",
@@ -154,7 +154,7 @@ def schemas() -> str:
 
 
 def _card_schema() -> dict[str, Any]:
-    from lcd.report.cards import card_schema
+    from lcd.report.challenge_cards import card_schema
 
     return card_schema()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, overload
+from typing import Any, TypeVar
 
 import gymnasium
 import numpy as np
@@ -14,12 +14,10 @@ from lcd.envs.errors import InputError
 from lcd.envs.state import State, keeps_state, nest, unnest
 from lcd.envs.streams import LoneStream, Streams, group_seeds, seed_sequence
 
+E = TypeVar("E", bound="gymnasium.Env | VectorEnv")
 
-@overload
-def wrap_rewards(env: VectorEnv, p: float, seed: int = 0) -> VectorEnv: ...
-@overload
-def wrap_rewards(env: gymnasium.Env, p: float, seed: int = 0) -> gymnasium.Env: ...
-def wrap_rewards(env: Any, p: float, seed: int = 0) -> Any:
+
+def wrap_rewards(env: E, p: float, seed: int = 0) -> E:
     """Reward p for whoever trains elsewhere: every non-zero reward is kept with probability p and scaled by 1/p.
 
     The expected return of every policy stays as it is. What logs returns (Stable-Baselines3's Monitor, Gymnasium's
@@ -41,7 +39,7 @@ def wrap_rewards(env: Any, p: float, seed: int = 0) -> Any:
     raise InputError(f"wrap_rewards takes a Gymnasium environment or vector environment, but was given {type(env)}.")
 
 
-def _checked(p: Any) -> float:
+def _checked(p: float) -> float:
     if isinstance(p, bool) or not isinstance(p, Real) or not 0 < p <= 1:
         raise InputError(f"reward_p is {p!r}, but it must be a probability above 0 and at most 1.")
     return float(p)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lcd.analyses import Analysis
-    from lcd.report.cards import Card
+    from lcd.report.challenge_cards import Card
     from lcd.scores.diagnosis import Diagnosis
 
 PLANE, CURVES = "plane", "curves"
@@ -65,7 +65,7 @@ class Study:
     @property
     def cards(self) -> list[Card]:
         """A challenge card a task: everything that LCD can measure, or what would measure it."""
-        from lcd.report.cards import cards_of
+        from lcd.report.challenge_cards import cards_of
 
         return cards_of(self.diagnosis, self.analyses)
 
@@ -177,7 +177,7 @@ def _named(key: str, value: Any) -> Any:
     """A class, function or object as `module:object`, which other processes can import; all else as it is."""
     if isinstance(value, str | int | float | Mapping | list | tuple | Path) or value is None:
         return value
-    name = getattr(value, "__qualname__", "")  # only classes and functions have one
+    name = value.__qualname__ if isinstance(value, type) or inspect.isfunction(value) else ""
     module = inspect.getmodule(value)
     if not name and module is None:
         module = inspect.getmodule(type(value))

@@ -32,8 +32,8 @@ def _templates() -> Environment:
 
 
 def in_place_of_a_number(line: Any) -> str:
-    """What a card's line says where it has no number; see `lcd.report.cards`."""
-    from lcd.report.cards import told
+    """What a card's line says where it has no number; see `lcd.report.challenge_cards`."""
+    from lcd.report.challenge_cards import told
 
     return told(line)
 

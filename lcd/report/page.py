@@ -25,7 +25,7 @@ from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
 from lcd.report import sections
 from lcd.report.asked import families_alone, is_asked, is_compared, statuses_of
-from lcd.report.cards import Card, cards_of
+from lcd.report.challenge_cards import Card, cards_of
 from lcd.report.curve_figures import one_below_the_other
 from lcd.report.curve_lines import curves_by_task
 from lcd.report.drawers import drawing_beside

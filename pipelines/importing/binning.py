@@ -114,7 +114,7 @@ def cut_to_shared(curves: pd.DataFrame, least: float) -> Cut:
 
 def _named(rows: pd.DataFrame) -> str:
     """Whose curves these are: a seed of a view and p, or how many."""
-    found: list[dict[str, Any]] = rows[[*SETTING, "seed"]].drop_duplicates().to_dict("records")  # type: ignore[assignment]
+    found: list[dict[str, Any]] = rows[[*SETTING, "seed"]].drop_duplicates().to_dict("records")
     told = [f"seed {each['seed']} of {each['view']}, p = {each['reward_p']:g}" for each in found[:MOST_NAMED]]
     more = len(found) - len(told)
     return "; ".join([*told, *([f"{more} more"] if more else [])])

@@ -38,7 +38,7 @@ def read_progress(path: Path, name: str) -> ReadRun:
     """The run of a `progress.csv`, with the settings of the `params.json` beside it."""
     table = _table(path)
     config = _settings(path.parent / SETTINGS)
-    usual = {}
+    usual: dict[str, str] = {}
     for column, known in (("step", STEPS), ("return_mean", RETURNS), ("wall_s", TIMES)):
         found = next((each for each in known if each in table and table[each].notna().any()), None)
         usual |= {column: f"history.{found}"} if found else {}

@@ -159,7 +159,7 @@ def _write(
 ) -> dict[str, str]:
     """Write scores, tables, figures and the page; what they are called in the folder."""
     from lcd.analyses.transfer import save_transfers
-    from lcd.report.cards import FILE, save_cards
+    from lcd.report.challenge_cards import FILE, save_cards
     from lcd.report.page import write_report
     from lcd.report.provenance import provenance
     from lcd.report.tables import save_tables

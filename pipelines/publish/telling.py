@@ -90,7 +90,7 @@ def tell(
     from lcd.curves.ranges import range_sets, ranges_from
     from lcd.curves.table import evaluated_names
     from lcd.scores.horizons import note_of_strangers
-    from lcd.scores.longer import floor_sentences
+    from lcd.scores.leaving_floor import floor_sentences
 
     finished = read_finished(source, study) if curves is None else Finished(curves)
     tasks = evaluated_names(finished.curves)

@@ -117,12 +117,8 @@ def test_progress_is_drawn_anew_in_a_notebooks_cell(monkeypatch):
 
 
 def test_everything_public_has_types():
-    import typing
-
     for name in lcd.__all__:
         each = getattr(lcd, name)
         if callable(each) and not isinstance(each, type):
-            function = typing.get_overloads(each)[0] if typing.get_overloads(each) else each
-            parameters = function.__annotations__
-            assert "return" in parameters, name
-            assert set(function.__code__.co_varnames[: function.__code__.co_argcount]) <= set(parameters), name
+            assert "return" in each.__annotations__, name
+            assert set(each.__code__.co_varnames[: each.__code__.co_argcount]) <= set(each.__annotations__), name

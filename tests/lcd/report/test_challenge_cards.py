@@ -9,7 +9,7 @@ import pytest
 
 from lcd.analyses import Evidence, analyse
 from lcd.config.compose import compose
-from lcd.report.cards import FILE, MEASURED, NOT_MEASURED, NOT_THERE, card_schema, cards_of, save_cards, told
+from lcd.report.challenge_cards import FILE, MEASURED, NOT_MEASURED, NOT_THERE, card_schema, cards_of, save_cards, told
 from lcd.report.page import write_report
 from lcd.scores.contrasts import DELAY_LOSS, HEADLINE
 from lcd.scores.diagnosis import diagnose_curves

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from lcd.scores.diagnosis import diagnose_curves
-from lcd.scores.longer import floor_sentences, steps_to_leave_the_floor
+from lcd.scores.leaving_floor import floor_sentences, steps_to_leave_the_floor
 from tests.shared.curve_sets import study
 
 GRID = np.linspace(0, 1000, 11)
