@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis
-from lcd.envs.benchmarks import registered_benchmark, reward_range
+from lcd.envs.benchmarks import registered_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import ChecksKnobs, Families, RangesByKnobs, ShapedTasks, Shapings, Simulates, Tabular, offers
 from lcd.files.atomic import write_atomic
@@ -145,10 +145,10 @@ def _scores(diagnosis: Diagnosis, row: Mapping[str, Any]) -> Iterator[Line]:
     for contrast in (*HEADLINE, *diagnosis.contrasts[len(HEADLINE) :]):
         unit = SHARE if contrast in HEADLINE else AREA
         told = (contrast.name, contrast.sign, contrast.asks, unit)
-        values = [float(row[f"{contrast.name}_raw{end}"]) for end in ("", "_low", "_high")]
+        value, low, high = (float(row[f"{contrast.name}_raw{end}"]) for end in ("", "_low", "_high"))
         status = row[f"{contrast.name}_status"]
-        if math.isfinite(values[0]):
-            yield Line(*told, MEASURED, *values)
+        if math.isfinite(value):
+            yield Line(*told, MEASURED, value, low, high)
         elif status in (contrast.lacks, "missing_values"):
             yield _would(diagnosis, row, contrast, told)
         else:
@@ -187,8 +187,8 @@ def _gains(diagnosis: Diagnosis, row: Mapping[str, Any], found: Mapping[str, pd.
         for _, each in mine.iterrows():
             name = f"{contrast.name}:{each[factor]}"
             asks = f"what the {'front-end' if factor == 'frontend' else 'shaping'} {each[factor]} adds"
-            values = (float(each[f"gain{end}"]) for end in ("", "_low", "_high"))
-            yield Line(name, contrast.sign, asks, AREA, MEASURED, *values)
+            value, low, high = (float(each[f"gain{end}"]) for end in ("", "_low", "_high"))
+            yield Line(name, contrast.sign, asks, AREA, MEASURED, value, low, high)
         if mine.empty:
             yield _would(diagnosis, row, contrast, (contrast.name, contrast.sign, contrast.asks, AREA))
 
@@ -260,11 +260,14 @@ def _is_shaped(benchmark: Any, task: str, shaping: str) -> bool:
 def _takes(name: str, knob: str, value: Any) -> bool:
     """Whether a benchmark's first task takes a knob: one look serves for all of its tasks."""
     benchmark = registered_benchmark(name)
+    if benchmark is None:
+        return False
+    task = benchmark.tasks[0]
     try:
         if offers(benchmark, ChecksKnobs):
-            benchmark.check_knobs(benchmark.tasks[0], {knob: value})
+            benchmark.check_knobs(task, {knob: value})
         elif offers(benchmark, RangesByKnobs):
-            reward_range(benchmark, benchmark.tasks[0], 0, {knob: value})
+            benchmark.reward_range(task, 0, **{knob: value})
         else:
             return False
     except (InputError, ImportError, TypeError):  # who writes a benchmark need not foresee the knob
