@@ -55,7 +55,6 @@ def test_a_contrast_that_was_asked_is_measured_and_the_others_are_not():
     lines = cards["toy/easy-sight-easy-reward"]
     assert lines["delay_loss"].value == pytest.approx(0.3)  # 0.84 less the mean of 0.64 and 0.44
     assert lines["memory_gain"].state == lines["noise_loss"].state == NOT_MEASURED
-    assert lines["family_loss"].state == NOT_THERE
 
 
 def test_what_would_measure_is_a_command_that_is_understood():
