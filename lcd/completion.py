@@ -23,7 +23,7 @@ _lcd() {{
     current="${{line##* }}"
     command="${{COMP_WORDS[1]}}"
     if [ "$COMP_CWORD" -le 1 ]; then command=""; fi
-    mapfile -t COMPREPLY < <(compgen -W "$(_lcd_words "$command")" -- "$current")
+    COMPREPLY=($(compgen -W "$(_lcd_words "$command")" -- "$current"))
     # Readline replaces what follows the last = or : alone.
     prefix="${{current%"${{current##*[=:]}}"}}"
     for word in "${{COMPREPLY[@]}}"; do
