@@ -47,9 +47,9 @@ def steps_to_leave_the_floor(curves: Mapping[int, Curve], floor: float, conditio
     last = min(float(steps[-1]) for steps, _ in curves.values())
     fits = np.array([_fit(steps, values, last) for steps, values in curves.values()])
     draws = np.random.default_rng(BOOTSTRAP_SEED).integers(0, len(fits), (DRAWS, len(fits)))
-    drawn = [_reached(*fits[each].mean(axis=0), last, floor) for each in draws] if len(fits) > 1 else [math.nan]
+    drawn = [_reached(fits[each].mean(axis=0), last, floor) for each in draws] if len(fits) > 1 else [math.nan]
     low, high = np.quantile(np.array(drawn), LEVELS, method="inverted_cdf")
-    return Longer(_reached(*fits.mean(axis=0), last, floor), float(low), float(high), last, condition)
+    return Longer(_reached(fits.mean(axis=0), last, floor), float(low), float(high), last, condition)
 
 
 def _fit(steps: np.ndarray, values: np.ndarray, last: float) -> tuple[float, float, float]:
@@ -64,8 +64,15 @@ def _fit(steps: np.ndarray, values: np.ndarray, last: float) -> tuple[float, flo
     return area, float(height), float(rise)
 
 
-def _reached(area: float, height: float, rise: float, last: float, floor: float) -> float:
-    """The steps S at which (area + height·t + rise·t²/2)/S is the floor, t being S − last."""
+def _reached(fit: np.ndarray, last: float, floor: float) -> float:
+    """The steps S at which (area + height·t + rise·t²/2)/S is the floor, t being S − last.
+
+    Args:
+        fit: area, height and rise, as `_fit` gives them.
+        last: the steps that were trained.
+        floor: as of `steps_to_leave_the_floor`.
+    """
+    area, height, rise = map(float, fit)
     if area / last > floor:
         return last
     # rise/2 t² + (height − floor) t + (area − floor·last) = 0, whose last term is below 0.

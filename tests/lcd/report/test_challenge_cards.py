@@ -70,7 +70,7 @@ def test_what_would_measure_is_a_command_that_is_understood():
         if command != "horizon":
             assert config.study.tasks == ["toy/easy-sight-easy-reward"]
             assert config.study.seeds == 2
-        if key.endswith("loss") or key == "memory_gain":
+        if key in ("delay_loss", "noise_loss", "sequence_loss", "memory_gain"):
             assert config.study.contrasts == [key]
     # Two variants of 1,000 steps for two seeds, at ten hours a million steps.
     assert commands["delay_loss"].core_hours == pytest.approx(10 / 1e6 * 1000 * 2 * 2)
