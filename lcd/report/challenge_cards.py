@@ -259,12 +259,13 @@ def _is_shaped(benchmark: Any, task: str, shaping: str) -> bool:
 @cache
 def _takes(name: str, knob: str, value: Any) -> bool:
     """Whether a benchmark's first task takes a knob: one look serves for all of its tasks."""
-    benchmark = registered_benchmark(name)
+    benchmark: Any = registered_benchmark(name)
+    first = benchmark.tasks[0]
     try:
         if offers(benchmark, ChecksKnobs):
-            benchmark.check_knobs(benchmark.tasks[0], {knob: value})
+            benchmark.check_knobs(first, {knob: value})
         elif offers(benchmark, RangesByKnobs):
-            reward_range(benchmark, benchmark.tasks[0], 0, {knob: value})
+            reward_range(name, first, 0, {knob: value})
         else:
             return False
     except (InputError, ImportError, TypeError):  # who writes a benchmark need not foresee the knob
