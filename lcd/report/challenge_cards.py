@@ -145,10 +145,10 @@ def _scores(diagnosis: Diagnosis, row: Mapping[str, Any]) -> Iterator[Line]:
     for contrast in (*HEADLINE, *diagnosis.contrasts[len(HEADLINE) :]):
         unit = SHARE if contrast in HEADLINE else AREA
         told = (contrast.name, contrast.sign, contrast.asks, unit)
-        values = [float(row[f"{contrast.name}_raw{end}"]) for end in ("", "_low", "_high")]
+        value, low, high = (float(row[f"{contrast.name}_raw{end}"]) for end in ("", "_low", "_high"))
         status = row[f"{contrast.name}_status"]
-        if math.isfinite(values[0]):
-            yield Line(*told, MEASURED, *values)
+        if math.isfinite(value):
+            yield Line(*told, MEASURED, value, low, high)
         elif status in (contrast.lacks, "missing_values"):
             yield _would(diagnosis, row, contrast, told)
         else:
@@ -187,8 +187,8 @@ def _gains(diagnosis: Diagnosis, row: Mapping[str, Any], found: Mapping[str, pd.
         for _, each in mine.iterrows():
             name = f"{contrast.name}:{each[factor]}"
             asks = f"what the {'front-end' if factor == 'frontend' else 'shaping'} {each[factor]} adds"
-            values = (float(each[f"gain{end}"]) for end in ("", "_low", "_high"))
-            yield Line(name, contrast.sign, asks, AREA, MEASURED, *values)
+            value, low, high = (float(each[f"gain{end}"]) for end in ("", "_low", "_high"))
+            yield Line(name, contrast.sign, asks, AREA, MEASURED, value, low, high)
         if mine.empty:
             yield _would(diagnosis, row, contrast, (contrast.name, contrast.sign, contrast.asks, AREA))
 
