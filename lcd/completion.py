@@ -19,16 +19,19 @@ _lcd_words() {{
     esac
 }}
 _lcd() {{
-    local line="${{COMP_LINE:0:COMP_POINT}}" current command prefix
+    local line="${{COMP_LINE:0:COMP_POINT}}" current command prefix word found=()
     current="${{line##* }}"
     command="${{COMP_WORDS[1]}}"
     if [ "$COMP_CWORD" -le 1 ]; then command=""; fi
-    mapfile -t COMPREPLY < <(compgen -W "$(_lcd_words "$command")" -- "$current")
+    COMPREPLY=($(compgen -W "$(_lcd_words "$command")" -- "$current"))
     # Readline replaces what follows the last = or : alone.
     prefix="${{current%"${{current##*[=:]}}"}}"
-    COMPREPLY=("${{COMPREPLY[@]#"$prefix"}}")
+    for word in "${{COMPREPLY[@]}}"; do
+        word="${{word#"$prefix"}}"
+        if [ -n "$word" ]; then found+=("$word"); fi
+    done
+    COMPREPLY=("${{found[@]}}")
     if [[ "${{COMPREPLY[0]}}" == *= ]]; then compopt -o nospace 2> /dev/null; fi
-    if [ "${{#COMPREPLY[@]}}" -eq 0 ] || [ -z "${{COMPREPLY[0]}}" ]; then COMPREPLY=(); fi
 }}
 complete -o default -F _lcd lcd
 """

@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis
-from lcd.envs.benchmarks import registered_benchmark
+from lcd.envs.benchmarks import registered_benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import ChecksKnobs, Families, RangesByKnobs, ShapedTasks, Shapings, Simulates, Tabular, offers
 from lcd.files.atomic import write_atomic
@@ -259,15 +259,13 @@ def _is_shaped(benchmark: Any, task: str, shaping: str) -> bool:
 @cache
 def _takes(name: str, knob: str, value: Any) -> bool:
     """Whether a benchmark's first task takes a knob: one look serves for all of its tasks."""
-    benchmark = registered_benchmark(name)
-    if benchmark is None:
-        return False
-    task = benchmark.tasks[0]
+    benchmark: Any = registered_benchmark(name)
+    first = benchmark.tasks[0]
     try:
         if offers(benchmark, ChecksKnobs):
-            benchmark.check_knobs(task, {knob: value})
+            benchmark.check_knobs(first, {knob: value})
         elif offers(benchmark, RangesByKnobs):
-            benchmark.reward_range(task, 0, **{knob: value})
+            reward_range(name, first, 0, {knob: value})
         else:
             return False
     except (InputError, ImportError, TypeError):  # who writes a benchmark need not foresee the knob

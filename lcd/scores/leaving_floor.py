@@ -65,7 +65,13 @@ def _fit(steps: np.ndarray, values: np.ndarray, last: float) -> tuple[float, flo
 
 
 def _reached(fit: np.ndarray, last: float, floor: float) -> float:
-    """The steps S at which (area + height·t + rise·t²/2)/S is the floor, t being S − last."""
+    """The steps S at which (area + height·t + rise·t²/2)/S is the floor, t being S − last.
+
+    Args:
+        fit: area, height and rise, as `_fit` gives them.
+        last: the steps that were trained.
+        floor: as of `steps_to_leave_the_floor`.
+    """
     area, height, rise = map(float, fit)
     if area / last > floor:
         return last

@@ -70,13 +70,11 @@ def test_what_would_measure_is_a_command_that_is_understood():
         if command != "horizon":
             assert config.study.tasks == ["toy/easy-sight-easy-reward"]
             assert config.study.seeds == 2
-        if key == "family_loss":
-            assert (config.study.name, config.study.points) == ("family", "all")
-        elif key.endswith("loss") or key == "memory_gain":
+        if key in ("delay_loss", "noise_loss", "sequence_loss", "memory_gain"):
             assert config.study.contrasts == [key]
     # Two variants of 1,000 steps for two seeds, at ten hours a million steps.
     assert commands["delay_loss"].core_hours == pytest.approx(10 / 1e6 * 1000 * 2 * 2)
-    assert "would, ≈ 2 min of a core" in told(commands["delay_loss"])
+    assert "would, ≈ 144 s of a core" in told(commands["delay_loss"])
 
 
 def test_of_strangers_tasks_no_command_is_made_up():
