@@ -74,7 +74,7 @@ def test_what_would_measure_is_a_command_that_is_understood():
             assert config.study.contrasts == [key]
     # Two variants of 1,000 steps for two seeds, at ten hours a million steps.
     assert commands["delay_loss"].core_hours == pytest.approx(10 / 1e6 * 1000 * 2 * 2)
-    assert "would, ≈ 144 s of a core" in told(commands["delay_loss"])
+    assert "would, ≈ 2 min of a core" in told(commands["delay_loss"])
 
 
 def test_of_strangers_tasks_no_command_is_made_up():
