@@ -38,6 +38,6 @@ def table_of_runs(source: Path) -> pd.DataFrame:
         config: Any = seen.config or {}
         seeds = config.get("seeds")
         told = {"run": seen.name, "state": seen.state, "why": seen.why, "kind": config.get("kind", ""), **seen.named}
-        told |= {name: seen.status[name] for name in ("step", "steps", "steps_per_s", "wall_s")}  # type: ignore[literal-required]
+        told |= {name: seen.status[name] for name in ("step", "steps", "steps_per_s", "wall_s")}
         rows.append(told | {"seeds": tuple(seeds) if isinstance(seeds, list) else ()})
     return pd.DataFrame(rows, columns=list(COLUMNS))
