@@ -11,7 +11,7 @@ from lcd.analyses.analysis import Analysis, Drawing, Evidence
 from lcd.analyses.areas import with_interval
 from lcd.analyses.outcomes import outcomes
 from lcd.curves.reading import group_numbers
-from lcd.curves.rows import CurveRows
+from lcd.curves.row_ranges import CurveRows
 from lcd.curves.table import CURVE, SETTING
 from lcd.scores.contrasts import PERCEPTION
 from lcd.statistics.aggregates import AGGREGATES, Scores, probability_of_improvement

@@ -10,7 +10,7 @@ import pandas as pd
 
 from lcd.curves.names import FAMILY, evaluated_name, varied_task
 from lcd.curves.reading import group_numbers
-from lcd.curves.rows import CurveRows
+from lcd.curves.row_ranges import CurveRows
 from lcd.curves.table import CONDITION
 from lcd.scores.contrasts import KNOB, Condition
 

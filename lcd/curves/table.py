@@ -10,7 +10,7 @@ import pandas as pd
 
 from lcd.curves.names import evaluated_name, unvaried_task
 from lcd.curves.reading import as_categories, concatenated, group_numbers, read_csv, read_parquet
-from lcd.curves.rows import CurveRows
+from lcd.curves.row_ranges import CurveRows
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.families.family import parse_point
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lcd.curves import reading
-from lcd.curves.rows import CurveRows
+from lcd.curves.row_ranges import CurveRows
 
 
 def tables(number, rng, names=("a", "b", "c"), extra=False):
