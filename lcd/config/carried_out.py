@@ -6,7 +6,7 @@ from typing import Any
 from lcd.config.own_code import names_code, search_working_directory
 from lcd.config.settings import check_choices
 from lcd.envs.registry import code_names, naming
-from lcd.process.children import resolve
+from lcd.process import children
 
 
 def carry_out(config: Any, target: str) -> Any:
@@ -24,4 +24,4 @@ def carry_out(config: Any, target: str) -> Any:
     # What else is read, of a study say, is data: nothing in it may be imported.
     with naming(code_names(asdict(config))):
         check_choices(config)
-        return resolve(target)(config)
+        return children.resolve(target)(config)
