@@ -26,7 +26,8 @@ class CurveRows:
             begins = _begins(numbers)
             own = numbers[begins]
         by_number = np.argsort(own)
-        self._spans = np.stack([begins, np.append(begins[1:], len(numbers))], axis=1)[by_number]
+        ends = np.append(begins, len(numbers))[1:]
+        self._spans = np.stack([begins, ends], axis=1)[by_number]
 
     def __len__(self) -> int:
         """How many curves there are."""
