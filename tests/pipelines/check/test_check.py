@@ -111,7 +111,7 @@ def test_benchmarks_that_are_right_fail_nothing(benchmark, task):
 
 
 def command(*words):
-    quick = ["launcher.workers=1", "study.seeds=2", "study.steps=256", "device=cpu", "moments=256"]
+    quick = ["launcher.workers=1", "study.seeds=2", "study.steps=256", "device=cpu", "moments=1024"]
     return cli.main(["check", *words, *quick])
 
 
