@@ -218,7 +218,8 @@ def _would(diagnosis: Diagnosis, row: Mapping[str, Any], contrast: Contrast, tol
         f"study.tasks=[{task}]",
         *asks,
         f"study.seeds={int(row['seeds'])}",
-        f"study.steps={int(row['steps'])}",
+        # A task of which nothing is left has no steps.
+        *([f"study.steps={int(row['steps'])}"] if math.isfinite(row["steps"]) else []),
     ]
     command = " ".join(map(shlex.quote, words))
     return Line(*told, NOT_MEASURED, command=command, core_hours=_hours(diagnosis, row, contrast))

@@ -19,7 +19,8 @@ from lcd.envs.registry import naming
 from lcd.scores.masks_told import masks_told
 from tests.envs.contract import BenchmarkContract
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "pipelines"))
+WORLDS = Path(__file__).parents[1] / "pipelines"
+sys.path.insert(0, str(WORLDS))
 LINE, IMAGES = "gym:coloured_worlds:Line-v0", "gym:coloured_worlds:LineImages-v0"
 COLOURS = "colours(walker=ff0000,coin=00ff00)"
 MASKS = ["info.segmentation", "coloured_worlds:labels", COLOURS]
@@ -209,7 +210,7 @@ def test_the_report_says_what_is_meant_by_masks():
 
 def test_it_is_diagnosed_in_processes_of_its_own(tmp_path):
     """With masks by a function of the user's, from the folder of the command, by the command."""
-    (tmp_path / "coloured_worlds.py").write_text((Path(sys.path[0]) / "coloured_worlds.py").read_text())
+    (tmp_path / "coloured_worlds.py").write_text((WORLDS / "coloured_worlds.py").read_text())
     words = ["benchmark=coloured_worlds:LineImages-v0", "masks=coloured_worlds:labels", "study.seeds=2", "device=cpu"]
     words += ["study.steps=256", "study.evaluation.every=256", "study.evaluation.copies=2", "tracker=none", "out=s"]
     words += ["study.views=[pixels,semantic]", "study.reward_p=[1]"]
