@@ -16,6 +16,15 @@ FRAMES_A_STEP = 4
 """Frames of an Atari game that an action lasts."""
 
 
+def seeds_of_copies(seeds: Sequence[int], copies: int, split: str) -> list[int]:
+    """What each copy of each seed is reset with at first."""
+    return [
+        int(number)
+        for seed in seeds
+        for number in seed_sequence(seed, "environment", "train" if split == "train" else "eval").generate_state(copies)
+    ]
+
+
 class SeededCopies(VectorWrapper):
     """Single environments stepped one after the other; the first reset seeds every copy for itself."""
 

@@ -15,12 +15,11 @@ from gymnasium.vector import VectorEnv
 from gymnasium.wrappers import FlattenObservation
 
 from lcd.envs.benchmarks import check_task, check_view
-from lcd.envs.engines import SeededCopies
+from lcd.envs.engines import SeededCopies, seeds_of_copies
 from lcd.envs.errors import InputError
 from lcd.envs.gym_names import FLOW, parts_of
 from lcd.envs.masks import MASKED, PIXELS, VIEWS, Masks, OwnMasks, greys, read_back
 from lcd.envs.spaces import is_image
-from lcd.envs.streams import seed_sequence
 from lcd.envs.viewed import SIDE, STATE, Viewed
 
 TASKS = "gym/"
@@ -90,8 +89,7 @@ class GymnasiumIds:
         knobs: dict[str, Any],
         together: bool,
     ) -> VectorEnv:
-        branch = seed_sequence(seed, "environment", "train" if split == "train" else "eval")
-        seeds = [int(number) for number in branch.generate_state(num_envs)]
+        seeds = seeds_of_copies([seed], num_envs, split)
         how = {name: _whole(name, knobs[name]) for name in ("size", "frames") if knobs.get(name) is not None}
         given = {name: value for name, value in knobs.items() if name not in ("size", "frames")}
         make = partial(_made, self._ids[task], tuple(views), self.masks, how, given, together)

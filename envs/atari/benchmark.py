@@ -14,10 +14,9 @@ from gymnasium.wrappers import TimeLimit
 
 from lcd.envs.atari.memory_tables import GAMES
 from lcd.envs.benchmarks import check_task, check_view
-from lcd.envs.engines import FRAMES_A_STEP, SeededCopies
+from lcd.envs.engines import FRAMES_A_STEP, SeededCopies, seeds_of_copies
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.masks import FIGURE_GROUND, MASKED, VIEWS, Moment, greys
-from lcd.envs.streams import seed_sequence
 from lcd.envs.viewed import Viewed
 
 SIDE, FRAMES = 84, 4
@@ -104,8 +103,7 @@ class Atari:
         for knob in knobs:
             if knob not in KNOBS:
                 raise InputError(f"{task} has no knob '{knob}'; {nearest(knob, KNOBS)}")
-        branch = seed_sequence(seed, "environment", "train" if split == "train" else "eval")
-        seeds = [int(number) for number in branch.generate_state(num_envs)]
+        seeds = seeds_of_copies([seed], num_envs, split)
         make = partial(_made, task, tuple(views), {**KNOBS, **knobs}, together)
         return SeededCopies([make] * num_envs, seeds)
 

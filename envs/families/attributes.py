@@ -12,11 +12,10 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from lcd.envs.checks import is_number
-from lcd.envs.engines import SeededCopies
+from lcd.envs.engines import SeededCopies, seeds_of_copies
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.families import cartpole, mountain_car, pendulum
 from lcd.envs.families.features import Feature
-from lcd.envs.streams import seed_sequence
 
 PREFIX = "families/gym:"
 
@@ -128,15 +127,6 @@ def _changed(name: str, values: Mapping[str, float]) -> gymnasium.Env:
         if key not in values:
             setattr(inside, key, compute(inside))
     return env
-
-
-def seeds_of_copies(seeds: Sequence[int], copies: int, split: str) -> list[int]:
-    """What each copy of each seed is reset with at first."""
-    return [
-        int(number)
-        for seed in seeds
-        for number in seed_sequence(seed, "environment", "train" if split == "train" else "eval").generate_state(copies)
-    ]
 
 
 def make(task: str, points: Sequence[Mapping[str, float]], seeds: Sequence[int], copies: int, split: str) -> Any:

@@ -14,9 +14,8 @@ from typing import Any
 import gymnasium
 
 from lcd.envs.checks import is_number
-from lcd.envs.engines import SeededCopies
+from lcd.envs.engines import SeededCopies, seeds_of_copies
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.families.attributes import seeds_of_copies
 
 PREFIX = "families/carl:"
 INSTALL = "pip install configspace pygame && pip install --no-deps carl-bench"

@@ -19,11 +19,10 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from lcd.envs.benchmarks import check_task, check_view
-from lcd.envs.engines import SeededCopies
+from lcd.envs.engines import SeededCopies, seeds_of_copies
 from lcd.envs.errors import InputError
 from lcd.envs.masks import VIEWS
 from lcd.envs.minigrid import tiles
-from lcd.envs.streams import seed_sequence
 
 IDS: Mapping[str, str] = {
     "minigrid/Empty-Random-6x6": "MiniGrid-Empty-Random-6x6-v0",
@@ -72,8 +71,7 @@ class MiniGrid:
         """Copies of a task; knobs are what MiniGrid's environment is made with (`size`, `max_steps`, …)."""
         check_task(self, task)
         check_view(self, task, view)
-        branch = seed_sequence(seed, "environment", "train" if split == "train" else "eval")
-        seeds = [int(number) for number in branch.generate_state(num_envs)]
+        seeds = seeds_of_copies([seed], num_envs, split)
         return Drawn(SeededCopies([partial(single, task, knobs)] * num_envs, seeds), view)
 
 
