@@ -236,6 +236,14 @@ class KnowsFeatures(Protocol):
         ...
 
 
+class KnowsPoints(Protocol):
+    """Tasks of which something is known at every point of their family before any is trained."""
+
+    def known_of_points(self, task: str, points: Sequence[Point]) -> np.ndarray:
+        """(points, quantities), as what a random agent returns there; NaN where finding it out would take long."""
+        ...
+
+
 class PointPopulations(Protocol):
     """Several points of a family in one environment; without it, one population a point is stacked."""
 
@@ -358,3 +366,8 @@ def has_shaping(benchmark: Benchmark, task: str, shaping: str) -> bool:
 def moving_tasks_of(benchmark: Benchmark) -> Sequence[str]:
     """The tasks whose videos motion can be learned from."""
     return benchmark.moving_tasks if offers(benchmark, MovingTasks) else benchmark.tasks
+
+
+def known_of_points(benchmark: Benchmark, task: str, points: Sequence[Point]) -> np.ndarray | None:
+    """(points, quantities): what is known of points before any is trained; None where that is nothing."""
+    return benchmark.known_of_points(task, points) if offers(benchmark, KnowsPoints) else None

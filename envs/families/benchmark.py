@@ -66,6 +66,10 @@ class FamiliesBenchmark(NativeBenchmark):
         check_task(self, task)
         return dict(TASKS[task].family.default) if task in TASKS else _others(task).numbers_of(task)
 
+    def known_of_points(self, task: str, points: Sequence[Point]) -> np.ndarray:
+        """(points, 1): what a random agent returns at each point; NaN of tasks that are not ours."""
+        return np.array([self.reward_range(task, 0, **point)[:1] for point in points])
+
     def check_installed(self, task: str) -> None:
         """Refuse robots without MuJoCo."""
         if task in TASKS and not TASKS[task].quick and find_spec("mujoco") is None:

@@ -31,7 +31,7 @@ def accuracy_of(found: Measured, stem: str, what: str) -> Iterator[Analysis]:
     budgets = [budget for budget in budgets if budget <= MOST_POINTS]
     if not budgets:
         return
-    by_method = errors(found.table, found.distribution, found.means, budgets, ways, REPEATS)
+    by_method = _errors(found, budgets, ways)
     table = _averaged(by_method)
     named = by_method.assign(method=[found.methods[place] for place in by_method["method"]])
     note = (
@@ -39,7 +39,8 @@ def accuracy_of(found: Measured, stem: str, what: str) -> Iterator[Analysis]:
         "tell: the mean and standard deviation over repeated choices and the root of the mean square, averaged over "
         f"methods. Repeats: {', '.join(f'{how} {REPEATS[how]}' for how in ways)}. "
         "with_replacement is the paper's M1 (the mean: the paper leaves out 1/N), without_replacement its M2, kmeans "
-        "its M3 (features standardised); quadrature picks by a Gaussian process."
+        "its M3 (features standardised); quadrature picks by a Gaussian process of the features and, where it is "
+        "known, of what a random agent returns at each point."
     )
     caption = f"Error of the overall performance over the number of points, {what}"
     error = Drawing(f"{stem}-accuracy", caption, partial(figures.accuracy, table))
@@ -52,7 +53,12 @@ def accuracy_of(found: Measured, stem: str, what: str) -> Iterator[Analysis]:
 
 def mean_errors(found: Measured, budgets: Sequence[int], ways: Sequence[str]) -> pd.DataFrame:
     """how, N, and bias, spread and error averaged over methods."""
-    return _averaged(errors(found.table, found.distribution, found.means, budgets, ways, REPEATS))
+    return _averaged(_errors(found, budgets, ways))
+
+
+def _errors(found: Measured, budgets: Sequence[int], ways: Sequence[str]) -> pd.DataFrame:
+    known = found.beforehand
+    return errors(found.table, found.distribution, found.means, budgets, ways, REPEATS, beforehand=known)
 
 
 def _averaged(by_method: pd.DataFrame) -> pd.DataFrame:

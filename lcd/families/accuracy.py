@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.families.choosing import QUADRATURE, RANDOM, WAYS, Choice
-from lcd.families.quadrature import replayed
+from lcd.families.quadrature import replayed, with_known
 
 REPEATS = {"with_replacement": 200, "without_replacement": 200, "kmeans": 10, QUADRATURE: 1}
 """How often points are chosen anew: `quadrature` leaves next to nothing to chance."""
@@ -22,6 +22,7 @@ def choices(
     scores: np.ndarray,
     repeats: int,
     seed: int,
+    beforehand: np.ndarray | None = None,
 ) -> Iterator[tuple[int, Choice]]:
     """Every budget's choices, each `repeats` times.
 
@@ -33,11 +34,13 @@ def choices(
         scores: (methods, points): what `quadrature` is told of the points that it has chosen.
         repeats: how often.
         seed: of all of them.
+        beforehand: what else is known of each point, as `lcd.families.choosing.choose_points` takes it.
     """
     for repeat in range(repeats):
         rng = np.random.default_rng([seed, repeat])
         if how == QUADRATURE:
-            made = [Choice(*each) for each in replayed(table, distribution, list(budgets), scores, rng)]
+            known = with_known(table, beforehand)
+            made = [Choice(*each) for each in replayed(known, distribution, list(budgets), scores, rng)]
         else:
             made = [RANDOM[how](table, distribution, budget, rng) for budget in budgets]
         yield from zip(budgets, made, strict=True)
@@ -51,6 +54,7 @@ def errors(
     ways: Sequence[str] = WAYS,
     repeats: dict[str, int] | None = None,
     seed: int = 0,
+    beforehand: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """How wrong each way is under each budget.
 
@@ -62,6 +66,7 @@ def errors(
         ways: which of `lcd.families.choosing.WAYS`.
         repeats: way → how often points are chosen anew; None: `REPEATS`.
         seed: of the choices.
+        beforehand: what else is known of each point, as `lcd.families.choosing.choose_points` takes it.
 
     Returns:
         how, N, method (its place), and of the estimates less the family's mean: `bias` (their mean), `spread` (their
@@ -71,7 +76,8 @@ def errors(
     rows = []
     for how in ways:
         found: dict[int, list[Choice]] = {budget: [] for budget in asked}
-        for budget, choice in choices(how, table, distribution, asked, scores, (repeats or REPEATS)[how], seed):
+        often = (repeats or REPEATS)[how]
+        for budget, choice in choices(how, table, distribution, asked, scores, often, seed, beforehand):
             found[budget].append(choice)
         for budget, made in found.items():
             rows += [{"how": how, "N": budget} | row for row in errors_of(made, distribution, scores)]

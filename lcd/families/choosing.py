@@ -9,7 +9,7 @@ import numpy as np
 
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.families.family import Family
-from lcd.families.quadrature import by_quadrature
+from lcd.families.quadrature import by_quadrature, with_known
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,13 @@ WAYS = (*RANDOM, QUADRATURE)
 
 
 def choose_points(
-    family: Family, budget: int, how: str, scores_so_far: Mapping[int, np.ndarray] | None = None, *, seed: int = 0
+    family: Family,
+    budget: int,
+    how: str,
+    scores_so_far: Mapping[int, np.ndarray] | None = None,
+    *,
+    beforehand: np.ndarray | None = None,
+    seed: int = 0,
 ) -> Choice:
     """Choose the points of a family that are worth training.
 
@@ -113,6 +119,8 @@ def choose_points(
             so ask again, with the same budget, once all of them are.
         scores_so_far: place of a point that was trained → its score, or one a method; these points come first. One
             whose score is not known yet has NaN: nothing is learned of it.
+        beforehand: (points, quantities): what else is known of each point before any is trained, such as a random
+            agent's return. `quadrature` takes it for further features.
         seed: of what is left to chance; `quadrature` leaves ties to it.
     """
     if how not in WAYS:
@@ -131,4 +139,4 @@ def choose_points(
     rng = np.random.default_rng(seed)
     if how in RANDOM:
         return RANDOM[how](family.table, family.distribution, budget, rng)
-    return Choice(*by_quadrature(family.table, family.distribution, budget, known, rng))
+    return Choice(*by_quadrature(with_known(family.table, beforehand), family.distribution, budget, known, rng))

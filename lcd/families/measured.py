@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,8 +11,8 @@ import pandas as pd
 
 from lcd.curves.reading import group_numbers
 from lcd.envs.errors import InputError
-from lcd.envs.families.family import Family, parse_point, point_name
-from lcd.envs.protocols import Families, offers
+from lcd.envs.families.family import Family, Point, parse_point, point_name
+from lcd.envs.protocols import Families, known_of_points, offers
 from lcd.families.failures import failing_by, failures, known_failure
 
 SETTING = ("view", "frontend", "reward_p", "shaping")
@@ -43,6 +43,7 @@ class Measured:
         notes: sentences on what was left out or taken for granted.
         failure: what a point fails by, as (column of the curves, most); None where nobody says.
         failed: method → (points,) whether it fails there, by the mean over seeds of the last evaluations.
+        beforehand: (points, quantities): what was known of the points before any was trained; None where nothing was.
     """
 
     benchmark: str
@@ -61,6 +62,7 @@ class Measured:
     notes: tuple[str, ...] = ()
     failure: tuple[str, float] | None = None
     failed: Mapping[str, np.ndarray] = field(default_factory=dict)
+    beforehand: np.ndarray | None = None
 
     @property
     def methods(self) -> list[str]:
@@ -229,6 +231,7 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
         (*notes, *left, *told),
         failure,
         failures(rows, failure, contexts, scores),
+        known_beforehand(where["benchmark"], where["task"], points),
     )
 
 
@@ -290,6 +293,17 @@ def known_family(benchmark: str, task: str) -> Family | None:
     try:
         return found.family(task)
     except (InputError, ImportError):
+        return None
+
+
+def known_beforehand(benchmark: str, task: str, points: Sequence[Point]) -> np.ndarray | None:
+    """What a registered benchmark knows of points before any is trained; None where nothing is known."""
+    from lcd.envs.benchmarks import registered_benchmark
+
+    found = registered_benchmark(benchmark)
+    try:
+        return None if found is None else known_of_points(found, task, points)
+    except InputError:
         return None
 
 

@@ -113,6 +113,13 @@ def replayed(
     return found
 
 
+def with_known(table: np.ndarray, beforehand: np.ndarray | None) -> np.ndarray:
+    """Features with what else is known of all points before any is trained; a quantity that some lack is left out."""
+    if beforehand is None:
+        return table
+    return np.column_stack([table, beforehand[:, np.isfinite(beforehand).all(0)]])
+
+
 def positions(table: np.ndarray) -> np.ndarray:
     """Features by their place among the values that they have, from 0 to 1: lengths, masses, factors are alike then."""
     found = np.zeros(table.shape)

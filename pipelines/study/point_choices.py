@@ -7,7 +7,7 @@ them, and the training does not. It stands in study.yaml, and becomes the column
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ class Chosen:
         asked: how.
         family: of which family.
         rounds: places of points that were chosen together; those of one round share runs.
+        beforehand: what was known of all points, as `lcd.families.choosing.choose_points` takes it.
         weights: place → what its score weighs in the overall performance; they sum to 1.
     """
 
@@ -58,6 +59,7 @@ class Chosen:
     family: Family
     rounds: tuple[tuple[int, ...], ...]
     weights: Mapping[int, float]
+    beforehand: np.ndarray | None = None
 
     @property
     def points(self) -> list[list[Point]]:
@@ -101,7 +103,14 @@ def is_choice(how: Any) -> bool:
     return isinstance(how, Mapping) and bool({*how} & {*KEYS})
 
 
-def choose(family: Family, asked: Asked, where: str, study: Path | None = None, task: str = "") -> Chosen:
+def choose(
+    family: Family,
+    asked: Asked,
+    where: str,
+    study: Path | None = None,
+    task: str = "",
+    beforehand: Callable[[], np.ndarray | None] = lambda: None,
+) -> Chosen:
     """Choose points, after those that a study has chosen before where the way goes on from them.
 
     Args:
@@ -110,6 +119,7 @@ def choose(family: Family, asked: Asked, where: str, study: Path | None = None, 
         where: the config key, for an error's sentence.
         study: the folder of a study, which need not be there.
         task: what curves call the task.
+        beforehand: tells what is known of all points before any is trained; asked where the way makes use of it.
     """
     possible = int(np.count_nonzero(family.distribution)) if asked.choose == USUAL else len(family.points)
     if asked.budget > possible:
@@ -122,13 +132,13 @@ def choose(family: Family, asked: Asked, where: str, study: Path | None = None, 
             f"chosen: give {len(known)} or more, or another folder with out=."
         )
     scores = _scores_of(family, study, task) if study is not None and known else {}
-    return _chosen(family, asked, before, scores)
+    return _chosen(family, asked, before, scores, beforehand() if asked.choose == LEARNS else None)
 
 
 def weighed_again(study: store.Study, chosen: Mapping[str, Chosen]) -> dict[str, Chosen]:
     """The same points with the weights that hold now that they are trained."""
     return {
-        task: _chosen(each.family, each.asked, each.rounds, _scores_of(each.family, study.path, task))
+        task: _chosen(each.family, each.asked, each.rounds, _scores_of(each.family, study.path, task), each.beforehand)
         if each.asked.choose == LEARNS
         else each
         for task, each in chosen.items()
@@ -164,18 +174,22 @@ def _rounds_before(family: Family, asked: Asked, study: Path | None, task: str) 
 
 
 def _chosen(
-    family: Family, asked: Asked, before: tuple[tuple[int, ...], ...], scores: Mapping[int, np.ndarray]
+    family: Family,
+    asked: Asked,
+    before: tuple[tuple[int, ...], ...],
+    scores: Mapping[int, np.ndarray],
+    beforehand: np.ndarray | None,
 ) -> Chosen:
     from lcd.families.choosing import choose_points
 
     known = {place: scores.get(place, np.array([math.nan])) for places in before for place in places}
-    choice = choose_points(family, asked.budget, asked.choose, known, seed=asked.seed)
+    choice = choose_points(family, asked.budget, asked.choose, known, beforehand=beforehand, seed=asked.seed)
     weights = np.bincount(choice.places, choice.weights, minlength=len(family.points))
     # A process may give a point a little less than nothing, and what counts in a report is a share.
     weights = np.maximum(weights, 0)
     new = sorted({*choice.places.tolist()} - {*known})
     told = {place: weights[place] / weights.sum() for place in sorted({*choice.places.tolist()})}
-    return Chosen(asked, family, (*before, *([tuple(new)] if new else [])), told)
+    return Chosen(asked, family, (*before, *([tuple(new)] if new else [])), told, beforehand)
 
 
 def _scores_of(family: Family, study: Path, task: str) -> dict[int, np.ndarray]:

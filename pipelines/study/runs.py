@@ -17,7 +17,7 @@ from lcd.curves.names import varied_task
 from lcd.envs.benchmarks import Benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.families.family import Family, Point, point_name
-from lcd.envs.protocols import NamesKnobs, offers
+from lcd.envs.protocols import NamesKnobs, known_of_points, offers
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.study import adaptive, needs, sources
@@ -134,7 +134,9 @@ def choices_of(
             asked = None if name in found else choice_asked(*how_asked(study.points, task))
             family = None if asked is None else family_of(benchmark, task, study.family)
             if asked is not None and family is not None:
-                found[name] = choose(family, asked, how_asked(study.points, task)[1], folder, name)
+                where = how_asked(study.points, task)[1]
+                known = partial(known_of_points, benchmark, task, family.points)
+                found[name] = choose(family, asked, where, folder, name, known)
     return found
 
 
@@ -146,7 +148,8 @@ def choices_of_run(cfg: TrainConfig) -> dict[str, Chosen]:
     family = None if asked is None else family_of(get_benchmark(cfg.benchmark.name), task.name)
     if asked is None or family is None:
         return {}
-    return {varied_task(task.name, task.knobs): choose(family, asked, POINTS)}
+    known = partial(known_of_points, get_benchmark(cfg.benchmark.name), task.name, family.points)
+    return {varied_task(task.name, task.knobs): choose(family, asked, POINTS, beforehand=known)}
 
 
 def grid_of(cfg: DiagnoseConfig, run_configs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

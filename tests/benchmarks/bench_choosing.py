@@ -20,6 +20,7 @@ from lcd.analyses import Evidence
 from lcd.analyses.families import families
 from lcd.analyses.family_settings import FamilySettings
 from lcd.curves.names import evaluated_name
+from lcd.envs.families.benchmark import FAMILIES
 from lcd.envs.families.family import point_name
 from lcd.families.accuracy import errors
 from lcd.families.measured import measured_families
@@ -32,7 +33,7 @@ CARTPOLE = {
     "length": (0.05, 0.5, 3, 5),
     "masscart": (0.1, 1, 6, 10),
     "masspole": (0.01, 0.1, 0.5, 1),
-    "force": (1, 50, 100),
+    "force_mag": (1, 50, 100),
     "gravity": (0.1, 9.8, 19.6),
 }
 PENDULUM = {"mass": (0.4, 1, 1.5, 2, 3, 4), "length": (0.5, 1, 2, 4, 7, 10), "gravity": (2, 5, 10, 12, 15)}
@@ -40,6 +41,7 @@ METHODS = {"search4": (4, False), "search12": (12, False), "climb6": (6, True), 
 """Method → how many policies it tries, and whether it stays near the best one so far."""
 SEEDS, MANY, EVALUATIONS = 3, 20, 11
 BUDGETS = (16, 24, 32, 48, 64)
+BLIND = "quadrature, of features alone"
 LIMIT = 10.0
 """Seconds on an idle core for diagnosis and analysis of 576 points, 4 methods, 3 seeds, 11 evaluations, 2 splits."""
 
@@ -113,7 +115,9 @@ def as_curves(grid: dict[str, tuple], scores: dict[str, np.ndarray]) -> pd.DataF
     return frame.assign(trained_on=[evaluated_name("bench/cartpole", name) for name in frame["context"]])
 
 
-def compare(name: str, table: np.ndarray, p: np.ndarray, scores: Mapping[str, np.ndarray]) -> None:
+def compare(
+    name: str, table: np.ndarray, p: np.ndarray, scores: Mapping[str, np.ndarray], beforehand: np.ndarray | None
+) -> None:
     """Print the error of each way to choose points, and of ours with half of the points beside k-means.
 
     Args:
@@ -121,12 +125,16 @@ def compare(name: str, table: np.ndarray, p: np.ndarray, scores: Mapping[str, np
         table: (points, features).
         p: the probability of each point.
         scores: method → (points, seeds).
+        beforehand: (points, quantities): what is known of them before they are trained.
     """
     means = np.stack([mine.mean(1) for mine in scores.values()])
     usual = [budget for budget in BUDGETS if budget <= len(table) / 2]
     budgets = sorted({*usual, *(budget // 2 for budget in usual)})
     repeats = {"with_replacement": 200, "without_replacement": 200, "kmeans": 12, "quadrature": 4}
-    found = errors(table, p, means, budgets, tuple(repeats), repeats)
+    found = errors(table, p, means, budgets, tuple(repeats), repeats, beforehand=beforehand)
+    if beforehand is not None:
+        blind = errors(table, p, means, budgets, ("quadrature",), repeats)
+        found = pd.concat([found, blind.assign(how=BLIND)])
     error = found.assign(error=found["error"] ** 2).groupby(["how", "N"])["error"].mean() ** 0.5
     seeds = min(mine.shape[1] for mine in scores.values())
     print(f"{name}, {len(table)} points, {seeds} seeds: error of the overall performance")
@@ -135,9 +143,10 @@ def compare(name: str, table: np.ndarray, p: np.ndarray, scores: Mapping[str, np
         chance = np.mean([(mine.var(1, ddof=1) / mine.shape[1]).mean() for mine in scores.values()])
         shown.loc["chance of seeds alone"] = [np.sqrt(chance * (1 / budget - 1 / len(table))) for budget in budgets]
     print(shown.round(4).to_string())
-    half = {budget: float(error["quadrature", budget // 2] / error["kmeans", budget]) for budget in usual}
-    print("quadrature with N/2 points / kmeans with N:", {n: round(ratio, 2) for n, ratio in half.items()})
-    print(f"geometric mean {np.exp(np.mean(np.log(list(half.values())))):.2f}")
+    for how in [how for how in ("quadrature", BLIND) if how in shown.index]:
+        half = {budget: float(error[how, budget // 2] / error["kmeans", budget]) for budget in usual}
+        print(f"{how} with N/2 points / kmeans with N:", {n: round(ratio, 2) for n, ratio in half.items()})
+        print(f"geometric mean {np.exp(np.mean(np.log(list(half.values())))):.2f}")
 
 
 def of_trained(study: str) -> None:
@@ -145,7 +154,8 @@ def of_trained(study: str) -> None:
     store = Study(Path(study))
     diagnosis = diagnose_curves(read_finished(store.path, store).curves)
     for found in measured_families(diagnosis.points, diagnosis.curves):
-        compare(f"{found.task}, {', '.join(found.methods)}", found.table, found.distribution, found.scores)
+        name = f"{found.task}, {', '.join(found.methods)}"
+        compare(name, found.table, found.distribution, found.scores, found.beforehand)
 
 
 def main() -> None:
@@ -157,9 +167,10 @@ def main() -> None:
     slow = False
     for name, grid, simulate in (("cartpole", CARTPOLE, cartpole), ("pendulum", PENDULUM, pendulum)):
         table = np.array(list(product(*grid.values())), float)
+        beforehand = FAMILIES.known_of_points(f"families/{name}", [dict(zip(grid, row, strict=True)) for row in table])
         for seeds in (MANY, SEEDS):
             scores = {method: searched(simulate, table, scales[name], method, 1, seeds) for method in METHODS}
-            compare(name, table, np.full(len(table), 1 / len(table)), scores)
+            compare(name, table, np.full(len(table), 1 / len(table)), scores, beforehand)
         if name == "cartpole":
             frame = as_curves(grid, scores)
             start = time.perf_counter()

@@ -190,6 +190,23 @@ def test_on_a_smooth_family_quadrature_beats_kmeans_at_half_the_budget():
     assert error["quadrature", 12] < error["kmeans", 24]
 
 
+def test_what_is_known_of_points_beforehand_tells_of_a_cliff_that_features_hide():
+    family = grid_family({name: range(6) for name in "abc"}, dict.fromkeys("abc", 0))
+    known = np.random.default_rng(5).normal(size=(len(family.points), 1))
+    scores = 0.8 * (known.T > 0.3) + 0.1 * smooth(family.table)
+
+    def error(beforehand):
+        repeats = {"quadrature": 4}
+        found = errors(
+            family.table, family.distribution, scores, [12, 24], ["quadrature"], repeats, beforehand=beforehand
+        )
+        return np.sqrt((found["error"] ** 2).mean())
+
+    assert error(known) < error(None) / 2
+    # Of what is not known of some points nothing is made.
+    assert error(np.where(known > 2, np.nan, known)) == error(None)
+
+
 def test_budgets_go_up_to_all_points():
     assert usual_budgets(576)[0] == 4
     assert usual_budgets(576)[-1] == 576

@@ -9,6 +9,7 @@ from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.envs.families.benchmark import FAMILIES
 from lcd.envs.families.family import Family, grid_family, point_name
+from lcd.envs.families.random_returns import random_return
 from lcd.families.choosing import WAYS, choose_points
 from lcd.pipelines.study import runs
 from lcd.pipelines.study.configs import population, run_id
@@ -155,6 +156,17 @@ def test_full_presets_train_as_long_as_the_paper(study, steps):
     assert {config["agent"]["name"] for config in configs} == {"ppo", "trpo", "sb3/td3"}  # figures 3 and 12
     for agent in ("ppo", "trpo", "sb3/td3"):
         assert len({name for each in configs if each["agent"]["name"] == agent for name in each["points"]}) == 5
+
+
+def test_quadrature_alone_is_told_what_a_random_agent_returns_at_each_point():
+    words = ["study=families/pendulum", "study.agents=[ppo]"]
+    chosen = runs.choices_of(compose("diagnose", [*words, "study.points={choose: quadrature, budget: 5}"]))
+    (found,) = chosen.values()
+    returns = [random_return("families/pendulum", point) for point in found.family.points]
+    assert found.beforehand[:, 0].tolist() == returns
+    assert len({round(mean) for mean in returns}) > 90
+    (other,) = runs.choices_of(compose("diagnose", [*words, "study.points=5"])).values()
+    assert other.beforehand is None
 
 
 def test_a_curriculum_has_no_points():
