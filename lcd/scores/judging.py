@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lcd.curves.index import Curve, CurveIndex
-from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD, Contrast, all_conditions
+from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD, Contrast, StepsFormula, all_conditions
 from lcd.scores.left_out import STATES
 from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
 from lcd.statistics.intervals import bootstrap, iqm
@@ -16,6 +16,7 @@ from lcd.statistics.intervals import bootstrap, iqm
 ENDS = ("", "_low", "_high")
 ROUNDING = 1e-9  # what floating point may add to an area must not decide a status
 NO_RANGE = "no_range"
+UNRESOLVED = "unresolved"
 STATUSES = {
     "ok": "scored",
     "floor": "unsolved under every condition: not diagnosable at this budget",
@@ -33,7 +34,12 @@ STATUSES = {
     NO_RANGE: "R_max (or R_min) is not known: returns are told as they are, and nothing that divides by the range is",
     "missing_values": "not trained at every value of the contrast",
     "no_baseline_signal": "nothing learned in the baseline, which the score divides by",
+    "at_least": "the slower condition does not get to most returns within the budget: the factor in steps is at least this",
+    "at_most": "the condition that was expected to be the faster one does not: the factor in steps is at most this",
+    UNRESOLVED: "no evaluation between the first and the last tells the conditions' returns apart: no factor in steps",
 }
+OPEN = {0: "ok", 1: "at_least", -1: "at_most"}
+"""What a score in steps is, by `lcd.statistics.alignment.Shift.open`."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ class TaskNumbers(dict[str, Any]):
     ) -> None:
         super().__init__(seeds=0)
         self.without_range: set[str] = set()
+        self.open: dict[str, str] = {}
         self.index, self.row, self.solved, self.thresholds, self.level = index, row, solved, thresholds, level
 
     def add(self, asked: Sequence[Contrast]) -> TaskSamples:
@@ -82,6 +89,9 @@ class TaskNumbers(dict[str, Any]):
         finals = [np.array([np.interp(steps[name][1], *curve) for curve in curves[name].values()]) for name in names]
         estimate, interval = samples.intervals(least, self.level)
         found = bounded([*(f"auc_{name}" for name in names), *score_columns(asked)], estimate, *interval)
+        for column, (shift, ends) in samples.shift_intervals(self.level).items():
+            found |= bounded([column], [shift.value], *([end] for end in ends))
+            self.open[column] = UNRESOLVED if np.isnan(shift.value) else OPEN[int(shift.open)]
         spread = bootstrap(finals, lambda averages: averages, paired=samples.paired, aggregate=iqm, level=self.level)
         found |= bounded([f"final_{name}" for name in names], [iqm(final) for final in finals], *spread)
         first = {"seeds": samples.count, "steps": max(high for _, high in steps.values())} if not self["seeds"] else {}
@@ -118,8 +128,11 @@ def judge(numbers: TaskNumbers, contrasts: Sequence[Contrast], definition: str) 
     for contrast in contrasts:
         for formula in contrast.formulas:
             reason = _status(numbers, contrast, formula)
-            ruled = formula in DEFINITIONS or formula == contrast.formula_under(definition)
-            if reason != "ok" and ruled:
+            in_steps = isinstance(contrast.formulas[formula], StepsFormula)
+            ruled = in_steps or formula in DEFINITIONS or formula == contrast.formula_under(definition)
+            if in_steps:
+                judged[f"{contrast.name}_{formula}_status"] = reason
+            if reason not in OPEN.values() and ruled:
                 judged |= {f"{contrast.name}_{formula}{end}": math.nan for end in ENDS}
             if formula == contrast.formula_under(definition):
                 judged[f"{contrast.name}_status"] = reason
@@ -155,6 +168,8 @@ def _status(numbers: TaskNumbers, contrast: Contrast, formula: str) -> str:
     thresholds, needs = numbers.thresholds, contrast.formulas[formula].needs
     known = numbers.areas(HEADLINE if contrast in HEADLINE else (contrast,))
     areas: list[Any] = [known.get(each.name) for each in contrast.conditions(numbers.solved)]
+    if isinstance(contrast.formulas[formula], StepsFormula) and None not in areas and not _unsolved(areas, thresholds):
+        return numbers.open.get(f"{contrast.name}_{formula}", UNRESOLVED)
     if needs in ("any", "baseline") and _unsolved(known.values(), thresholds):
         return "floor"
     if None in areas:
