@@ -48,9 +48,9 @@ def calibrate(
         least: the least AUC that scores divide by.
 
     Returns:
-        Definition, or `SAMPLES`, → measure of `MEASURES` → value, low, high and tasks (how many had the score). Empty without known
-        hardness. Of several groups (agents, say) the first one's; then "groups" lists those of all, each with its key.
-        Intervals are the correlation ± t times its standard error over resampled seeds, cut at ±1.
+        Definition, or `SAMPLES`, → measure of `MEASURES` → value, low, high and tasks (how many had the score). Empty
+        without known hardness. Of several groups (agents, say) the first one's; then "groups" lists those of all, each
+        with its key. Intervals are the correlation ± t times its standard error over resampled seeds, cut at ±1.
     """
     keys = list(samples)
     found = []

@@ -119,9 +119,9 @@ FORMULAS: dict[str, Formula | StepsFormula] = {
     "mean_change": Formula(mean_change, "mean |AUC(value) − AUC(next value)|"),
     "shortfall": Formula(shortfall, "1 − mean AUC(value)", needs=""),
     "spread": Formula(spread, "greatest AUC − least AUC"),
-    "samples_saved": StepsFormula(of_baseline, "mean log₂ of steps(baseline) / steps(variant) to the same return"),
-    "samples_added": StepsFormula(of_variants, "mean log₂ of steps(variant) / steps(baseline) to the same return"),
-    "samples_to_last": StepsFormula(of_last, "log₂ of steps(last variant) / steps(baseline) to the same return"),
+    "samples_saved": StepsFormula(of_baseline, "mean log₂ of steps(baseline) / steps(variant) to a return"),
+    "samples_added": StepsFormula(of_variants, "mean log₂ of steps(variant) / steps(baseline) to a return"),
+    "samples_to_last": StepsFormula(of_last, "log₂ of steps(last variant) / steps(baseline) to a return"),
 }
 """What a study's file may call a formula."""
 
@@ -267,7 +267,8 @@ PERCEPTION = Contrast(
         "calibrated": Formula(share_lost, "1 − AUC_pixels / mean(AUC_figure_ground, AUC_semantic)", needs="variants"),
         "gain": FORMULAS["gain"],
         "samples": StepsFormula(
-            of_baseline, "mean over figure_ground and semantic of log₂ of steps(pixels) / steps(view) to the same return"
+            of_baseline,
+            "mean over figure_ground and semantic of log₂ of steps(pixels) / steps(view) to a return",
         ),
     },
     lacks="missing_view",
@@ -283,7 +284,7 @@ REWARD = Contrast(
         # The paper's A.4.
         "paper": Formula(mean_change, "mean |AUC(p) − AUC(next p)| over p = 1, .75, .5, .25"),
         "calibrated": Formula(shortfall, "1 − mean of AUC(p) over p = 1, .75, .5, .25", needs=""),
-        "samples": StepsFormula(of_last, "log₂ of steps(p = .25) / steps(p = 1) to the same return"),
+        "samples": StepsFormula(of_last, "log₂ of steps(p = .25) / steps(p = 1) to a return"),
     },
     lacks="missing_p",
 )

@@ -34,8 +34,8 @@ STATUSES = {
     NO_RANGE: "R_max (or R_min) is not known: returns are told as they are, and nothing that divides by the range is",
     "missing_values": "not trained at every value of the contrast",
     "no_baseline_signal": "nothing learned in the baseline, which the score divides by",
-    "at_least": "the slower condition does not get to most returns within the budget: the factor in steps is at least this",
-    "at_most": "the condition that was expected to be the faster one does not: the factor in steps is at most this",
+    "at_least": "the slower condition gets to few of the returns in the budget: the factor in steps is at least this",
+    "at_most": "what should be faster gets to few of the returns in the budget: the factor in steps is at most this",
     UNRESOLVED: "no evaluation between the first and the last tells the conditions' returns apart: no factor in steps",
 }
 OPEN = {0: "ok", 1: "at_least", -1: "at_most"}
@@ -168,8 +168,9 @@ def _status(numbers: TaskNumbers, contrast: Contrast, formula: str) -> str:
     thresholds, needs = numbers.thresholds, contrast.formulas[formula].needs
     known = numbers.areas(HEADLINE if contrast in HEADLINE else (contrast,))
     areas: list[Any] = [known.get(each.name) for each in contrast.conditions(numbers.solved)]
-    if isinstance(contrast.formulas[formula], StepsFormula) and None not in areas and not _unsolved(areas, thresholds):
-        return numbers.open.get(f"{contrast.name}_{formula}", UNRESOLVED)
+    if isinstance(contrast.formulas[formula], StepsFormula) and None not in areas:
+        opened = numbers.open.get(f"{contrast.name}_{formula}", UNRESOLVED)
+        return "floor" if _unsolved(areas, thresholds) else opened
     if needs in ("any", "baseline") and _unsolved(known.values(), thresholds):
         return "floor"
     if None in areas:

@@ -1,7 +1,7 @@
 """From per-seed areas to scores: what is computed from the seeds of one task, and again from resampled seeds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,12 @@ def step_columns(asked: Sequence[Contrast] = HEADLINE) -> tuple[str, ...]:
         for name, contrast in _formulas(asked)
         if isinstance(contrast.formulas[name], StepsFormula)
     )
+
+
+def factor_columns(asked: Sequence[Contrast], definition: str) -> dict[str, str]:
+    """Contrast whose score is in steps → its column of `step_columns`."""
+    of = {each.name: f"{each.name}_{each.formula_under(definition)}" for each in asked}
+    return {name: column for name, column in of.items() if column in step_columns(asked)}
 
 
 def _formulas(asked: Sequence[Contrast]) -> list[tuple[str, Contrast]]:
@@ -124,26 +130,12 @@ class TaskSamples:
         return found
 
     def shift_intervals(self, level: float = LEVEL) -> dict[str, tuple[Shift, Interval]]:
-        """The scores in steps by column, with their intervals over seeds.
-
-        An end is infinite where the score is but a bound, or is one in more resamples than the interval may miss.
-        """
+        """The scores in steps by column, with their intervals over seeds."""
         if not self.curves:
             return {}
         estimates = self.shifts(np.array([each.mean(0) for each in self.curves]))
         drawn = self.shifts(self.resampled_curves(np.random.default_rng(BOOTSTRAP_SEED), OF_CURVES))
-        found = {}
-        for name, estimate in estimates.items():
-            values = drawn[name].value[~np.isnan(drawn[name].value)]
-            half = half_width(values, self.count, level) if len(values) else np.nan
-            missed = (1 - level) / 2
-            above, below = (np.isinf(end).mean() > missed for end in (drawn[name].most, drawn[name].least))
-            value, open_to = float(estimate.value), int(estimate.open)
-            low = -np.inf if open_to < 0 or (below and open_to == 0) else value - half
-            high = np.inf if open_to > 0 or (above and open_to == 0) else value + half
-            unknown = np.isnan(half) or np.isnan(value)
-            found[name] = (estimate, Interval(*np.full(2, np.nan)) if unknown else Interval(low, high))
-        return found
+        return {name: (each, shift_interval(each, drawn[name], self.count, level)) for name, each in estimates.items()}
 
     def resampled_curves(self, rng: np.random.Generator, resamples: int) -> np.ndarray:
         """Mean curves (resamples, conditions, `BINS` + 1) of resampled seeds."""
@@ -161,6 +153,21 @@ class TaskSamples:
 
         estimate = statistic(np.array([mean_over_seeds(area) for area in self.areas]))
         return estimate, bootstrap(list(self.areas), statistic, paired=self.paired, level=level)
+
+
+def shift_interval(estimate: Shift, drawn: Shift, count: int, level: float = LEVEL) -> Interval:
+    """The interval of a score in steps over `count` seeds: the estimate ± t times the spread of what was drawn.
+
+    An end is infinite where the estimate is but a bound, or where more of the drawn ones are than may be missed.
+    """
+    values = drawn.value[~np.isnan(drawn.value)]
+    half = float(half_width(values, count, level)) if len(values) else np.nan
+    value, side = float(estimate.value), int(estimate.open)
+    if np.isnan(half) or np.isnan(value):
+        return Interval(*np.full((2,), np.nan))
+    above, below = (np.isinf(end).mean() > (1 - level) / 2 for end in (drawn.most, drawn.least))
+    low = -np.inf if side < 0 or (below and side == 0) else value - half
+    return Interval(np.array(low), np.array(np.inf if side > 0 or (above and side == 0) else value + half))
 
 
 def curves_by_condition(
@@ -200,31 +207,65 @@ def samples_between(
     asked: Sequence[Contrast] = HEADLINE,
 ) -> TaskSamples:
     """The areas of a task's curves, of each condition between two steps."""
+    staged = any(contrast.follows_stages for contrast in asked)
     areas = tuple(np.array([area(*curve, *steps[name]) for curve in curves[name].values()]) for name in curves)
     seeds = tuple(tuple(seeds) for seeds in curves.values())
-    return TaskSamples(tuple(curves), areas, seeds, solved, tuple(asked), *_binned(curves, steps, asked))
+    found = TaskSamples(tuple(curves), areas, seeds, solved, tuple(asked))
+    if not step_columns(asked):
+        return found
+    profiles, centres = binned_curves(curves, steps, staged)
+    return replace(found, curves=profiles, centres=centres)
 
 
-def _binned(
-    curves: Mapping[str, Mapping[int, Curve]], steps: Mapping[str, tuple[float, float]], asked: Sequence[Contrast]
+def binned_curves(
+    curves: Mapping[str, Mapping[int, Curve]], steps: Mapping[str, tuple[float, float]], staged: bool = False
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
-    """`TaskSamples.curves` and its `centres`; those of stages are over the steps since the stage began."""
-    none = (), np.zeros(BINS)
-    if not any(isinstance(each, StepsFormula) for contrast in asked for each in contrast.formulas.values()):
-        return none
-    staged = any(contrast.follows_stages for contrast in asked)
+    """`TaskSamples.curves` and its `centres`.
+
+    Args:
+        curves: Condition to its curves.
+        steps: Condition to the steps that its curves have in common.
+        staged: Whether steps are counted from where these begin.
+    """
     begun = {name: low if staged else 0.0 for name, (low, _) in steps.items()}
     since = {name: [(at - begun[name], heights) for at, heights in curves[name].values()] for name in curves}
     last = min(high - begun[name] for name, (_, high) in steps.items())
     firsts = [at[at > 0][:1] for mine in since.values() for at, _ in mine]
     edges = bin_edges(max(float(first[0]) for first in firsts), last) if all(map(len, firsts)) else None
     if edges is None:
-        return none
+        return (), np.zeros(BINS)
     found = tuple(
         np.array([[*binned(at, heights, edges), heights[0] if at[0] == 0 else np.nan] for at, heights in mine])
         for mine in since.values()
     )
     return found, bin_centres(edges)
+
+
+def shift_of(pair: Mapping[str, Mapping[int, Curve]], overlap: float) -> tuple[Shift, Interval] | None:
+    """A condition's steps as a multiple of another's to the same return, and the interval over seeds.
+
+    Args:
+        pair: "slow" and "fast" to their curves; those of the one may be longer than the other's.
+        overlap: The least share of steps that one condition's own curves have in common.
+
+    Returns:
+        None where the steps are too few.
+    """
+    steps = dict.fromkeys(pair, common_steps(pair, {name: name for name in pair}, "two tasks", overlap))
+    curves, centres = binned_curves(pair, steps)
+    if not curves:
+        return None
+
+    def shift(means: np.ndarray) -> Shift:
+        returns = returns_that_matter(means[..., :-1], means[..., -1], LEAST_RISE)
+        slow, fast = (passing(means[..., place, :-1], returns, centres) for place in range(2))
+        return shift_between(slow, fast)
+
+    estimate = shift(np.array([each.mean(0) for each in curves]))
+    drawn = shift(
+        curve_replicates(list(curves), paired=False, rng=np.random.default_rng(BOOTSTRAP_SEED), resamples=OF_CURVES)
+    )
+    return estimate, shift_interval(estimate, drawn, min(map(len, curves)))
 
 
 def score_replicates(
@@ -255,7 +296,8 @@ def score_replicates(
         scores = samples.scores(averages, least)
         if steps and samples.curves:
             columns = score_columns(samples.contrasts)
-            for name, shift in samples.shifts(samples.resampled_curves(np.random.default_rng(seeds), resamples)).items():
+            drawn = samples.resampled_curves(np.random.default_rng(seeds), resamples)
+            for name, shift in samples.shifts(drawn).items():
                 scores[..., columns.index(name)] = shift.value
         found.append(scores)
     return np.stack(found, axis=1)

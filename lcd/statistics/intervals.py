@@ -130,9 +130,7 @@ def curve_replicates(
     return means
 
 
-def _draws(
-    counts: list[int], paired: bool, rng: np.random.Generator, resamples: int
-) -> Iterator[np.ndarray | None]:
+def _draws(counts: list[int], paired: bool, rng: np.random.Generator, resamples: int) -> Iterator[np.ndarray | None]:
     """Each condition's drawn seeds (resamples, n − 1); None for a condition of one seed."""
     drawn = None
     for count in counts:

@@ -51,7 +51,7 @@ def test_a_perfect_grid_is_recovered_as_far_as_ties_allow(make_study, ranged):
     jitter = {task: rng.normal(0, 1e-4) for task in CALIBRATION.tasks}
     curves["return_mean"] += curves["task"].map(jitter)
     found = diagnose_curves(curves).calibration
-    assert set(found) == {"paper", "calibrated"}
+    assert set(found) == {"paper", "calibrated", "samples"}
     for measures in found.values():
         assert list(measures) == list(MEASURES)
         assert measures["phi_recovery"]["value"] == pytest.approx(MOST, abs=0.02)
@@ -92,6 +92,7 @@ def test_the_truth_and_the_outcome_are_in_the_json_and_come_back(make_study, ran
     assert [figure.name for figure in recovery(Evidence(back)).figures] == [
         "calibration-paper",
         "calibration-calibrated",
+        "calibration-samples",
     ]
     assert calibration_table(back).row_count == 2
 
