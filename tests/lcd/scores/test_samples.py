@@ -8,6 +8,7 @@ import pytest
 
 from lcd.analyses.analysis import Evidence
 from lcd.analyses.samples import SamplesSettings, in_samples
+from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError
 from lcd.report.page import write_report
 from lcd.report.terminal import terminal_table
@@ -118,6 +119,24 @@ def test_terminal_and_report_tell_the_factors(tmp_path):
                  "formula": "samples_saved"}  # fmt: skip
     of_study = diagnose_curves(pd.concat(frames), contrasts=parse_contrasts([frontends]))
     assert "seen, steps [95 %]" in [str(each.header) for each in terminal_table(of_study, 160).columns]
+
+
+def test_hardness_that_multiplies_steps_does_not_cross_over(monkeypatch):
+    """Perception costs a doubling a level from pixels, reward one at p = .25: neither moves the other's score."""
+    benchmark = get_benchmark("calibration")
+    monkeypatch.setattr(type(benchmark), "reward_range", lambda self, task, seed, **knobs: (0.0, 1.0))
+    frames = []
+    for name, truth in benchmark.truth.items():
+        learned = 10.5 + 0.5 * truth.reward
+        delays = dict.fromkeys(("figure_ground", "semantic"), learned) | {"pixels": learned + truth.perception}
+        delays |= {f"p{p:g}": learned - np.log2(p) * truth.reward / 2 for p in (0.75, 0.5, 0.25)}
+        rows = task(name, {each: delays[each] for each in CONDITIONS}, seeds=3, benchmark="calibration")
+        frames.append(rows.drop(columns=["r_min", "r_max"]))
+    found = diagnose_curves(pd.concat(frames)).calibration["samples"]
+    assert found["phi_recovery"]["value"] > 0.95
+    assert found["psi_recovery"]["value"] > 0.95
+    assert abs(found["phi_crosstalk"]["value"]) < 0.25
+    assert abs(found["psi_crosstalk"]["value"]) < 0.25
 
 
 def test_a_reference_task_is_one_that_others_are_measured_against():
