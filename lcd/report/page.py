@@ -191,7 +191,7 @@ def group_sentences(rows: pd.DataFrame) -> list[str]:
     if blind:
         sentences.append(
             f"On {joined_names(blind)} nothing was learned from pixels, though it was from other views: perception is "
-            "in the way, by more than a ratio can say."
+            "in the way, by more than a ratio can say: compare the areas, or the steps."
         )
     return sentences
 

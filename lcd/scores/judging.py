@@ -16,12 +16,17 @@ from lcd.statistics.intervals import bootstrap, iqm
 ENDS = ("", "_low", "_high")
 ROUNDING = 1e-9  # what floating point may add to an area must not decide a status
 NO_RANGE = "no_range"
+NO_PIXELS_SIGNAL = f"no_{PERCEPTION.baseline}_signal"
+GUARDED = ("floor", NO_PIXELS_SIGNAL)
+"""Statuses of scores that our own definition drops; the paper's are told, because the paper scores all tasks."""
+LETTER = "paper"
+"""The definition that follows the paper to the letter."""
 UNRESOLVED = "unresolved"
 STATUSES = {
     "ok": "scored",
     "floor": "unsolved under every condition: not diagnosable at this budget",
-    f"no_{PERCEPTION.baseline}_signal": (
-        f"nothing learned from {PERCEPTION.baseline}: the gain is told as a difference, φ left out"
+    NO_PIXELS_SIGNAL: (
+        f"nothing learned from {PERCEPTION.baseline}: a ratio to it says little, the gain is told as a difference"
     ),
     "ceiling": "solved at once under every condition: easy",
     "single_task": "the only diagnosable task: there is nothing to scale its score against",
@@ -132,7 +137,9 @@ def judge(numbers: TaskNumbers, contrasts: Sequence[Contrast], definition: str) 
             ruled = in_steps or formula in DEFINITIONS or formula == contrast.formula_under(definition)
             if in_steps:
                 judged[f"{contrast.name}_{formula}_status"] = reason
-            if reason not in OPEN.values() and ruled:
+            # The paper scores every game: what speaks against it is said beside the number, by status and warning.
+            told = reason in OPEN.values() or (formula == LETTER and contrast in HEADLINE and reason in GUARDED)
+            if ruled and not told:
                 judged |= {f"{contrast.name}_{formula}{end}": math.nan for end in ENDS}
             if formula == contrast.formula_under(definition):
                 judged[f"{contrast.name}_status"] = reason
@@ -150,11 +157,11 @@ def _status_of_task(numbers: TaskNumbers, judged: Mapping[str, Any], definition:
     areas, thresholds = numbers.areas(HEADLINE), numbers.thresholds
     if _unsolved(areas.values(), thresholds):
         return "floor"
-    if judged[f"{PERCEPTION.name}_status"] == f"no_{PERCEPTION.baseline}_signal" or (
+    if judged[f"{PERCEPTION.name}_status"] == NO_PIXELS_SIGNAL or (
         PERCEPTION.formulas[definition].needs == "baseline"
         and areas.get(PERCEPTION.baseline, math.inf) <= thresholds.no_signal + ROUNDING
     ):
-        return f"no_{PERCEPTION.baseline}_signal"
+        return NO_PIXELS_SIGNAL
     if areas and min(areas.values()) >= thresholds.ceiling - ROUNDING:
         return "ceiling"
     lacking = all(judged[f"{contrast.name}_status"] == contrast.lacks for contrast in HEADLINE)
@@ -176,7 +183,7 @@ def _status(numbers: TaskNumbers, contrast: Contrast, formula: str) -> str:
     if None in areas:
         return contrast.lacks
     if needs == "baseline" and areas[0] <= thresholds.no_signal + ROUNDING:
-        return f"no_{PERCEPTION.baseline}_signal" if contrast is PERCEPTION else "no_baseline_signal"
+        return NO_PIXELS_SIGNAL if contrast is PERCEPTION else "no_baseline_signal"
     # Nothing is learned that the baseline could lose a share of; a score that counts what is missing has no such limit.
     if needs == "variants" and sum(areas[1:]) <= (len(areas) - 1) * thresholds.floor + ROUNDING:
         return "floor"
