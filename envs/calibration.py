@@ -19,7 +19,7 @@ from gymnasium.vector import VectorEnv
 
 from lcd.envs.benchmarks import NativeBenchmark
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.envs.hardness.mdp import HardnessKnobs, build_mdp
+from lcd.envs.hardness.mdp import DiscreteMDP, HardnessKnobs, build_mdp
 from lcd.envs.hardness.solve import exact_range
 from lcd.envs.hardness.tabular import as_tabular
 from lcd.envs.native import IMAGE_VIEWS
@@ -74,6 +74,10 @@ class CalibrationBenchmark(NativeBenchmark):
         place = self.tasks.index(task)
         return int(seed_sequence(seed, "calibration", self.stream, place).generate_state(1)[0])
 
+    def toy(self, task: str, seed: int, **knobs: Any) -> DiscreteMDP:
+        """The tables of the toy that a task plays for one seed of a run."""
+        return build_mdp(HardnessKnobs.from_dict({**self.knobs(task), **knobs}), self.toy_seed(task, seed))
+
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
         """The exact mean returns of a random and of an optimal agent."""
         return exact_range(HardnessKnobs.from_dict({**self.knobs(task), **knobs}), self.toy_seed(task, seed))
@@ -89,8 +93,7 @@ class CalibrationBenchmark(NativeBenchmark):
 
     def tabular(self, task: str, seed: int, start: int | None = None, **knobs: Any) -> TabularMDP:
         """A seed's toy as a tabular MDP that begins in the state `start`, where the knobs make it deterministic."""
-        own = HardnessKnobs.from_dict({**self.knobs(task), **knobs})
-        return as_tabular(build_mdp(own, self.toy_seed(task, seed)), task, start)
+        return as_tabular(self.toy(task, seed, **knobs), task, start)
 
 
 CALIBRATION = CalibrationBenchmark(

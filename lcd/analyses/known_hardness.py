@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence
-from lcd.scores.contrasts import DEFINITIONS
+from lcd.scores.contrasts import COMPARED
 from lcd.scores.diagnosis import Diagnosis
 
 
@@ -15,10 +15,11 @@ def recovery(evidence: Evidence) -> Analysis | None:
     diagnosis = evidence.diagnosis
     if not diagnosis.calibration:
         return None
+    compared = [name for name in COMPARED if name in diagnosis.calibration]
     rows = [
         {"definition": name, "measure": measure.replace("_", " ")}
         | {"ρ": found["value"], "ρ_low": found["low"], "ρ_high": found["high"], "tasks": float(found["tasks"])}
-        for name in DEFINITIONS
+        for name in compared
         for measure, found in diagnosis.calibration[name].items()
     ]
     says = [
@@ -30,7 +31,7 @@ def recovery(evidence: Evidence) -> Analysis | None:
     )
     figures = [
         Drawing(f"calibration-{name}", f"Scores against known hardness, {name}", partial(_draw, diagnosis, name))
-        for name in DEFINITIONS
+        for name in compared
     ]
     return Analysis("calibration", "Do the scores measure what they claim?", pd.DataFrame(rows), says, note, figures)
 

@@ -10,7 +10,7 @@ from lcd.analyses.agreement import SIGN
 from lcd.analyses.analysis import Analysis, Evidence
 from lcd.curves.ranges import Sets, range_sets
 from lcd.scores.challenge_table import GROUP
-from lcd.scores.contrasts import HEADLINE, Contrast
+from lcd.scores.contrasts import HEADLINE, Contrast, StepsFormula
 from lcd.scores.diagnosis import Diagnosis
 from lcd.statistics.hypotheses import correlation
 
@@ -66,6 +66,8 @@ def _scores(diagnosis: Diagnosis, row: pd.Series, sets: Sets, used: pd.Series) -
             areas = _areas(diagnosis, row, contrast) * (used["r_max"] - used["r_min"]) + used["r_min"]
             told = np.isfinite(row[f"{contrast.name}_raw"]) and np.isfinite(areas).all()
             formula = contrast.formulas[contrast.formula_under(diagnosis.definition)]
+            if isinstance(formula, StepsFormula):  # ranges do not move it
+                continue
             score = formula.score((areas - low) / (high - low), diagnosis.thresholds.no_signal) if told else np.nan
             found[f"{SIGN[contrast.name]}, {name}"] = float(score)
     return found

@@ -26,6 +26,7 @@ analyses = Registry("analysis", "lcd.analyses")
 for _name, _function in {
     "taxonomy": "taxonomy:classes",
     "calibration": "known_hardness:recovery",
+    "samples": "samples:in_samples",
     "grid": "grids:places_of_the_grid",
     "agreement": "agreement:agreements",
     "synergy": "synergy:synergies",

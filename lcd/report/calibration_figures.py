@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 
 from lcd.scores.calibration import LEVELS, MEASURES
-from lcd.scores.contrasts import DEFINITIONS
+from lcd.scores.contrasts import COMPARED
 from lcd.scores.diagnosis import Diagnosis
 
 # Okabe and Ito's colours, which the colour-blind tell apart; markers say the same.
@@ -24,13 +24,15 @@ NAMES = {"perception": "perceptual level", "reward": "RL level"}
 
 
 def calibration_table(diagnosis: Diagnosis) -> Table:
-    """Recovery and cross-talk of every definition: Spearman correlations with their intervals."""
+    """Recovery and cross-talk of every definition and of the scores in samples: Spearman's ρ with their intervals."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title="Calibration: Spearman's ρ [95 %]")
     table.add_column("definition")
     for head in HEADS.values():
         table.add_column(head, justify="right")
-    for name in DEFINITIONS:
-        found = diagnosis.calibration[name]
+    for name in COMPARED:
+        found = diagnosis.calibration.get(name)
+        if not found:
+            continue
         table.add_row(name, *(f"{m['value']:.2f} [{m['low']:.2f}, {m['high']:.2f}]" for m in map(found.get, HEADS)))
     return table
 

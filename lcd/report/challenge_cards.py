@@ -37,13 +37,14 @@ from lcd.scores.contrasts import (
 )
 from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.left_out import STATES
+from lcd.scores.scoring import factor_columns
 from lcd.scores.validity import withheld
 
 VERSION = 1
 """Of `cards.json`: it goes up where a reader of the version before would misread it."""
 SCHEMA = f"challenge_card_{VERSION}.json"
 FILE = "cards.json"
-AREA, SHARE, STEPS = "difference of areas", "score", "steps of look-ahead"
+AREA, SHARE, STEPS, DOUBLINGS = "difference of areas", "score", "steps of look-ahead", "log2 of a factor in steps"
 MEASURED, NOT_MEASURED, NOT_TOLD, NOT_THERE = "measured", "not measured", "not told", "not there"
 """What a line is: a number; a number that a command would give; one that a status withholds; nothing to measure."""
 GAINS = {"frontend": FRONTEND_GAIN, "shaping": SHAPING_GAIN}
@@ -143,7 +144,8 @@ def _kind(row: Mapping[str, Any], classes: pd.DataFrame | None) -> str:
 def _scores(diagnosis: Diagnosis, row: Mapping[str, Any]) -> Iterator[Line]:
     """φ, ψ, H, and what else the study asked of the task."""
     for contrast in (*HEADLINE, *diagnosis.contrasts[len(HEADLINE) :]):
-        unit = SHARE if contrast in HEADLINE else AREA
+        in_steps = factor_columns([contrast], diagnosis.definition)
+        unit = SHARE if contrast in HEADLINE else DOUBLINGS if in_steps else AREA
         told = (contrast.name, contrast.sign, contrast.asks, unit)
         value, low, high = (float(row[f"{contrast.name}_raw{end}"]) for end in ("", "_low", "_high"))
         status = row[f"{contrast.name}_status"]

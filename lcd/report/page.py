@@ -40,6 +40,7 @@ from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.hard import FROM_HALF, HardFrom
 from lcd.scores.judging import STATUSES
 from lcd.scores.left_out import STATES, LeftOut
+from lcd.scores.scoring import factor_columns
 from lcd.scores.validity import distrusted, withheld
 from lcd.statistics.intervals import METHOD
 
@@ -104,6 +105,7 @@ def write_report(
         "family": families_alone(diagnosis, analyses),
         "conditions": _conditions(diagnosis),
         "further": diagnosis.contrasts[len(HEADLINE) :],
+        "factors": factor_columns(diagnosis.contrasts, diagnosis.definition),
         "statuses": STATUSES,
         "method": METHOD,
         "definitions": DEFINITIONS,
@@ -189,7 +191,7 @@ def group_sentences(rows: pd.DataFrame) -> list[str]:
     if blind:
         sentences.append(
             f"On {joined_names(blind)} nothing was learned from pixels, though it was from other views: perception is "
-            "in the way, by more than a ratio can say."
+            "in the way, by more than a ratio can say: compare the areas, or the steps."
         )
     return sentences
 

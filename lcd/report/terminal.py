@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,8 @@ from lcd.report.asked import is_asked_by, statuses_of
 from lcd.scores.challenge_table import GROUP
 from lcd.scores.contrasts import HEADLINE, PERCEPTION, REWARD, Contrast
 from lcd.scores.diagnosis import Diagnosis
+from lcd.scores.factors import factor_text
+from lcd.scores.scoring import factor_columns
 from lcd.scores.validity import ERROR, withheld
 
 NARROW_NAME = 22
@@ -47,8 +49,9 @@ def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
     longest = max(map(len, diagnosis.table["task"]))
     table.add_column("task", overflow="fold", min_width=min(longest, NARROW_NAME if narrow else 32))
     asked = _trained_contrasts(diagnosis)
+    factors = factor_columns(asked, diagnosis.definition)
     for contrast in asked:
-        scaled = "" if contrast in HEADLINE else ", raw"
+        scaled = "" if contrast in HEADLINE else ", steps" if contrast.name in factors else ", raw"
         table.add_column(Text(f"{contrast.sign}{scaled} [95 %]"), no_wrap=True)
     areas = [each for each in _area_columns(diagnosis, asked) if each.trained(diagnosis)]
     # A long head below 118 columns would leave the others no room.
@@ -65,7 +68,7 @@ def terminal_table(diagnosis: Diagnosis, width: int = 120) -> Table:
             table.add_section()
             table.add_row(Text(" · ".join(key), style="bold"))
         for _, row in rows.iterrows():
-            table.add_row(*_terminal_row(row, asked, areas, narrow))
+            table.add_row(*_terminal_row(row, asked, factors, areas, narrow))
     return table
 
 
@@ -173,7 +176,9 @@ def _area_columns(diagnosis: Diagnosis, asked: Sequence[Contrast]) -> list[_Area
     return found
 
 
-def _terminal_row(row: pd.Series, asked: Sequence[Contrast], columns: list[_Areas], narrow: bool) -> list[Text]:
+def _terminal_row(
+    row: pd.Series, asked: Sequence[Contrast], factors: Mapping[str, str], columns: list[_Areas], narrow: bool
+) -> list[Text]:
     def score(name: str) -> Text:
         if not np.isfinite(row[name]):
             # One task alone has nothing to be scaled against, but raw scores.
@@ -184,6 +189,11 @@ def _terminal_row(row: pd.Series, asked: Sequence[Contrast], columns: list[_Area
         bounds = f"[{two_decimals(row[f'{name}_low'])}, {two_decimals(row[f'{name}_high'])}]"
         return Text(f"{two_decimals(row[name])}{chr(10) if narrow else ' '}{bounds}")
 
+    def raw(contrast: Contrast) -> Text:
+        if contrast.name not in factors:
+            return score(contrast.name if contrast in HEADLINE else f"{contrast.name}_raw")
+        return Text(factor_text(row, factors[contrast.name]).replace(" [", "\n[" if narrow else " ["))
+
     def areas(names: tuple[str, ...]) -> Text:
         values = [row[f"auc_{name}"] for name in names]
         return Text(" ".join("  – " if math.isnan(value) else two_decimals(value) for value in values))
@@ -192,7 +202,7 @@ def _terminal_row(row: pd.Series, asked: Sequence[Contrast], columns: list[_Area
     cells = [Text("\n").join(cells)] if narrow else cells
     # From Text, not markup, because names come from files.
     name = "\n".join(textwrap.wrap(row["task"], NARROW_NAME)) if narrow else row["task"]
-    scores = [score(each.name if each in HEADLINE else f"{each.name}_raw") for each in asked]
+    scores = [raw(each) for each in asked]
     judged = statuses_of(row, [] if {*asked} & {*HEADLINE} else asked)
     states = [f"{sign} {status}".strip().replace("_", " ") for sign, status in judged]
     if withheld(row["validity"]):

@@ -9,8 +9,8 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from lcd.envs.protocols import KnownHardness, offers
-from lcd.scores.contrasts import DEFINITIONS
-from lcd.scores.scoring import TaskSamples, score_columns, score_replicates
+from lcd.scores.contrasts import COMPARED, SAMPLES
+from lcd.scores.scoring import OF_CURVES, TaskSamples, score_columns, score_replicates
 from lcd.statistics.intervals import half_width
 
 LEVELS = {"perception": "perception_level", "reward": "reward_level"}
@@ -38,7 +38,7 @@ def ground_truth(benchmark: str, task: str) -> dict[str, float]:
 def calibrate(
     table: pd.DataFrame, samples: Mapping[tuple, TaskSamples], group: Sequence[str], least: float
 ) -> dict[str, Any]:
-    """Spearman correlations of every definition's scores with the tasks' true hardness.
+    """Spearman correlations of every definition's scores, and of those in samples, with the tasks' true hardness.
 
     Args:
         table: rows in the order of `samples`, with perception_level and reward_level and the scores of every
@@ -48,9 +48,9 @@ def calibrate(
         least: the least AUC that scores divide by.
 
     Returns:
-        Definition → measure of `MEASURES` → value, low, high and tasks (how many had the score). Empty without known
-        hardness. Of several groups (agents, say) the first one's; then "groups" lists those of all, each with its key.
-        Intervals are the correlation ± t times its standard error over resampled seeds, cut at ±1.
+        Definition, or `SAMPLES`, → measure of `MEASURES` → value, low, high and tasks (how many had the score). Empty
+        without known hardness. Of several groups (agents, say) the first one's; then "groups" lists those of all, each
+        with its key. Intervals are the correlation ± t times its standard error over resampled seeds, cut at ±1.
     """
     keys = list(samples)
     found = []
@@ -67,18 +67,19 @@ def calibrate(
 
 def _measures(rows: pd.DataFrame, samples: Mapping[tuple, TaskSamples], least: float) -> dict[str, Any]:
     drawn = score_replicates(samples, least)
+    in_steps = score_replicates(samples, least, OF_CURVES, steps=True)
     count = min(each.count for each in samples.values())
     return {
         name: {
             measure: _correlation(
                 rows[f"{score}_{name}"].to_numpy(float),
-                drawn[..., score_columns().index(f"{score}_{name}")],
+                (in_steps if name == SAMPLES else drawn)[..., score_columns().index(f"{score}_{name}")],
                 rows[LEVELS[kind]].to_numpy(float),
                 count,
             )
             for measure, (score, kind) in MEASURES.items()
         }
-        for name in DEFINITIONS
+        for name in COMPARED
     }
 
 
@@ -86,7 +87,10 @@ def _correlation(scores: np.ndarray, drawn: np.ndarray, levels: np.ndarray, coun
     """A Spearman correlation over the tasks that have the score, and its interval over seeds."""
     scored = ~np.isnan(scores)
     value = float(spearman(scores[scored], levels[scored]))
-    spread = half_width(spearman(drawn[:, scored], levels[scored]), count)
+    known = drawn[:, scored]
+    # Of few resamples a score in steps may be unknown.
+    known = known[~np.isnan(known).any(axis=1)] if scored.any() else known
+    spread = half_width(spearman(known, levels[scored]), count)
     return {
         "value": value,
         "low": float(np.maximum(value - spread, -1)),

@@ -9,7 +9,7 @@ from lcd.scores.calibration import LEVELS
 from lcd.scores.contrasts import HEADLINE, KNOB, PERCEPTION, TRAINED_ON, Condition, Contrast, all_conditions
 from lcd.scores.horizons import COLUMNS
 from lcd.scores.judging import ENDS
-from lcd.scores.scoring import score_columns
+from lcd.scores.scoring import score_columns, step_columns
 
 GROUP = ("benchmark", "agent", "frontend", "shaping")
 KEYS = (*GROUP, "task")
@@ -77,5 +77,5 @@ def table_columns(contrasts: Sequence[Contrast] = HEADLINE, solved: Iterable[str
     )
     measures = (*(f"auc_{name}" for name in conditions), *(f"final_{name}" for name in conditions))
     bounded = (name + end for name in (*scores, *measures) for end in ENDS)
-    statuses = (f"{name}_status" for name in names)
+    statuses = (*(f"{name}_status" for name in names), *(f"{name}_status" for name in step_columns(contrasts)))
     return (*KEYS, *bounded, *KNOWN, "seeds", "steps", "status", *statuses, "validity")

@@ -45,6 +45,36 @@ class Formula:
     needs: str = "any"
 
 
+@dataclass(frozen=True)
+class StepsFormula:
+    """How many times the steps one condition needs of those that another does, for the same return; in log₂.
+
+    Attributes:
+        pairs: From how many values the contrast has to (slow, fast) places among them; the score is their mean.
+        words: As of `Formula`.
+        needs: As of `Formula`.
+    """
+
+    pairs: Callable[[int], Sequence[tuple[int, int]]]
+    words: str
+    needs: str = "any"
+
+
+def of_baseline(count: int) -> list[tuple[int, int]]:
+    """The baseline's steps as a multiple of each variant's."""
+    return [(0, variant) for variant in range(1, count)]
+
+
+def of_variants(count: int) -> list[tuple[int, int]]:
+    """Each variant's steps as a multiple of the baseline's."""
+    return [(variant, 0) for variant in range(1, count)]
+
+
+def of_last(count: int) -> list[tuple[int, int]]:
+    """The last variant's steps as a multiple of the baseline's."""
+    return [(count - 1, 0)]
+
+
 def gain(areas: np.ndarray, least: float = 0.0) -> np.ndarray:
     """What the variants add to the baseline, on average."""
     return areas[..., 1:].mean(-1) - areas[..., 0]
@@ -81,7 +111,7 @@ def spread(areas: np.ndarray, least: float = 0.0) -> np.ndarray:
     return areas.max(-1) - areas.min(-1)
 
 
-FORMULAS: dict[str, Formula] = {
+FORMULAS: dict[str, Formula | StepsFormula] = {
     "gain": Formula(gain, "mean AUC(variant) − AUC(baseline)"),
     "loss": Formula(loss, "AUC(baseline) − mean AUC(variant)"),
     "relative_gain": Formula(relative_gain, "mean of (AUC(variant) − AUC(baseline)) / AUC(baseline)", needs="baseline"),
@@ -89,6 +119,9 @@ FORMULAS: dict[str, Formula] = {
     "mean_change": Formula(mean_change, "mean |AUC(value) − AUC(next value)|"),
     "shortfall": Formula(shortfall, "1 − mean AUC(value)", needs=""),
     "spread": Formula(spread, "greatest AUC − least AUC"),
+    "samples_saved": StepsFormula(of_baseline, "mean log₂ of steps(baseline) / steps(variant) to a return"),
+    "samples_added": StepsFormula(of_variants, "mean log₂ of steps(variant) / steps(baseline) to a return"),
+    "samples_to_last": StepsFormula(of_last, "log₂ of steps(last variant) / steps(baseline) to a return"),
 }
 """What a study's file may call a formula."""
 
@@ -117,7 +150,7 @@ class Contrast:
     axis: str
     baseline: Any
     variants: tuple[Any, ...]
-    formulas: Mapping[str, Formula]
+    formulas: Mapping[str, Formula | StepsFormula]
     at: Mapping[str, Any] = field(default_factory=dict)
     lacks: str = "missing_values"
 
@@ -233,6 +266,10 @@ PERCEPTION = Contrast(
         ),
         "calibrated": Formula(share_lost, "1 − AUC_pixels / mean(AUC_figure_ground, AUC_semantic)", needs="variants"),
         "gain": FORMULAS["gain"],
+        "samples": StepsFormula(
+            of_baseline,
+            "mean over figure_ground and semantic of log₂ of steps(pixels) / steps(view) to a return",
+        ),
     },
     lacks="missing_view",
 )
@@ -247,15 +284,19 @@ REWARD = Contrast(
         # The paper's A.4.
         "paper": Formula(mean_change, "mean |AUC(p) − AUC(next p)| over p = 1, .75, .5, .25"),
         "calibrated": Formula(shortfall, "1 − mean of AUC(p) over p = 1, .75, .5, .25", needs=""),
+        "samples": StepsFormula(of_last, "log₂ of steps(p = .25) / steps(p = 1) to a return"),
     },
     lacks="missing_p",
 )
 HEADLINE = (PERCEPTION, REWARD)
 """The two contrasts that place a task on the plane of its challenges."""
-DEFINITIONS = {
+COMPARED = {
     name: "; ".join(f"{each.sign} = {each.formulas[name].words}" for each in HEADLINE) for name in REWARD.formulas
 }
-"""Definition → the formulas of φ and ψ under it, for a reader. docs/calibration.md derives them."""
+"""What both φ and ψ are computed by, for a reader; docs/calibration.md derives and compares them."""
+SAMPLES = "samples"
+DEFINITIONS = {name: words for name, words in COMPARED.items() if name != SAMPLES}
+"""Those that the headline may follow."""
 
 _GAIN = {"gain": FORMULAS["gain"]}
 # By name, sign, what it asks, axis, baseline, variants, formulas.

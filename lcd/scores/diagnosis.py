@@ -31,7 +31,7 @@ from lcd.scores.contrasts import (
     solved_view,
 )
 from lcd.scores.horizons import COLUMNS, UNKNOWN, Span, horizons_of
-from lcd.scores.judging import ROUNDING, TaskNumbers, Thresholds, judge
+from lcd.scores.judging import GUARDED, ROUNDING, TaskNumbers, Thresholds, judge
 from lcd.scores.left_out import LeftOut
 from lcd.scores.masks_told import masks_told
 from lcd.scores.plain import described, plain, strict, undescribed
@@ -246,7 +246,7 @@ def diagnose_curves(
     reason = table["phi_status"].where(scaled["phi_status"], table["psi_status"])
     table["status"] = table["status"].mask((table["status"] == "ok") & scaled.any(axis=1), reason)
     calibration = calibrate(table, samples[PERCEPTION.name], GROUP, thresholds.no_signal)
-    findings = check_validity(table, held_out, GROUP, dynamics)
+    findings = check_validity(table, held_out, GROUP, dynamics, thresholds)
     table["validity"] = validity_column(table, findings, GROUP)
     return Diagnosis(
         table,
@@ -341,9 +341,13 @@ def status_sentences(row: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _scale(table: pd.DataFrame, score: str) -> None:
-    """Min-max a raw score over the diagnosable tasks of each group, in place."""
+    """Min-max a raw score over the diagnosable tasks of each group, in place.
+
+    Others that have a score are put on the same scale, at its ends where they lie beyond.
+    """
     for _, group in table.groupby(list(GROUP), sort=False):
-        scored = group.index[group[f"{score}_raw"].notna()]
+        known, guarded = group[f"{score}_raw"].notna(), group[f"{score}_status"].isin(GUARDED)
+        scored, beside = group.index[known & ~guarded], group.index[known & guarded]
         raw = table.loc[scored, f"{score}_raw"]
         if len(raw) < 2:
             table.loc[scored, f"{score}_status"] = "single_task"
@@ -353,6 +357,8 @@ def _scale(table: pd.DataFrame, score: str) -> None:
             for end in ("", "_low", "_high"):
                 unscaled = table.loc[scored, f"{score}_raw{end}"]
                 table.loc[scored, score + end] = (unscaled - raw.min()) / (raw.max() - raw.min())
+                placed = (table.loc[beside, f"{score}_raw{end}"] - raw.min()) / (raw.max() - raw.min())
+                table.loc[beside, score + end] = placed.clip(0, 1)
 
 
 def _without_range(held_out: pd.DataFrame) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lcd.curves.index import Curve, CurveIndex
-from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD, Contrast, all_conditions
+from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD, Contrast, StepsFormula, all_conditions
 from lcd.scores.left_out import STATES
 from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
 from lcd.statistics.intervals import bootstrap, iqm
@@ -16,11 +16,17 @@ from lcd.statistics.intervals import bootstrap, iqm
 ENDS = ("", "_low", "_high")
 ROUNDING = 1e-9  # what floating point may add to an area must not decide a status
 NO_RANGE = "no_range"
+NO_PIXELS_SIGNAL = f"no_{PERCEPTION.baseline}_signal"
+GUARDED = ("floor", NO_PIXELS_SIGNAL)
+"""Statuses of scores that our own definition drops; the paper's are told, because the paper scores all tasks."""
+LETTER = "paper"
+"""The definition that follows the paper to the letter."""
+UNRESOLVED = "unresolved"
 STATUSES = {
     "ok": "scored",
     "floor": "unsolved under every condition: not diagnosable at this budget",
-    f"no_{PERCEPTION.baseline}_signal": (
-        f"nothing learned from {PERCEPTION.baseline}: the gain is told as a difference, φ left out"
+    NO_PIXELS_SIGNAL: (
+        f"nothing learned from {PERCEPTION.baseline}: a ratio to it says little, the gain is told as a difference"
     ),
     "ceiling": "solved at once under every condition: easy",
     "single_task": "the only diagnosable task: there is nothing to scale its score against",
@@ -33,7 +39,12 @@ STATUSES = {
     NO_RANGE: "R_max (or R_min) is not known: returns are told as they are, and nothing that divides by the range is",
     "missing_values": "not trained at every value of the contrast",
     "no_baseline_signal": "nothing learned in the baseline, which the score divides by",
+    "at_least": "the slower condition gets to few of the returns in the budget: the factor in steps is at least this",
+    "at_most": "what should be faster gets to few of the returns in the budget: the factor in steps is at most this",
+    UNRESOLVED: "no evaluation between the first and the last tells the conditions' returns apart: no factor in steps",
 }
+OPEN = {0: "ok", 1: "at_least", -1: "at_most"}
+"""What a score in steps is, by `lcd.statistics.alignment.Shift.open`."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,7 @@ class TaskNumbers(dict[str, Any]):
     ) -> None:
         super().__init__(seeds=0)
         self.without_range: set[str] = set()
+        self.open: dict[str, str] = {}
         self.index, self.row, self.solved, self.thresholds, self.level = index, row, solved, thresholds, level
 
     def add(self, asked: Sequence[Contrast]) -> TaskSamples:
@@ -82,6 +94,9 @@ class TaskNumbers(dict[str, Any]):
         finals = [np.array([np.interp(steps[name][1], *curve) for curve in curves[name].values()]) for name in names]
         estimate, interval = samples.intervals(least, self.level)
         found = bounded([*(f"auc_{name}" for name in names), *score_columns(asked)], estimate, *interval)
+        for column, (shift, ends) in samples.shift_intervals(self.level).items():
+            found |= bounded([column], [shift.value], *([end] for end in ends))
+            self.open[column] = UNRESOLVED if np.isnan(shift.value) else OPEN[int(shift.open)]
         spread = bootstrap(finals, lambda averages: averages, paired=samples.paired, aggregate=iqm, level=self.level)
         found |= bounded([f"final_{name}" for name in names], [iqm(final) for final in finals], *spread)
         first = {"seeds": samples.count, "steps": max(high for _, high in steps.values())} if not self["seeds"] else {}
@@ -118,8 +133,13 @@ def judge(numbers: TaskNumbers, contrasts: Sequence[Contrast], definition: str) 
     for contrast in contrasts:
         for formula in contrast.formulas:
             reason = _status(numbers, contrast, formula)
-            ruled = formula in DEFINITIONS or formula == contrast.formula_under(definition)
-            if reason != "ok" and ruled:
+            in_steps = isinstance(contrast.formulas[formula], StepsFormula)
+            ruled = in_steps or formula in DEFINITIONS or formula == contrast.formula_under(definition)
+            if in_steps:
+                judged[f"{contrast.name}_{formula}_status"] = reason
+            # The paper scores every game: what speaks against it is said beside the number, by status and warning.
+            told = reason in OPEN.values() or (formula == LETTER and contrast in HEADLINE and reason in GUARDED)
+            if ruled and not told:
                 judged |= {f"{contrast.name}_{formula}{end}": math.nan for end in ENDS}
             if formula == contrast.formula_under(definition):
                 judged[f"{contrast.name}_status"] = reason
@@ -137,11 +157,11 @@ def _status_of_task(numbers: TaskNumbers, judged: Mapping[str, Any], definition:
     areas, thresholds = numbers.areas(HEADLINE), numbers.thresholds
     if _unsolved(areas.values(), thresholds):
         return "floor"
-    if judged[f"{PERCEPTION.name}_status"] == f"no_{PERCEPTION.baseline}_signal" or (
+    if judged[f"{PERCEPTION.name}_status"] == NO_PIXELS_SIGNAL or (
         PERCEPTION.formulas[definition].needs == "baseline"
         and areas.get(PERCEPTION.baseline, math.inf) <= thresholds.no_signal + ROUNDING
     ):
-        return f"no_{PERCEPTION.baseline}_signal"
+        return NO_PIXELS_SIGNAL
     if areas and min(areas.values()) >= thresholds.ceiling - ROUNDING:
         return "ceiling"
     lacking = all(judged[f"{contrast.name}_status"] == contrast.lacks for contrast in HEADLINE)
@@ -155,12 +175,15 @@ def _status(numbers: TaskNumbers, contrast: Contrast, formula: str) -> str:
     thresholds, needs = numbers.thresholds, contrast.formulas[formula].needs
     known = numbers.areas(HEADLINE if contrast in HEADLINE else (contrast,))
     areas: list[Any] = [known.get(each.name) for each in contrast.conditions(numbers.solved)]
+    if isinstance(contrast.formulas[formula], StepsFormula) and None not in areas:
+        opened = numbers.open.get(f"{contrast.name}_{formula}", UNRESOLVED)
+        return "floor" if _unsolved(areas, thresholds) else opened
     if needs in ("any", "baseline") and _unsolved(known.values(), thresholds):
         return "floor"
     if None in areas:
         return contrast.lacks
     if needs == "baseline" and areas[0] <= thresholds.no_signal + ROUNDING:
-        return f"no_{PERCEPTION.baseline}_signal" if contrast is PERCEPTION else "no_baseline_signal"
+        return NO_PIXELS_SIGNAL if contrast is PERCEPTION else "no_baseline_signal"
     # Nothing is learned that the baseline could lose a share of; a score that counts what is missing has no such limit.
     if needs == "variants" and sum(areas[1:]) <= (len(areas) - 1) * thresholds.floor + ROUNDING:
         return "floor"

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
-from lcd.scores.contrasts import FORMULAS, Contrast, Formula
+from lcd.scores.contrasts import FORMULAS, Contrast
 
 
 def described(contrast: Contrast) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def described(contrast: Contrast) -> dict[str, Any]:
 def undescribed(entries: Mapping[str, Any]) -> Contrast:
     """The contrast that `described` described, for showing what was asked: its formulas are words alone."""
     formulas = {
-        name: Formula(FORMULAS.get(name, FORMULAS["gain"]).score, words) for name, words in entries["formulas"].items()
+        name: replace(FORMULAS.get(name, FORMULAS["gain"]), words=words) for name, words in entries["formulas"].items()
     }
     return Contrast(**{**entries, "variants": tuple(entries["variants"]), "formulas": formulas})
 

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from lcd.scores.contrasts import Contrast
-from lcd.scores.scoring import TaskSamples, score_columns, score_replicates
+from lcd.scores.scoring import TaskSamples, factor_columns, score_columns, score_replicates
 from lcd.statistics.confidence import LEVEL
 from lcd.statistics.intervals import widen
 
@@ -44,7 +44,8 @@ def add_ranks(
         column = score_columns(next(iter(chosen.values())).contrasts).index(
             f"{score}_{contrast.formula_under(definition)}"
         )
-        drawn = score_replicates(chosen, least)[..., column]
+        in_steps = bool(factor_columns([contrast], definition))
+        drawn = score_replicates(chosen, least, steps=in_steps)[..., column]
         low, high = rank_intervals(estimate, drawn, min(each.count for each in chosen.values()))
         for end, values in (("", ranks_of(estimate)), ("_low", low), ("_high", high)):
             table.loc[scored, f"{score}_rank{end}"] = values

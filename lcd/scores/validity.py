@@ -14,6 +14,7 @@ from scipy.special import stdtr, stdtrit
 
 from lcd.scores.calibration import spearman
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD
+from lcd.scores.judging import ROUNDING, Thresholds
 from lcd.statistics.confidence import LEVEL
 from lcd.statistics.hypotheses import adjust
 
@@ -33,6 +34,7 @@ LEAST_VALUES = 3
 MOST_NAMES = 4
 """Tasks that a sentence names before it counts the rest."""
 
+_UNSCALED = ("single_task", "no_spread")
 LEAST_TASKS = 3
 """So many tasks must two definitions order before they can be said to disagree."""
 
@@ -70,11 +72,13 @@ class Evidence:
         rows: its rows of a diagnosis' table.
         curves: of its held-out curves the columns `LOOKED_AT`.
         dynamics: task to what tells its views apart as environments; see `lcd.envs.lockstep`.
+        thresholds: when a task counts as unsolved or without signal.
     """
 
     rows: pd.DataFrame
     curves: pd.DataFrame
     dynamics: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    thresholds: Thresholds = field(default_factory=Thresholds)
 
 
 def solved_views_worse(found: Evidence) -> Iterator[Concern]:
@@ -98,7 +102,8 @@ def solved_views_worse(found: Evidence) -> Iterator[Concern]:
 
 def nothing_to_see(found: Evidence) -> Iterator[Concern]:
     """φ reaches at least as far below 0 as above it, so that scaling would call a task hard that gains nothing."""
-    rows = found.rows[found.rows["phi_raw"].notna()]
+    # Of a φ that divides by next to nothing the sign is chance, too.
+    rows = found.rows[found.rows["phi_raw"].notna() & found.rows["phi_status"].isin([OK, *_UNSCALED])]
     low, high = rows["phi_raw"].min(), rows["phi_raw"].max()
     if len(rows) < 2 or low >= 0 or high > -low:
         return
@@ -117,7 +122,7 @@ def definitions_disagree(found: Evidence) -> Iterator[Concern]:
     both = " and ".join(DEFINITIONS)
     for score in SIGNS:
         names = [f"{score}_{name}" for name in DEFINITIONS]
-        rows = found.rows[found.rows[names].notna().all(axis=1)]
+        rows = found.rows[found.rows[names].notna().all(axis=1) & ~_of_noise(found, score)]
         if len(rows) < LEAST_TASKS:
             continue
         correlation = float(spearman(*(rows[name].to_numpy(float) for name in names)))
@@ -148,6 +153,29 @@ def interval_covers_scale(found: Evidence) -> Iterator[Concern]:
             found.rows[wide],
             "the interval of φ or ψ is wider than the scale from 0 to 1, so that any class may be the true one: train "
             "more seeds ('lcd power' tells how many).",
+        )
+
+
+def nothing_learned(found: Evidence) -> Iterator[Concern]:
+    """Scores by the paper's definition of tasks of which nothing was learned under any condition."""
+    rows = found.rows[(found.rows["status"] == "floor") & found.rows["phi_raw"].notna()]
+    if len(rows):
+        yield (
+            rows,
+            "nothing was learned under any condition, so φ and ψ, which the paper's definition has of every task, are "
+            "of noise: train longer; definition=calibrated leaves such a φ out.",
+        )
+
+
+def nothing_learned_from_pixels(found: Evidence) -> Iterator[Concern]:
+    """φ by the paper's definition divides by next to nothing."""
+    rows = found.rows[(found.rows["status"] == "no_pixels_signal") & found.rows["phi_raw"].notna()]
+    rows = rows[rows["phi_status"] == rows["status"]]
+    if len(rows):
+        yield (
+            rows,
+            f"next to nothing was learned from pixels (AUC {rows['auc_pixels'].max():.3f} at most), so φ divides by "
+            "the least area that may be divided by: it says that the task is hard to see, and not how hard.",
         )
 
 
@@ -209,8 +237,10 @@ CHECKS: Mapping[str, tuple[str, Callable[[Evidence], Iterator[Concern]]]] = {
     "solved_views_worse": (ERROR, solved_views_worse),
     "nothing_to_see": (ERROR, nothing_to_see),
     "definitions_disagree": (ERROR, definitions_disagree),
+    "nothing_learned": (ERROR, nothing_learned),
     "one_seed": (ERROR, one_seed),
     "interval_covers_scale": (ERROR, interval_covers_scale),
+    "nothing_learned_from_pixels": (WARNING, nothing_learned_from_pixels),
     "solved_views_identical": (WARNING, solved_views_identical),
 }
 """Check to how severe its findings are; what makes scores wrong comes before what makes them unsure."""
@@ -224,6 +254,7 @@ def check_validity(
     held_out: pd.DataFrame,
     group: Sequence[str],
     dynamics: Mapping[str, Sequence[str]] | None = None,
+    thresholds: Thresholds | None = None,
 ) -> tuple[Finding, ...]:
     """All findings of all groups.
 
@@ -232,11 +263,12 @@ def check_validity(
         held_out: the curves behind it, with the column `normalised`.
         group: the columns that tell groups apart.
         dynamics: task to what tells its views apart as environments.
+        thresholds: those of the diagnosis.
     """
     findings = []
     for key, rows in table.groupby(list(group), sort=False):
         mine = np.logical_and.reduce([held_out[name] == value for name, value in zip(group, key, strict=True)])
-        evidence = Evidence(rows, held_out.loc[mine, list(LOOKED_AT)], dynamics or {})
+        evidence = Evidence(rows, held_out.loc[mine, list(LOOKED_AT)], dynamics or {}, thresholds or Thresholds())
         for name, (severity, check) in CHECKS.items():
             for concerned, what in check(evidence):
                 says = f"{_named(concerned['task'].tolist(), len(rows))}: {what}"
@@ -277,6 +309,14 @@ def sentences_of(findings: Sequence[Finding], groups: int) -> list[tuple[str, st
         named = "; ".join(" · ".join(group) for group in where)
         sentences.append((severity, says if len(where) == groups else f"{says} (In {named}.)"))
     return sentences
+
+
+def _of_noise(found: Evidence, score: str) -> pd.Series:
+    """Whether the paper's definition scores a task of which nothing was learned, or divides by next to nothing."""
+    areas = found.rows[[name for name in found.rows if name.startswith("auc_") and not name.endswith(ENDS)]]
+    noise = areas.max(axis=1) <= found.thresholds.floor + ROUNDING
+    blind = found.rows[f"auc_{PERCEPTION.baseline}"] <= found.thresholds.no_signal + ROUNDING
+    return noise | blind if score == PERCEPTION.name else noise
 
 
 def _surely_opposite(rows: pd.DataFrame, names: Sequence[str]) -> bool:

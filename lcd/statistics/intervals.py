@@ -1,6 +1,6 @@
 """Statistics over seeds: the seed is the unit, so only seeds are ever resampled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -110,12 +110,33 @@ def replicates(
 ) -> np.ndarray:
     """Averages (resamples, conditions) of n - 1 drawn seeds of each condition's n; NaN for a condition of one seed."""
     averages = np.full((resamples, len(samples)), np.nan)
+    for column, drawn in enumerate(_draws([len(sample) for sample in samples], paired, rng, resamples)):
+        if drawn is not None:
+            averages[:, column] = aggregate(samples[column][drawn])
+    return averages
+
+
+def curve_replicates(
+    samples: list[np.ndarray], *, paired: bool, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> np.ndarray:
+    """Mean curves (resamples, conditions, k) of seeds drawn as `replicates` does, from curves (seeds, k)."""
+    means = np.full((resamples, len(samples), samples[0].shape[1]), np.nan)
+    for column, drawn in enumerate(_draws([len(sample) for sample in samples], paired, rng, resamples)):
+        if drawn is not None:
+            count = len(samples[column])
+            places = drawn + count * np.arange(resamples)[:, None]
+            often = np.bincount(places.ravel(), minlength=resamples * count).reshape(resamples, count)
+            means[:, column] = often @ samples[column] / (count - 1)
+    return means
+
+
+def _draws(counts: list[int], paired: bool, rng: np.random.Generator, resamples: int) -> Iterator[np.ndarray | None]:
+    """Each condition's drawn seeds (resamples, n − 1); None for a condition of one seed."""
     drawn = None
-    for column, sample in enumerate(samples):
-        count = len(sample)
+    for count in counts:
         if count < 2:
+            yield None
             continue
         if drawn is None or not paired:
             drawn = rng.integers(count, size=(resamples, count - 1))
-        averages[:, column] = aggregate(sample[drawn])
-    return averages
+        yield drawn

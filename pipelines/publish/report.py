@@ -206,6 +206,7 @@ def _print_diagnosis(
     from lcd.analyses.families import is_of_methods
     from lcd.report.calibration_figures import calibration_table
     from lcd.report.terminal import analysis_table, terminal_table, transfer_table, validity_text
+    from lcd.scores.contrasts import SAMPLES
 
     if (warnings := validity_text(diagnosis)) is not None:
         console.print(warnings, soft_wrap=True)
@@ -216,6 +217,8 @@ def _print_diagnosis(
         console.print(analysis_table(analysis, console.width))
     if len(diagnosis.table) and not leading:
         console.print(terminal_table(diagnosis, console.width))
+        for analysis in (each for each in analyses if each.key == SAMPLES):
+            console.print(analysis_table(analysis, console.width))
     for transfer in curricula:
         console.print(transfer_table(transfer))
     if diagnosis.calibration:

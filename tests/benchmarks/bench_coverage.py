@@ -15,8 +15,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import ndtr, ndtri, stdtrit
 
-from lcd.scores.contrasts import HEADLINE, all_conditions
-from lcd.scores.scoring import TaskSamples, score_columns
+from lcd.scores.contrasts import HEADLINE, REWARD, all_conditions
+from lcd.scores.scoring import TaskSamples, samples_between, score_columns
 
 COUNTS = (5, 10, 20)
 LEAST = 0.01
@@ -167,6 +167,45 @@ def coverage(
                            "kept": kept, "width": width[method][place] * 100 / done}  # fmt: skip
 
 
+def samples_coverage(trials: int) -> Iterator[dict[str, object]]:
+    """How often intervals of a factor in steps hold a planted shift: seeds learn late or early, returns are noisy.
+
+    A population has the doublings of steps at p = .25 (a shift), the evaluations, their noise, and how much seeds'
+    times (in doublings) and heights differ.
+    """
+    cases = {
+        "usual": (2.0, 30, 0.03, 0.4, 0.03),
+        "no shift": (0.0, 30, 0.03, 0.4, 0.03),
+        "few evaluations": (2.0, 8, 0.03, 0.4, 0.03),
+        "noisy": (2.0, 30, 0.12, 0.8, 0.1),
+        "cut off by the budget": (3.5, 30, 0.03, 0.4, 0.03),
+        "never learned": (8.0, 30, 0.03, 0.4, 0.03),
+    }
+    for name, (shift, evaluations, noise, late, height) in cases.items():
+        steps = np.linspace(0, 1e5, evaluations + 1)
+        for count in COUNTS[:2]:
+            rng = np.random.default_rng([11, count])
+            held, bounds, open_above, estimates = 0, 0, 0, []
+            for _ in range(trials):
+                curves = {}
+                for p in REWARD.values:
+                    at = 11.5 + shift * np.log(p) / np.log(REWARD.values[-1]) + rng.normal(0, late, (count, 1))
+                    with np.errstate(divide="ignore"):
+                        heights = rng.normal(0.8, height, (count, 1)) / (1 + np.exp(-1.2 * (np.log2(steps) - at)))
+                    noisy = heights + rng.normal(0, noise, heights.shape)
+                    named = "semantic" if p == 1 else f"p{p:g}"
+                    curves[named] = {seed: (steps, noisy[seed]) for seed in range(count)}
+                samples = samples_between(curves, dict.fromkeys(curves, (0.0, steps[-1])), "semantic", (REWARD,))
+                ((found, interval),) = samples.shift_intervals().values()
+                held += bool(interval.low <= shift <= interval.high)
+                bounds += bool(found.open == 1)
+                open_above += bool(np.isinf(interval.high))
+                estimates.append(float(found.value))
+            yield {"population": name, "shift": shift, "seeds": count, "kept": held / trials,
+                   "mean": np.mean(estimates), "sd": np.std(estimates), "at least": bounds / trials,
+                   "no upper end": open_above / trials}  # fmt: skip
+
+
 def figure(table: pd.DataFrame) -> Figure:
     """Coverage by number of seeds: a panel for each population and statistic, a line for each method."""
     names, drawn = list(dict.fromkeys(table["population"])), Figure(layout="constrained")
@@ -197,7 +236,11 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=400)
     parser.add_argument("--study", help="a study's folder: adds a population like its seeds")
     parser.add_argument("--out", help="folder for coverage.csv, coverage.png and coverage.svg")
+    parser.add_argument("--samples", action="store_true", help="factors in steps alone, by planted shifts")
     options = parser.parse_args()
+    if options.samples:
+        print(pd.DataFrame(samples_coverage(options.trials)).round(3).to_string(index=False))
+        return
     found = populations() | ({"measured": measured(options.study)} if options.study else {})
     table = pd.DataFrame(coverage(found, options.trials, options.resamples))
     wide = table.pivot_table("kept", ["population", "method", "seeds"], "statistic", sort=False)[list(STATISTICS)]

@@ -51,9 +51,10 @@ def test_a_perfect_grid_is_recovered_as_far_as_ties_allow(make_study, ranged):
     jitter = {task: rng.normal(0, 1e-4) for task in CALIBRATION.tasks}
     curves["return_mean"] += curves["task"].map(jitter)
     found = diagnose_curves(curves).calibration
-    assert set(found) == {"paper", "calibrated"}
-    for measures in found.values():
-        assert list(measures) == list(MEASURES)
+    assert set(found) == {"paper", "calibrated", "samples"}
+    assert all(list(measures) == list(MEASURES) for measures in found.values())
+    # These lines begin at four fifths of their height: what they tell in samples is another test's.
+    for measures in (found["paper"], found["calibrated"]):
         assert measures["phi_recovery"]["value"] == pytest.approx(MOST, abs=0.02)
         assert abs(measures["phi_crosstalk"]["value"]) < 0.25
     assert found["calibrated"]["psi_recovery"]["value"] == pytest.approx(MOST, abs=1e-3)
@@ -92,8 +93,9 @@ def test_the_truth_and_the_outcome_are_in_the_json_and_come_back(make_study, ran
     assert [figure.name for figure in recovery(Evidence(back)).figures] == [
         "calibration-paper",
         "calibration-calibrated",
+        "calibration-samples",
     ]
-    assert calibration_table(back).row_count == 2
+    assert calibration_table(back).row_count == 3
 
 
 def test_each_group_is_calibrated_for_itself(make_study, ranged):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import lcd
+from lcd.analyses.taxonomy import taxonomy
 from lcd.envs import benchmarks
 from lcd.envs.errors import InputError
 from lcd.scores.challenge_table import table_columns
@@ -83,24 +84,38 @@ def test_a_missing_reward_p_or_view_leaves_the_other_score(make_study):
     assert list(table["status"]) == ["ok", "ok", "ok"]
 
 
-def test_an_unsolved_task_is_not_scored_and_does_not_scale_others(make_study):
-    tasks = {"a": EASY, "b": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5), "floor": (0.001, 0.04, 0.05, 0.02, 0.03, 0.01)}
-    table = by_task(diagnose_curves(make_study(tasks, 3, noise=0.0)))
+FLOOR = (0.001, 0.04, 0.05, 0.02, 0.03, 0.01)
+BLIND = (0.01, 0.41, 0.61, 0.51, 0.41, 0.31)
+
+
+def test_our_own_definition_drops_an_unsolved_task_and_the_paper_scores_it(make_study):
+    tasks = {"a": EASY, "b": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5), "floor": FLOOR}
+    curves = make_study(tasks, 3, noise=0.001)
+    own = by_task(diagnose_curves(curves, definition="calibrated")).loc["floor"]
+    assert own[["status", "phi_status"]].tolist() == ["floor"] * 2
+    assert own[["phi", "phi_raw", "phi_raw_low"]].isna().all()
+    paper = diagnose_curves(curves)
+    table = by_task(paper)
     row = table.loc["floor"]
     assert row[["status", "phi_status", "psi_status"]].tolist() == ["floor"] * 3
-    scores = [s + r + e for s in ("phi", "psi") for r in ("", "_raw") for e in ("", "_low", "_high")]
-    assert row[scores].isna().all()
-    assert row["auc_pixels"] == pytest.approx(0.001)
-    assert table.loc[["a", "b"], "phi"].tolist() == [0, 1]
+    assert row["phi_raw"] == pytest.approx((0.045 - 0.001) / 0.01)
+    assert row["psi_raw"] == pytest.approx((0.03 + 0.01 + 0.02) / 3)
+    assert row["phi_raw_low"] < row["phi_raw"] < row["phi_raw_high"]
+    # It neither sets the scale nor leaves it, and nobody calls it hard.
+    assert table["phi"].tolist() == [0, 1, 1]
+    assert 0 < row["psi"] < 1
+    assert "nothing_learned" in row["validity"]
+    assert "floor" not in set(taxonomy(paper).table["task"])
 
 
-def test_no_signal_on_pixels_tells_the_gain_as_a_difference(make_study):
-    tasks = {"a": EASY, "b": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5), "blind": (0.01, 0.41, 0.61, 0.51, 0.41, 0.31)}
-    table = by_task(diagnose_curves(make_study(tasks, 3)))
-    row = table.loc["blind"]
+def test_without_a_signal_on_pixels_the_papers_phi_is_told_with_a_warning(make_study):
+    tasks = {"a": EASY, "b": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5), "blind": BLIND}
+    diagnosis = diagnose_curves(make_study(tasks, 3))
+    row = by_task(diagnosis).loc["blind"]
     assert row["status"] == row["phi_status"] == "no_pixels_signal"
-    assert math.isnan(row["phi"])
-    assert math.isnan(row["phi_raw"])
+    assert row["phi_raw"] == pytest.approx(50)
+    assert row[["phi", "phi_low", "phi_high"]].tolist() == [1, 1, 1]
+    assert [severity for severity, says in diagnosis.warnings if "from pixels (AUC 0.010" in says] == ["warning"]
     assert row["phi_gain"] == pytest.approx(0.5)
     assert row["psi_status"] == "ok"
     assert row["psi_raw"] == pytest.approx(0.1)
