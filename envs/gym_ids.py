@@ -18,7 +18,7 @@ from lcd.envs.benchmarks import check_task, check_view
 from lcd.envs.engines import SeededCopies, seeds_of_copies
 from lcd.envs.errors import InputError
 from lcd.envs.gym_names import FLOW, parts_of
-from lcd.envs.masks import MASKED, PIXELS, VIEWS, Masks, OwnMasks, greys, read_back
+from lcd.envs.masks import PIXELS, VIEWS, Masks, OwnMasks, greys, names_in, read_back
 from lcd.envs.spaces import is_image
 from lcd.envs.viewed import SIDE, STATE, Viewed
 
@@ -108,8 +108,7 @@ class MaskedGymnasiumIds(GymnasiumIds):
 
     def label_names(self, task: str, view: str) -> tuple[str, ...]:
         """What the labels of a mask stand for; empty for a view without masks, or where nobody says."""
-        names = self.masks.names if self.masks is not None and view in MASKED else ()
-        return names if view != MASKED[0] or not names else (names[0], *["figure"] * (len(names) - 1))
+        return names_in(self.masks.names if self.masks is not None else (), view)
 
     def intensities(self, task: str, view: str) -> tuple[int, ...]:
         """The grey that each label is shown with."""

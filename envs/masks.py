@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -29,16 +30,21 @@ class Moment:
     """What labels may be read from.
 
     Attributes:
-        picture: uint8 (height, width, 3).
+        drawn: draws the picture, which takes time and is not always looked at.
         observation: what the environment itself shows.
         info: what else it told.
         env: the environment, unwrapped.
     """
 
-    picture: np.ndarray
+    drawn: Callable[[], np.ndarray]
     observation: Any
     info: Mapping[str, Any]
     env: Any
+
+    @cached_property
+    def picture(self) -> np.ndarray:
+        """The picture, uint8 (height, width, 3)."""
+        return self.drawn()
 
 
 class Masks(Protocol):
@@ -49,25 +55,37 @@ class Masks(Protocol):
         """What labels stand for, the background first; empty where only the source knows how many there are."""
         ...
 
+    @property
+    def ground(self) -> int:
+        """How many of the first labels are ground, which `figure_ground` does not tell from the background."""
+        ...
+
     def __call__(self, moment: Moment) -> np.ndarray:
         """The labels of a moment, (height, width)."""
         ...
 
 
-def greys(names: Sequence[str], view: str) -> tuple[int, ...]:
+def greys(names: Sequence[str], view: str, ground: int = 1) -> tuple[int, ...]:
     """The grey of each label in a view: evenly spread, or where their number is not known all different in any case."""
     if view == FIGURE_GROUND:
-        return (0, *[255] * ((len(names) or MOST_CLASSES) - 1))
+        return (*[0] * ground, *[255] * ((len(names) or MOST_CLASSES) - ground))
     if names:
         return tuple(255 * label // max(len(names) - 1, 1) for label in range(len(names)))
     # 101 has no divisor in common with 255: neighbouring labels are far apart, and no two are alike.
     return (0, *(101 * label % 255 + 1 for label in range(MOST_CLASSES - 1)))
 
 
-def drawn(labels: np.ndarray, names: Sequence[str], view: str) -> np.ndarray:
+def drawn(labels: np.ndarray, names: Sequence[str], view: str, ground: int = 1) -> np.ndarray:
     """Labels (…, height, width) as a view: uint8 (…, height, width, 3)."""
-    found = np.asarray(greys(names, view), np.uint8)[labels]
+    found = np.asarray(greys(names, view, ground), np.uint8)[labels]
     return np.repeat(found[..., None], 3, axis=-1)
+
+
+def names_in(names: Sequence[str], view: str, ground: int = 1) -> tuple[str, ...]:
+    """What the labels stand for in a view; empty for a view without masks, or where nobody says."""
+    if view not in MASKED or not names:
+        return ()
+    return tuple(names) if view != FIGURE_GROUND else (*[names[0]] * ground, *["figure"] * (len(names) - ground))
 
 
 def checked(labels: Any, names: Sequence[str], shape: tuple[int, ...], source: str) -> np.ndarray:
@@ -104,6 +122,7 @@ class ColourMasks:
     """
 
     colours: Mapping[str, tuple[int, ...]]
+    ground: ClassVar[int] = 1
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -165,6 +184,7 @@ class InfoMasks:
 
     key: str
     names: tuple[str, ...] = ()
+    ground: ClassVar[int] = 1
 
     def __call__(self, moment: Moment) -> np.ndarray:
         """What stands under the key."""
@@ -187,6 +207,7 @@ class OwnMasks:
 
     target: str
     function: Callable[[Moment], Any]
+    ground: ClassVar[int] = 1
 
     @property
     def names(self) -> tuple[str, ...]:

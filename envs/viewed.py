@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -78,10 +79,10 @@ class Viewed(gymnasium.Wrapper):
         found: dict[str, Any] = {}
         drawn_views = [view for view in self.views if view != STATE]
         if drawn_views:
-            picture = self._picture(observation)
-            labels = self._labels(Moment(picture, observation, info, self.env.unwrapped), drawn_views)
+            moment = Moment(partial(self._picture, observation), observation, info, self.env.unwrapped)
+            labels = self._labels(moment, drawn_views)
             for view in drawn_views:
-                self._seen[view].append(self._drawn(view, picture, labels))
+                self._seen[view].append(self._drawn(view, moment, labels))
                 seen = self._seen[view]
                 many = [seen[0]] * (self.frames - len(seen)) + list(seen)
                 found[view] = many[0] if self.frames == 1 else np.concatenate(many, -1)
@@ -106,8 +107,9 @@ class Viewed(gymnasium.Wrapper):
             raise InputError(f"view={views[-1]} needs masks, and there are none.")
         return checked(self.masks(moment), self.masks.names, (self.size, self.size), str(self.masks))
 
-    def _drawn(self, view: str, picture: np.ndarray, labels: np.ndarray | None) -> np.ndarray:
+    def _drawn(self, view: str, moment: Moment, labels: np.ndarray | None) -> np.ndarray:
         if view == PIXELS:
+            picture = moment.picture
             if self.grey:
                 small = Image.fromarray(picture).convert("L").resize((self.size, self.size), Image.Resampling.BOX)
                 return np.asarray(small)[..., None]
@@ -116,5 +118,6 @@ class Viewed(gymnasium.Wrapper):
             return np.asarray(Image.fromarray(picture).resize((self.size, self.size), Image.Resampling.BOX))
         assert labels is not None
         assert self.masks is not None
-        shown = labels[..., None] if view == LABELS else drawn(labels, self.masks.names, view)
+        masks = self.masks
+        shown = labels[..., None] if view == LABELS else drawn(labels, masks.names, view, masks.ground)
         return shown[..., :1] if self.grey else shown

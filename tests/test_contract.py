@@ -22,7 +22,20 @@ ROOMS = {
 
 # Beside the standard library; an engine or a backbone that a room takes in is added here, on purpose.
 THIRD_PARTY = {
-    "envs": {"numpy", "gymnasium", "gym3", "cffi", "imageio", "PIL", "mujoco", "libsumo", "sumo", "minigrid"},
+    "envs": {
+        "numpy",
+        "gymnasium",
+        "gym3",
+        "cffi",
+        "imageio",
+        "PIL",
+        "mujoco",
+        "libsumo",
+        "sumo",
+        "minigrid",
+        "dm_control",
+        "dm_env",
+    },
     "frontends": {"numpy", "torch", "torchvision", "open_clip", "timm", "safetensors", "huggingface_hub"},
     "configs": set(),
 }
@@ -40,7 +53,7 @@ SAME_IDEA = {
     "analysis": {"lcd.analyses", "lcd.horizon"},
     "benchmark": {
         f"lcd.envs.{room}"
-        for room in ("atari", "ctgraph", "ehc", "families", "hardness", "minigrid", "procgen", "traffic")
+        for room in ("atari", "bodies", "ctgraph", "ehc", "families", "hardness", "minigrid", "procgen", "traffic")
     },
     "calibration": {"lcd.envs", "lcd.scores"},
     "files": {"lcd.envs.ctgraph", "lcd.envs.tabular"},

@@ -81,8 +81,12 @@ def _of_labels(benchmark: Benchmark, task: str, views: Sequence[str]) -> Iterato
         return
     for view in views:
         names, greys = benchmark.label_names(task, view), benchmark.intensities(task, view)
+        # Labels that a view calls the same are one class there: all figures, all ground.
         alike = [
-            (one, other) for n, one in enumerate(names) for m, other in enumerate(names[:n]) if greys[n] == greys[m]
+            (one, other)
+            for n, one in enumerate(names)
+            for m, other in enumerate(names[:n])
+            if greys[n] == greys[m] and one != other
         ]
         for one, other in alike:
             yield Row(ALIKE, "fail", f"'{view}' draws {other} and {one} in one grey.", "give each class its own", task)

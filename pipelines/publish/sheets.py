@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from lcd.config.schemas import ViewConfig
 from lcd.envs.streams import seed_sequence
@@ -13,6 +14,8 @@ INCHES = 1.9
 LEGEND_INCHES = 2.2
 LINE_INCHES = 0.145
 FRAMES_A_SECOND = 10
+LASTING = 0.4
+"""How often an action changes."""
 
 
 def write_sheets(benchmark: Any, cfg: ViewConfig, views: Sequence[str], out: Path) -> list[Path]:
@@ -52,15 +55,23 @@ def _moments(benchmark: Any, cfg: ViewConfig, views: Sequence[str]) -> Iterator[
     try:
         chooser = np.random.default_rng(seed_sequence(cfg.seed, "exploration"))
         observations, _ = env.reset()
-        actions = chooser.integers(0, env.single_action_space.n, cfg.levels)
+        actions = _actions(env.single_action_space, chooser, cfg.levels)
         for _ in range(max(cfg.frames, cfg.levels)):
             yield observations
             # Actions that last, so that something happens.
-            new = chooser.integers(0, env.single_action_space.n, cfg.levels)
-            actions = np.where(chooser.random(cfg.levels) < 0.4, new, actions)
+            new = _actions(env.single_action_space, chooser, cfg.levels)
+            changed = chooser.random(cfg.levels) < LASTING
+            actions = np.where(changed.reshape(-1, *[1] * (actions.ndim - 1)), new, actions)
             observations, *_ = env.step(actions)
     finally:
         env.close()
+
+
+def _actions(space: Any, chooser: np.random.Generator, copies: int) -> np.ndarray:
+    if isinstance(space, spaces.Discrete):
+        return chooser.integers(0, space.n, copies)
+    space.seed(int(chooser.integers(2**31)))
+    return np.stack([space.sample() for _ in range(copies)])
 
 
 def _colours(names: Sequence[str]) -> np.ndarray:
@@ -70,14 +81,18 @@ def _colours(names: Sequence[str]) -> np.ndarray:
     if not names:
         return np.zeros((0, 3), dtype=np.uint8)
     wheel = np.array(colormaps["tab20"].colors)[[0, 6, 4, 2, 8, 18, 12, 16, 10, 5, 1, 14]]
-    return np.concatenate([np.zeros((1, 3)), wheel[: len(names) - 1]]) @ (255 * np.eye(3)) // 1
+    further = colormaps["turbo"](np.linspace(0, 1, max(len(names) - 1 - len(wheel), 0)))[:, :3]
+    return np.concatenate([np.zeros((1, 3)), wheel, further])[: len(names)] @ (255 * np.eye(3)) // 1
 
 
-def _tile(frame: np.ndarray, greys: Sequence[int], colours: np.ndarray) -> np.ndarray:
+def _tile(frames: np.ndarray, greys: Sequence[int], colours: np.ndarray) -> np.ndarray:
+    """The newest of the pictures that an observation stacks as channels."""
+    frame = frames[..., -3:] if frames.shape[-1] % 3 == 0 else np.repeat(frames[..., -1:], 3, -1)
     if not len(greys):
         return frame
     table = np.zeros((256, 3), dtype=np.uint8)
-    table[list(greys)] = colours
+    # Of labels that share a grey the first one gives the colour: the background, the first figure.
+    table[list(greys)[::-1]] = colours[::-1]
     return table[frame[..., 0]]
 
 
@@ -110,7 +125,10 @@ def _legends(figure: Any, benchmark: Any, task: str, views: Sequence[str], colou
     handles = []
     for view in views:
         handles.append(Patch(alpha=0, label=f"{view} (grey)"))
-        for number, name in enumerate(benchmark.label_names(task, view)):
+        names = benchmark.label_names(task, view)
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                continue
             label = f"{number} {name} ({greys[view][number]})"
             handles.append(Patch(facecolor=colours[view][number] / 255, edgecolor="grey", label=_short(label)))
     if handles:
