@@ -13,8 +13,10 @@ from rich.console import Console
 
 from lcd.curves.names import evaluated_name
 from lcd.envs.errors import InputError, Unfinished
+from lcd.files.atomic import sha256_of
+from lcd.pipelines.kinds.kind import CURVE_FILE
 from lcd.pipelines.study import longer, store
-from lcd.pipelines.study.configs import condition, task_name
+from lcd.pipelines.study.configs import condition, run_id, task_name
 from lcd.pipelines.study.family_written import default_as_point
 from lcd.pipelines.study.members import points_of
 from lcd.pipelines.study.point_weights import weighed
@@ -154,6 +156,31 @@ def _of_one_length(runs: list[store.Training]) -> tuple[list[store.Training], in
     return [run for run in runs if run.path not in several or run.path in kept], growing
 
 
+def fault_of(run: store.Run) -> str | None:
+    """Why a run's curve cannot be believed, in a sentence; None where nothing speaks against it.
+
+    It reads the config, the status and the curve; `lcd verify` looks at the rest. A run that was done before there were
+    seals, or is not done yet, has none to compare the curve with.
+    """
+    try:
+        own = run_id(run.config)
+    except (TypeError, ValueError):
+        own = None
+    if own != run.path.name:
+        return "its config.yaml is not the one that its folder is named after: put it back, or move the folder away"
+    status = run.status
+    if status["state"] != store.DONE or not status["seal"] or run.kind.promise is None:
+        return None
+    anew = f"put it back as it was, or move {run.path} away and the same command trains the run anew"
+    curve = run.path / CURVE_FILE
+    try:
+        if sha256_of(curve) == status["seal"].get(CURVE_FILE):
+            return None
+    except OSError as error:
+        return f"its {CURVE_FILE} cannot be read ({error.strerror}): {anew}"
+    return f"its {CURVE_FILE} has been changed since the run was done: {anew}"
+
+
 def _judged(run: store.Run) -> pd.DataFrame | tuple[str, str] | None:
     """A run's curve; or the state for which it is left out, and why; or None if it is still to be trained."""
     from lcd.curves.table import read_curves
@@ -163,7 +190,7 @@ def _judged(run: store.Run) -> pd.DataFrame | tuple[str, str] | None:
         return status["state"], status["error"] or "its status does not say why"
     if status["state"] != store.DONE:
         return None
-    if fault := store.fault_of(run):
+    if fault := fault_of(run):
         return "invalid", fault
     if wrong := run.broken_promise():
         return "invalid", f"its {wrong}"

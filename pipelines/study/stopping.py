@@ -16,6 +16,7 @@ from lcd.config.values import seed_list
 from lcd.envs.errors import InputError
 from lcd.pipelines.study import longer, store
 from lcd.pipelines.study.configs import task_name
+from lcd.pipelines.study.quarantine import fault_of
 from lcd.scores.diagnosis import diagnose_curves
 from lcd.statistics.sequential import looks, nominal_levels
 
@@ -109,9 +110,7 @@ def levels(study: store.Study) -> dict[str, float]:
 def _tasks_left_out(study: store.Study, tasks: list[str], seeds: list[int]) -> list[str]:
     """The tasks of which a run failed or diverged, or cannot be believed."""
     mine = [run for run in longer.longest(study.trainings()) if set(run.config["seeds"]) <= set(seeds)]
-    bad = {
-        run.config["task"] for run in mine if not run.done or store.fault_of(run) or task_name(run.config) in run.lost
-    }
+    bad = {run.config["task"] for run in mine if not run.done or fault_of(run) or task_name(run.config) in run.lost}
     return [task for task in tasks if task in bad]
 
 

@@ -9,8 +9,7 @@ study/
 Any number of commands may work on it at once (`lcd.pipelines.study.lease`); as long as a run is not done, what was
 trained of it lies in the folder of its last hand.
 
-A run that is done is sealed: its status holds the hashes of its curve and checkpoints. `fault_of` says whether what
-lies in the folder now is what the run left there.
+A run that is done is sealed: its status holds the hashes of its curve and checkpoints (`lcd.pipelines.study.seals`).
 """
 
 import contextlib
@@ -26,10 +25,10 @@ from typing import Any, cast
 import yaml
 
 from lcd.envs.errors import InputError
-from lcd.files.atomic import make_folder, remove_unfinished, sha256_of, write_atomic
+from lcd.files.atomic import make_folder, remove_unfinished, write_atomic
 from lcd.files.reading import Unreadable, read_json, read_yaml
 from lcd.files.slugs import slug
-from lcd.pipelines.kinds.kind import CURVE_FILE, Job, is_job_config, kind_of
+from lcd.pipelines.kinds.kind import CURVE_FILE, Job, is_job_config
 from lcd.pipelines.study import longer
 from lcd.pipelines.study.cancelling import is_cancelled
 from lcd.pipelines.study.configs import (
@@ -46,11 +45,10 @@ from lcd.pipelines.study.hands import DISK, Sight, acquire, is_held, require, wh
 from lcd.pipelines.study.lease import STATUS_FILE
 from lcd.pipelines.study.overlaps import refuse_overlaps
 from lcd.pipelines.study.remembered import REVISIONS, Remembered
+from lcd.pipelines.study.seals import seal_of
 
 QUEUED, RUNNING, DONE, FAILED, DIVERGED = STATES = ("queued", "running", "done", "failed", "diverged")
 """What a run can be; of one that diverged (its numbers are not finite any more) `error` says which, where and when."""
-SEALED = (CURVE_FILE, "checkpoints/*.ckpt")
-"""What a finished run has left, besides what its kind says."""
 
 
 def read_status(run_dir: str | Path) -> Status:
@@ -92,21 +90,6 @@ def update_status(run_dir: str | Path, **changes: Any) -> Status:
 def finish(run_dir: str | Path, **changes: Any) -> None:
     """Say that a run is done, and seal what it has left, in one write: who calls this writes nothing after it."""
     update_status(run_dir, state=DONE, seal=seal_of(run_dir), **changes)
-
-
-def seal_of(run_dir: str | Path) -> dict[str, str]:
-    """The hashes of what lies in a run's folder, by the files' names."""
-    folder = Path(run_dir)
-    files = sorted(path for pattern in (*SEALED, *_outputs(folder)) for path in folder.glob(pattern) if path.is_file())
-    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files}
-
-
-def _outputs(folder: Path) -> tuple[str, ...]:
-    """The files that a run's kind says it leaves."""
-    try:
-        return kind_of(read_yaml(folder / "config.yaml")).outputs
-    except (Unreadable, InputError, TypeError, KeyError):  # somebody's training in a folder that is no study's
-        return ()
 
 
 _judged: dict[tuple[Any, ...], str] = {}
@@ -208,31 +191,6 @@ def _look(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def fault_of(run: Run) -> str | None:
-    """Why a run's curve cannot be believed, in a sentence; None where nothing speaks against it.
-
-    It reads the config, the status and the curve; `lcd verify` looks at the rest. A run that was done before there were
-    seals, or is not done yet, has none to compare the curve with.
-    """
-    try:
-        own = run_id(run.config)
-    except (TypeError, ValueError):
-        own = None
-    if own != run.path.name:
-        return "its config.yaml is not the one that its folder is named after: put it back, or move the folder away"
-    status = run.status
-    if status["state"] != DONE or not status["seal"] or run.kind.promise is None:
-        return None
-    anew = f"put it back as it was, or move {run.path} away and the same command trains the run anew"
-    curve = run.path / CURVE_FILE
-    try:
-        if sha256_of(curve) == status["seal"].get(CURVE_FILE):
-            return None
-    except OSError as error:
-        return f"its {CURVE_FILE} cannot be read ({error.strerror}): {anew}"
-    return f"its {CURVE_FILE} has been changed since the run was done: {anew}"
 
 
 def missing(study: str | Path, jobs: Iterable[Job], retry: bool = False) -> list[Job]:

@@ -17,7 +17,7 @@ from lcd.config.schemas import VerifyConfig
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files.atomic import sha256_of
 from lcd.files.reading import read_bytes
-from lcd.pipelines.study import sources, store
+from lcd.pipelines.study import quarantine, sources, store
 from lcd.pipelines.study.configs import inputs_of, is_training
 from lcd.pipelines.study.hands import is_at_work
 from lcd.pipelines.study.members import checkpoint_of, members_of, trained_by
@@ -57,7 +57,7 @@ def _named(run: store.Run) -> str:
 
 def check_run(run: store.Run) -> Found:
     """What is wrong with a run, and what is to be known of it."""
-    fault = store.fault_of(run)
+    fault = quarantine.fault_of(run)
     if fault is not None:
         yield FAULT, fault
     yield from _status(run, believed=fault is None)
@@ -93,7 +93,7 @@ def _status(run: store.Run, believed: bool) -> Found:
 
 
 def _sealed(run: store.Run) -> Found:
-    """Are the files of a finished run, but for its curve (`store.fault_of`), those that it left?"""
+    """Are the files of a finished run, but for its curve (`quarantine.fault_of`), those that it left?"""
     seal = run.status["seal"]
     if not seal:
         yield NOTE, "it is not sealed (trained by an earlier LCD): that its files are unchanged cannot be told"

@@ -16,7 +16,7 @@ from lcd import cli
 from lcd.envs.errors import InputError
 from lcd.pipelines.jobs.train import train_run
 from lcd.pipelines.kinds.kind import Job
-from lcd.pipelines.study import determinism, store
+from lcd.pipelines.study import determinism, quarantine, store
 from lcd.pipelines.study.configs import Device
 from lcd.pipelines.study.devices import check_device
 from lcd.pipelines.study.hands import DISK
@@ -91,8 +91,8 @@ def test_a_run_whose_files_do_not_match_is_left_out_and_named(study, break_it, c
     first, *others = study.runs()
     break_it(first)
     first, *others = study.runs()
-    assert FAULTS[break_it] in store.fault_of(first)
-    assert not any(store.fault_of(other) for other in others)
+    assert FAULTS[break_it] in quarantine.fault_of(first)
+    assert not any(quarantine.fault_of(other) for other in others)
     assert cli.main(["verify", str(study.path)]) == 1
     told = capsys.readouterr().out
     assert told.count(f"wrong {first.path.name}") == 1
