@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Evidence
-from lcd.envs.errors import InputError, nearest
+from lcd.envs.errors import nearest
 from lcd.scores.challenge_table import GROUP, KEYS
 from lcd.scores.contrasts import REWARD, SAMPLES
 from lcd.scores.diagnosis import Diagnosis
@@ -45,16 +45,17 @@ def in_samples(evidence: Evidence, settings: SamplesSettings) -> Analysis | None
     """By what factor do steps multiply: to see, where rewards are rare, and against a reference task?"""
     diagnosis = evidence.diagnosis
     table = diagnosis.table
-    if settings.reference and settings.reference not in set(table["task"]):
-        raise InputError(
-            f"analysis_params.samples.reference={settings.reference} is no task here: "
-            f"{nearest(settings.reference, sorted(set(table['task'])))}"
-        )
+    # Whoever has trained for hours gets the rest of the report.
+    strange = bool(settings.reference) and settings.reference not in set(table["task"])
+    says = [
+        f"analysis_params.samples.reference={settings.reference} is no task here: "
+        f"{nearest(settings.reference, sorted(set(table['task'])))}"
+    ]
     if table.empty or (table[list(SCORES.values())].isna().all(axis=None) and not settings.reference):
         return None
     rows, references = [], set()
     for _, group in table.groupby(list(GROUP), sort=False):
-        reference = settings.reference or _easiest(group)
+        reference = "" if strange else settings.reference or _easiest(group)
         for _, row in group.iterrows():
             found = {"task": row["task"]} | {name: row[name] for name in GROUP if table[name].nunique() > 1}
             found |= {name: factor_text(row, column) for name, column in SCORES.items()}
@@ -69,7 +70,7 @@ def in_samples(evidence: Evidence, settings: SamplesSettings) -> Analysis | None
             found |= {f"log₂ against{key.removeprefix(BESIDE)}": value for key, value in against.items()
                       if not key.endswith("status")}  # fmt: skip
             rows.append(found)
-    return Analysis(SAMPLES, "How many times as many steps", pd.DataFrame(rows), (), NOTE)
+    return Analysis(SAMPLES, "How many times as many steps", pd.DataFrame(rows), says if strange else (), NOTE)
 
 
 def _easiest(group: pd.DataFrame) -> str:
