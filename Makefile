@@ -78,7 +78,7 @@ $(STAMP): pyproject.toml constraints.txt $(LOCK)
 	@echo 'Installing into $(VENV) with' "$$($(BIN)/python --version)" '(once; about two minutes)'
 ifneq ($(LOCK),)
 	@$(PIP) --no-deps --require-hashes -r lock/build.txt
-	@# The lock holds all that is needed by what is needed. Procgen's numpy < 2 and gym are metadata only.
+	@# The lock holds all that is needed by what is needed. That Procgen and OCAtari need numpy < 2, and gym, is metadata only.
 	@$(PIP) --no-deps --require-hashes --no-build-isolation -r $(LOCK)
 	@$(PIP) --no-deps --no-build-isolation --editable .
 else

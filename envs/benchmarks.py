@@ -31,6 +31,7 @@ BENCHMARKS.add("atari", "lcd.envs.atari.benchmark:ATARI")
 BENCHMARKS.add("minigrid", "lcd.envs.minigrid.benchmark:MINIGRID")
 BENCHMARKS.add("mujoco", "lcd.envs.bodies.benchmark:MUJOCO")
 BENCHMARKS.add("bsuite", "lcd.envs.behaviour_suite:BSUITE")
+BENCHMARKS.add("crafter", "lcd.envs.crafter.benchmark:CRAFTER")
 BENCHMARKS.add("dm_control", "lcd.envs.bodies.benchmark:DM_CONTROL")
 BENCHMARKS.add_made(gym_names.PREFIX, "lcd.envs.gym_ids:gymnasium_benchmark", gym_names.code_in)
 

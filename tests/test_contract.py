@@ -35,6 +35,7 @@ THIRD_PARTY = {
         "minigrid",
         "dm_control",
         "dm_env",
+        "crafter",
     },
     "frontends": {"numpy", "torch", "torchvision", "open_clip", "timm", "safetensors", "huggingface_hub"},
     "configs": set(),
@@ -53,7 +54,18 @@ SAME_IDEA = {
     "analysis": {"lcd.analyses", "lcd.horizon"},
     "benchmark": {
         f"lcd.envs.{room}"
-        for room in ("atari", "bodies", "ctgraph", "ehc", "families", "hardness", "minigrid", "procgen", "traffic")
+        for room in (
+            "atari",
+            "bodies",
+            "crafter",
+            "ctgraph",
+            "ehc",
+            "families",
+            "hardness",
+            "minigrid",
+            "procgen",
+            "traffic",
+        )
     },
     "calibration": {"lcd.envs", "lcd.scores"},
     "files": {"lcd.envs.ctgraph", "lcd.envs.tabular"},

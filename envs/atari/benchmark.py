@@ -1,8 +1,10 @@
-"""The benchmark `atari`: games whose things are drawn as masks, by tables of the console's memory."""
+"""The benchmark `atari`: games whose things are drawn as masks, by tables of the console's memory or by OCAtari."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import gymnasium
@@ -10,7 +12,9 @@ import numpy as np
 from gymnasium.wrappers import TimeLimit
 
 from lcd.envs.atari.memory_tables import GAMES
+from lcd.envs.atari.objects import LIBRARY, ObjectMasks
 from lcd.envs.engines import FRAMES_A_STEP
+from lcd.envs.errors import InputError
 from lcd.envs.masks import Moment
 from lcd.envs.viewed_benchmark import ViewedBenchmark
 
@@ -26,7 +30,19 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "atari/Breakout": (1.7, 864.0),
     "atari/Freeway": (0.0, 34.0),
     "atari/Boxing": (0.1, 100.0),
+    "atari/Bowling": (23.1, 300.0),
+    "atari/Tennis": (-23.8, 24.0),
+    "atari/FishingDerby": (-91.7, 99.0),
+    "atari/Asterix": (210.0, math.nan),
+    "atari/Kangaroo": (52.0, math.nan),
+    "atari/Seaquest": (68.4, math.nan),
+    "atari/SpaceInvaders": (148.0, math.nan),
 }
+"""Task → R_min and R_max, NaN where rules set no limit.
+
+The first four have tables of ours, the others are OCAtari's: of its games some in which all that counts has a box, and
+nothing depends on what colour it has (as cubes in Qbert, ghosts in MsPacman, floes in Frostbite do).
+"""
 
 
 class MemoryMasks:
@@ -47,7 +63,7 @@ class MemoryMasks:
 
 
 class Atari(ViewedBenchmark):
-    """Four games in grey, four frames as channels, four skipped; their things are found in the console's memory."""
+    """Games in grey, four frames as channels, four skipped; their things are found in the console's memory."""
 
     name = "atari"
     tasks: Sequence[str] = tuple(RANGES)
@@ -58,13 +74,24 @@ class Atari(ViewedBenchmark):
     grey = True
     masks_are = (
         "masks are drawn of where the console's memory says that things are (paddles, ball, bricks by their rows, "
-        "cars, chickens, boxers); scores and walls are background. φ says how much better agents learn from these than "
-        "from the grey screen."
+        "cars, chickens, boxers), of further games as OCAtari's boxes; scores and walls are background. φ says how "
+        "much better agents learn from these than from the grey screen."
     )
 
-    def masks(self, task: str, knobs: Mapping[str, Any]) -> MemoryMasks:
-        """Labels by the game's table."""
-        return MemoryMasks(task.removeprefix("atari/"))
+    def check_installed(self, task: str) -> None:
+        """Refuse to play without the games, and those without tables without OCAtari."""
+        super().check_installed(task)
+        if task.removeprefix("atari/") not in GAMES and find_spec(LIBRARY) is None:
+            raise InputError(
+                f"{task} takes its masks from OCAtari, which is not installed: pip install "
+                "'learning-challenge-diagnosticator[ocatari-needs]', then pip install --no-deps ocatari (its numpy < 2 "
+                "is metadata only)."
+            )
+
+    def masks(self, task: str, knobs: Mapping[str, Any]) -> MemoryMasks | ObjectMasks:
+        """Labels by the game's table, else by OCAtari."""
+        game = task.removeprefix("atari/")
+        return MemoryMasks(game) if game in GAMES else ObjectMasks(game)
 
     def single(self, task: str, knobs: Mapping[str, Any]) -> gymnasium.Env:
         """One console."""
@@ -93,4 +120,4 @@ class FramesSkipped(gymnasium.Wrapper):
 
 
 ATARI = Atari()
-"""Pong, Breakout, Freeway and Boxing as they are usually learned, with masks by the console's memory."""
+"""Atari games as they are usually learned, with masks by the console's memory: four by our tables, seven by OCAtari."""

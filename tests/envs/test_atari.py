@@ -1,12 +1,18 @@
 """Atari's masks on the real games: what memory says is where things are drawn."""
 
+import importlib.util
+import os
+
 import numpy as np
 import pytest
 
 from lcd.envs.atari.benchmark import ATARI, RANGES, Atari, MemoryMasks
 from lcd.envs.atari.memory_tables import GAMES
+from lcd.envs.atari.objects import ObjectMasks
 from lcd.envs.benchmarks import make_copies
 from lcd.envs.errors import InputError
+from lcd.envs.masks import Moment
+from lcd.envs.protocols import check_installed
 from tests.envs.contract import BenchmarkContract
 
 ale_py = pytest.importorskip("ale_py")
@@ -97,4 +103,58 @@ def test_knobs_and_ranges():
     assert [bool(env.step(np.array([0]))[3][0]) for _ in range(3)] == [False, False, True]
     with pytest.raises(InputError, match="atari/Pong has no knob 'stiky'; did you mean 'sticky'"):
         make_copies(ATARI, "atari/Pong", view="pixels", split="train", num_envs=1, seed=0, stiky=0.1)
-    assert all(low < high for low, high in RANGES.values())
+    assert not any(low >= high for low, high in RANGES.values())
+
+
+needs_ocatari = pytest.mark.skipif(
+    importlib.util.find_spec("ocatari") is None and not os.environ.get("CI"), reason="OCAtari is not installed"
+)
+
+
+@needs_ocatari
+@pytest.mark.parametrize(
+    ("game", "classes"),
+    [("Pong", {"player": "Player", "ball": "Ball"}), ("Breakout", {"player": "Player", "ball": "Ball"})],
+)
+def test_ocatari_finds_things_where_our_tables_do(game, classes):
+    """Two that were made apart: what a table of ours labels is in the library's box of that thing."""
+    env = ATARI.single(f"atari/{game}", {"sticky": 0.25, "longest": 500})
+    tables, boxes = MemoryMasks(game), ObjectMasks(game)
+    screen, _ = env.reset(seed=0)
+    env.action_space.seed(0)
+    ours, both = dict.fromkeys(classes, 0), dict.fromkeys(classes, 0)
+    for _ in range(120):
+        # Fire, so that there is a ball.
+        screen, *_ = env.step(1 if env.action_space.sample() == 1 else env.action_space.sample())
+        one, other = (masks(Moment(lambda: screen, None, {}, env.unwrapped)) for masks in (tables, boxes))  # noqa: B023
+        for mine, theirs in classes.items():
+            own = one == tables.names.index(mine)
+            ours[mine] += own.sum()
+            both[mine] += (own & (other == boxes.names.index(theirs))).sum()
+    for mine in classes:
+        assert ours[mine] > 0
+        assert both[mine] >= 0.9 * ours[mine], mine
+
+
+@needs_ocatari
+@pytest.mark.parametrize("task", [task for task in RANGES if task.removeprefix("atari/") not in GAMES])
+def test_games_of_ocatari_have_labels_that_begin_anew_with_each_episode(task):
+    env = ATARI.make_pairs(task, split="train", num_envs=1, seed=0, views=("pixels", "semantic", "labels"))
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(25)]
+    played_twice = []
+    for _ in range(2):
+        shown = [env.reset(seed=[7])[0]["labels"].copy()]
+        shown += [env.step(action)[0]["labels"].copy() for action in actions]
+        played_twice.append(np.array(shown))
+    assert np.array_equal(*played_twice)
+    names = ATARI.label_names(task, "semantic")
+    assert len({names[label] for label in np.unique(played_twice[0])}) >= 3
+
+
+def test_without_ocatari_its_games_are_refused_and_ours_are_not(monkeypatch):
+    there = importlib.util.find_spec
+    monkeypatch.setattr("lcd.envs.atari.benchmark.find_spec", lambda name: None if name == "ocatari" else there(name))
+    check_installed(ATARI, ["atari/Pong"])
+    with pytest.raises(InputError, match=r"atari/Bowling takes its masks from OCAtari.* pip install --no-deps ocatari"):
+        check_installed(ATARI, ["atari/Bowling"])

@@ -32,7 +32,7 @@ def test_every_command_has_help(command, capsys):
 def test_the_help_lists_groups_choices_and_keys(capsys):
     cli.main(["diagnose", "--help"])
     told = capsys.readouterr().out
-    assert re.search(r"benchmark +atari, bsuite, calibration, .*toy, .*another registered name", told)
+    assert re.search(r"benchmark +atari, bsuite, calibration, .*crafter, .*toy, .*another registered name", told)
     assert re.search(r"study\.seeds=\d+ +a number of seeds", told)
 
 
