@@ -48,7 +48,7 @@ class KeptSprites:
 
 
 Drawn = tuple[np.ndarray, int, int, int]
-"""A figure (height, channels * width), how far it is from the border in the middle of an image, its height, its width."""
+"""A figure, how far it is from the border in the middle of an image, its height, and its width times the channels."""
 
 
 class ShownSprites:
@@ -71,7 +71,9 @@ class ShownSprites:
         """(n, size, channels * size): the figures of these numbers, moved from the middle by (down, right)."""
         frames = np.empty((len(numbers), self._size, self._size * self._channels), np.uint8)
         at_once = max(1, _BLACKENED // frames[0].nbytes) if len(frames) else 1
-        for place, (frame, number, (down, right)) in enumerate(zip(frames, numbers.tolist(), offset.tolist(), strict=True)):
+        for place, (frame, number, (down, right)) in enumerate(
+            zip(frames, numbers.tolist(), offset.tolist(), strict=True)
+        ):
             if place % at_once == 0:
                 frames[place : place + at_once] = 0
             self._paste(frame, number, down, right)

@@ -27,6 +27,7 @@ for _name, _function in {
     "taxonomy": "taxonomy:classes",
     "calibration": "known_hardness:recovery",
     "grid": "grids:places_of_the_grid",
+    "playground_claims": "playground_claims:claims_about_dials",
     "agreement": "agreement:agreements",
     "synergy": "synergy:synergies",
     "frontends": "gains:frontend_gains",
