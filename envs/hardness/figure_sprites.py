@@ -47,6 +47,10 @@ class KeptSprites:
         return self._windows[number, self._reach - down, self._channels * (self._reach - right)].copy()
 
 
+Drawn = tuple[np.ndarray, int, int, int]
+"""A figure, how far it is from the border in the middle of an image, its height, and its width times the channels."""
+
+
 class ShownSprites:
     """Figures without a border, which are drawn when they are first shown, and pasted into black images."""
 
@@ -60,17 +64,18 @@ class ShownSprites:
             channels: of an image.
         """
         self._draw, self._size, self._channels = draw, size, channels
-        self._drawn: dict[int, np.ndarray] = {}
+        self._drawn: dict[int, Drawn] = {}
         self.bytes = 0
 
     def at(self, numbers: np.ndarray, offset: np.ndarray) -> np.ndarray:
         """(n, size, channels * size): the figures of these numbers, moved from the middle by (down, right)."""
         frames = np.empty((len(numbers), self._size, self._size * self._channels), np.uint8)
         at_once = max(1, _BLACKENED // frames[0].nbytes) if len(frames) else 1
-        for place, (number, (down, right)) in enumerate(zip(numbers.tolist(), offset.tolist(), strict=True)):
+        for place, (frame, number, (down, right)) in enumerate(
+            zip(frames, numbers.tolist(), offset.tolist(), strict=True)
+        ):
             if place % at_once == 0:
                 frames[place : place + at_once] = 0
-            frame = frames[place]
             self._paste(frame, number, down, right)
         return frames
 
@@ -81,19 +86,18 @@ class ShownSprites:
         return frame
 
     def _paste(self, frame: np.ndarray, number: int, down: int, right: int) -> None:
-        figure = self._drawn.get(number)
-        if figure is None:
-            figure = self._newly_drawn(number)
-        side, width = figure.shape
-        top, left = (self._size - side) // 2 + down, (self._size - side) // 2 + right
-        frame[top : top + side, self._channels * left : self._channels * left + width] = figure
+        figure, margin, side, width = self._drawn.get(number) or self._newly_drawn(number)
+        top, left = margin + down, self._channels * (margin + right)
+        frame[top : top + side, left : left + width] = figure
 
-    def _newly_drawn(self, number: int) -> np.ndarray:
+    def _newly_drawn(self, number: int) -> Drawn:
         drawn = self._draw(number)
         more = sum({id(figure): figure.nbytes for figure in drawn.values()}.values())
         if self.bytes + more > MOST_BYTES_SHOWN:
             self._drawn.clear()
             self.bytes = 0
-        self._drawn |= {other: figure.reshape(len(figure), -1) for other, figure in drawn.items()}
+        for other, figure in drawn.items():
+            side, width = len(figure), len(figure) * self._channels
+            self._drawn[other] = figure.reshape(side, width), (self._size - side) // 2, side, width
         self.bytes += more
         return self._drawn[number]

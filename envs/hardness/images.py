@@ -51,6 +51,8 @@ class Renderer:
         self._reach = int(self._reaches.max())
         self._variants = len(knobs.scales) * len(knobs.rotations) * knobs.flips
         self._bounds = None if knobs.chances is None else np.cumsum(knobs.chances)[:-1]
+        self._steps_each_way = self._reaches[self._scale_of(np.arange(self._variants))] // knobs.image_sh_quant
+        """Of each variant: how many quanta it may be shifted by."""
         self._colours: KeptSprites | None = None
         self._figures = self._sprites(states)
         self._plain = view != "pixels" or (knobs.texture == 0 and knobs.distractors == 0)
@@ -196,10 +198,11 @@ class Renderer:
             variant = self._drawn_variants(index)
         if "shift" not in self.knobs.image_transforms:
             return variant, np.zeros((count, 2), dtype=dtype)
-        quantum = self.knobs.image_sh_quant
-        steps_each_way = (self._reaches // quantum)[self._scale_of(variant)][:, None]
-        offset = self._geometry.integers(2 * steps_each_way + 1, index, count=2) - steps_each_way
-        return variant, (quantum * offset).astype(dtype)
+        steps_each_way = self._steps_each_way.take(variant)[:, None]
+        offset = self._geometry.integers(2 * steps_each_way + 1, index, count=2)
+        offset -= steps_each_way
+        offset *= self.knobs.image_sh_quant
+        return variant, offset.astype(dtype, copy=False)
 
     def _drawn_variants(self, index: np.ndarray | None) -> np.ndarray:
         if self._bounds is None:

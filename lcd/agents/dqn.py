@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from lcd.agents.batched import Layers, Learning, Rows, average, clip, initial, shared_out
+from lcd.agents.every_state import EveryState
 from lcd.agents.off_policy import OffPolicy
 from lcd.agents.replay_settings import DQNConfig
 from lcd.envs.errors import InputError
@@ -41,8 +42,26 @@ class DQN(OffPolicy):
         few = self.memory.one_hot and self.inputs <= config.batch
         self.states = torch.eye(self.inputs) if few else None
         """All observations that there are, where an update may as well ask about each of them once."""
-        together = SHARED_OUT // config.width**2
-        self.shards = [self.shard(part) for part in shared_out(len(self.seeds), together)]
+        self.shards = self.shared()
+
+    @property
+    def state_by_state(self) -> bool:
+        """Are the shards `StateShard`s, who learn from numbers of states?"""
+        return self.states is not None and self.config.precision == "32-true" and self.plain
+
+    def shared(self) -> Sequence[Shard]:
+        """All members, in shards."""
+        config, together = self.config, SHARED_OUT // self.config.width**2
+        if not self.state_by_state:
+            return [self.shard(part) for part in shared_out(len(self.seeds), together)]
+        # Over several updates a shard is to stay in the cache; for a single one all members share what is not products.
+        everyone = together if config.updates > 1 else len(self.seeds)
+        return [StateShard(self, part, together) for part in shared_out(len(self.seeds), everyone)]
+
+    @property
+    def plain(self) -> bool:
+        """Are its networks layers one after the other, and is its loss `loss`?"""
+        return True
 
     def shard(self, members: slice) -> Shard:
         """Some members, who learn together."""
@@ -88,13 +107,17 @@ class DQN(OffPolicy):
             self.renewed = done
             self.target.numbers.copy_(self.network.numbers)
             for shard in self.shards:
-                shard.aims = shard.every_state(shard.target)
+                shard.renew()
         super().bout(done)
 
     @property
     def scalars(self) -> dict[str, Any]:
         """What the last bout was like, and how much is explored."""
         return {**super().scalars, "epsilon": self.epsilon}
+
+    def batch(self, members: slice, places: np.ndarray) -> dict[str, Tensor]:
+        """What some members learn from in an update: their transitions at these places."""
+        return self.memory.tensors(self.memory.at(members, places), numbers=self.state_by_state)
 
     def act(self, features: Tensor, draws: Tensor | None) -> tuple[Tensor, None, None]:
         """The greedy actions, (members, copies)."""
@@ -142,6 +165,10 @@ class Shard:
         self.learns = Learning(self.network.numbers, agent.config.learning_rate, agent.config.adam_eps)
         self.known, self.aims = self.every_state(self.network), self.every_state(self.target)
 
+    def renew(self) -> None:
+        """Take in that the target networks are new."""
+        self.aims = self.every_state(self.target)
+
     def update(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """One step of each member's optimiser; losses and the gradients' norms, (members,) each."""
         with self.precision:
@@ -187,6 +214,60 @@ class Shard:
     def precision(self) -> torch.autocast:
         """Of the products of an update."""
         return torch.autocast("cpu", torch.bfloat16, enabled=self.config.precision == "bf16-mixed")
+
+
+class StateShard(Shard):
+    """Some members whose networks are asked about every state there is, once for each change of the weights.
+
+    Products and steps are done for a few members after the other, what is between them for all at once.
+
+    Args:
+        agent: all members.
+        members: which of them.
+        together: how many of them a CPU's caches hold.
+
+    Attributes:
+        said: what the learned networks say of every state, (members, states, actions).
+        goals: the same of the target networks.
+    """
+
+    def __init__(self, agent: DQN, members: slice, together: int):
+        self.agent, self.members, self.config = agent, members, agent.config
+        network = agent.network[members]
+        self.said = torch.empty(len(network.numbers), agent.inputs, agent.actions)
+        self.parts = []
+        for part in shared_out(len(network.numbers), together):
+            asked = EveryState(network[part], agent.config.activation, self.said[part].numpy())
+            learns = Learning(asked.rows.numbers, agent.config.learning_rate, agent.config.adam_eps)
+            self.parts.append((part, asked, learns))
+            asked.ask()
+        self.goals = self.said.clone()
+        self._best: Tensor | None = None
+
+    def renew(self) -> None:
+        """Take in that the target networks are new: what was learned until now."""
+        self.goals = self.said.clone()
+
+    def update(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """One step of each member's optimiser; losses and the gradients' norms, (members,) each."""
+        asked = self.said.requires_grad_()
+        seen, reached = (batch[name].long()[..., None] for name in ("seen", "reached"))
+        losses = loss(asked.take_along_dim(seen, 1), self.goals.take_along_dim(reached, 1), batch, self.config.gamma)
+        (slope,) = torch.autograd.grad(losses.sum(), asked)
+        self.said, self._best = asked.detach(), None
+        norms = []
+        for part, networks, learns in self.parts:
+            gradient = networks.towards(slope[part].numpy())
+            norms.append(clip(gradient, self.config.max_grad_norm))
+            learns.step(gradient)
+            networks.ask()
+        return {"loss": losses.detach(), "grad_norm": torch.cat(norms)}
+
+    def best(self) -> Tensor:
+        """The best action for every state, (members, states)."""
+        if self._best is None:
+            self._best = self.said.argmax(-1)
+        return self._best
 
 
 def loss(said: Tensor, following: Tensor, batch: dict[str, Tensor], gamma: float) -> Tensor:

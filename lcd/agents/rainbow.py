@@ -44,6 +44,13 @@ class Rainbow(DQN):
         super().__init__(config, env, seeds)
         self.priorities = Priorities(len(self.seeds), config.buffer) if config.prioritised else None
 
+    @property
+    def plain(self) -> bool:
+        """Are all parts turned off?"""
+        config = self.config
+        parts = (config.double, config.dueling, config.prioritised, config.distributional, config.noisy)
+        return config.n_step == 1 and not any(parts)
+
     def shard(self, members: slice) -> Shard:
         """Some members, who learn together."""
         return RainbowShard(self, members)
@@ -149,6 +156,8 @@ class Rainbow(DQN):
 
     def batch(self, members: slice, places: np.ndarray) -> dict[str, Tensor]:
         """What some members learn from in an update: what followed these places for some steps."""
+        if self.state_by_state:
+            return super().batch(members, places)
         config = self.config
         records, discounts = followed(self.memory, members, places, config.copies, config.n_step, config.gamma)
         return self.memory.tensors(records) | {"discounts": torch.from_numpy(discounts.astype(np.float32))}

@@ -62,10 +62,12 @@ class Replay:
         """The transitions of some members at these places, (members, batch, …)."""
         return self.tensors(self.at(members, places))
 
-    def tensors(self, found: np.ndarray) -> dict[str, Tensor]:
-        """Records as what networks learn from."""
+    def tensors(self, found: np.ndarray, numbers: bool = False) -> dict[str, Tensor]:
+        """Records as what networks learn from; one-hot observations as their numbers, if these are wanted."""
         names = ("seen", "reached", "actions", "rewards", "going_on", "valid")
         batch = {name: torch.from_numpy(np.ascontiguousarray(found[name])) for name in names}
+        if numbers:
+            return batch
         return batch | {name: self._observations(batch[name]) for name in ("seen", "reached")}
 
     def _observations(self, kept: Tensor) -> Tensor:

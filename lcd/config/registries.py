@@ -28,6 +28,7 @@ for _name, _function in {
     "calibration": "known_hardness:recovery",
     "samples": "samples:in_samples",
     "grid": "grids:places_of_the_grid",
+    "playground_claims": "playground_claims:claims_about_dials",
     "agreement": "agreement:agreements",
     "synergy": "synergy:synergies",
     "frontends": "gains:frontend_gains",

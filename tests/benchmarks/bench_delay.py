@@ -2,15 +2,17 @@
 
 `--agent dqn` is the paper's own: DQN with its appendix G's settings; PPO has `agent=ppo`'s.
 
-Every run goes through the product's own pipeline: evaluation every 1,000 steps over 10 episodes a seed, the curve of
-each seed kept on disk. stable-baselines3's PPO is trained on a few of the same MDPs with the same evaluation, and the
-areas under the curves are compared.
+Seeds are shared out among runs, so that every core has as much to do. Every run goes through the product's own
+pipeline: evaluation every 1,000 steps over 10 episodes a seed, the curve of each seed kept on disk. stable-baselines3's
+PPO is trained on a few of the same MDPs with the same evaluation, and the areas under the curves are compared.
 """
 
 import argparse
 import json
+import resource
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,8 @@ from lcd.pipelines.study.configs import Device
 
 DELAYS = (0, 1, 2, 4, 8)
 STEPS, EVERY, EPISODES, COPIES = 20_000, 1_000, 10, 8
+SEEDS_PER_RUN = 50
+"""As in the study `hardness/delay`: so many that two cores have as much to do each."""
 AGENTS = {"ppo": {"name": "ppo", "copies": COPIES, "rollout": 125}, "dqn": read("agent", "dqn_mdp_playground")}
 
 
@@ -64,18 +68,19 @@ def run_config(delay: int, seeds: list[int], agent: str, steps: int = STEPS) -> 
     }
 
 
-def ours(folder: Path, seeds: int, agent: str) -> pd.DataFrame:
+def ours(folder: Path, seeds: int, agent: str, steps: int) -> pd.DataFrame:
     """The whole experiment; returns its held-out curves."""
-    calls = []
-    for delay in DELAYS:
-        run_dir = folder / f"delay-{delay}"
+    calls, places = [], []
+    for delay, first in product(DELAYS, range(0, seeds, SEEDS_PER_RUN)):
+        run_dir = folder / f"delay-{delay}-{first}"
         run_dir.mkdir()
-        config = run_config(delay, list(range(seeds)), agent)
+        places.append(run_dir / "curve.csv")
+        config = run_config(delay, list(range(first, min(first + SEEDS_PER_RUN, seeds))), agent, steps)
         calls.append(Call((config, str(run_dir), {"name": "none"}, Device("cpu")), run_dir / "log.txt"))
     for outcome in launch("local", "lcd.pipelines.jobs.train:train_run", calls):
         if outcome.error:
             raise RuntimeError(outcome.error)
-    curves = pd.concat([read_curves(folder / f"delay-{delay}" / "curve.csv") for delay in DELAYS])
+    curves = pd.concat([read_curves(place) for place in places])
     return curves[curves.split == "eval"]
 
 
@@ -136,6 +141,7 @@ def peer(delay: int, seed: int) -> list[dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--agent", choices=AGENTS, default="ppo")
     parser.add_argument(
         "--peer", type=int, default=1, metavar="SEEDS", help="seeds of stable-baselines3's PPO beside ours, 0: none"
@@ -144,11 +150,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         started = time.perf_counter()
-        curves = ours(folder, options.seeds, options.agent)
+        curves = ours(folder, options.seeds, options.agent, options.steps)
         seconds = time.perf_counter() - started
         limit = {"ppo": 120, "dqn": 180}[options.agent]
-        whole = f"{len(DELAYS)} x {options.seeds} seeds x {STEPS} steps"
-        print(f"delay experiment, {options.agent}: {whole} in {seconds:.1f} s (limit {limit} s)")
+        whole = f"{len(DELAYS)} x {options.seeds} seeds x {options.steps} steps"
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cores = f"{used.ru_utime + used.ru_stime:.1f} s of cores"
+        print(f"delay experiment, {options.agent}: {whole} in {seconds:.1f} s (limit {limit} s), {cores}")
         print(areas(curves).round(3).to_string())
         for seeds in (1, 10, 100):
             rate = throughput(folder, seeds, options.agent)

@@ -1,5 +1,7 @@
 """Deep Q-networks: their loss and update by hand, what they learn, and that members are on their own."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from lcd.agents import validate
 from lcd.agents.batched import Rows, clip, initial, outputs_of
 from lcd.agents.dqn import DQN, loss
 from lcd.agents.evaluate import Evaluator
+from lcd.agents.every_state import EveryState
 from lcd.agents.replay import Replay
 from lcd.envs.errors import InputError
 from lcd.envs.families.benchmark import FAMILIES
@@ -199,6 +202,32 @@ def test_what_is_asked_once_about_each_state_is_learned_as_from_each_transition(
         learned.append(agent.network.numbers.detach().clone())
     assert torch.allclose(*learned, atol=1e-4)
     assert not torch.allclose(learned[0], initial_numbers(agent), atol=1e-2)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_networks_that_are_asked_about_every_state_say_and_learn_what_others_do(activation, layers):
+    sizes = list(pairwise((5, *[24] * layers, 3)))
+    rows, said = Rows.of(initial(sizes, [1, 2, 3])), np.empty((3, 5, 3), np.float32)
+    asked, inputs, slope = EveryState(rows, activation, said), torch.eye(5).expand(3, -1, -1), torch.randn(3, 5, 3)
+    asked.ask()
+    expected = outputs_of(rows.layers, inputs, activation)
+    assert np.allclose(said, expected.detach(), atol=1e-6)
+    gradient = rows.gradient((expected * slope).sum((1, 2)))
+    assert torch.allclose(asked.towards(slope.numpy()), gradient, atol=1e-5)
+
+
+@pytest.mark.parametrize("updates", [1, 10])
+def test_members_on_states_learn_among_many_what_they_learn_alone_to_the_last_bit(updates):
+    learned = []
+    for seeds in ([5, 3] * 5, [3]):
+        config = validate("dqn", SETTINGS | {"width": 32, "activation": "tanh", "updates": updates, "copies": 1})
+        agent = DQN(config, HardnessDiscreteVectorEnv(len(seeds), view="state", seed=seeds), seeds)
+        agent.learn(100, 100, lambda step: None)
+        learned.append(agent.network.numbers)
+    assert agent.state_by_state
+    assert torch.equal(learned[0][1::2], learned[1].expand(5, -1))
+    assert not torch.equal(learned[0][0], learned[0][1])
 
 
 def initial_numbers(agent):
