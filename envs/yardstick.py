@@ -14,7 +14,7 @@ import numpy as np
 
 from lcd.envs.calibration import CalibrationBenchmark
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
-from lcd.envs.hardness.solve import POLICIES, expected_return
+from lcd.envs.hardness.solve import expected_return
 
 ACCURACY = 0.8
 """Share of held-out frames whose state the probe has to read."""
@@ -44,7 +44,9 @@ class RewardHardness:
 
 def labelled_frames(env: HardnessDiscreteVectorEnv, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Frames of random play (count, pixels), from 0 to 1, and the states that they show."""
-    rng, frames, states = np.random.default_rng(seed), [], []
+    rng = np.random.default_rng(seed)
+    frames: list[np.ndarray] = []
+    states: list[np.ndarray] = []
     shown, _ = env.reset(seed=seed)
     while len(frames) * env.num_envs < count:
         frames.append(shown.reshape(env.num_envs, -1) / 255)
@@ -103,9 +105,11 @@ def reward_hardness(benchmark: CalibrationBenchmark, task: str, seeds: Sequence[
     """A task's numbers, as means over its toys of several seeds."""
     returns, samples = [], []
     for seed in seeds:
-        returns.append([expected_return(benchmark.toy(task, seed), policy) for policy in POLICIES])
+        mdp = benchmark.toy(task, seed)
+        returns.append([expected_return(mdp, "optimal"), expected_return(mdp, "random"), expected_return(mdp, "blind")])
         samples.append(noise_to_signal(*random_play(_toys(benchmark, task, "semantic", "train", COPIES, seed), seed)))
-    return RewardHardness(*map(float, np.mean(returns, axis=0)), samples=float(np.log2(np.mean(samples))))
+    optimal, random, blind = (float(mean) for mean in np.mean(returns, axis=0))
+    return RewardHardness(optimal, random, blind, float(np.log2(np.mean(samples))))
 
 
 def _toys(
