@@ -52,7 +52,8 @@ def examined(case: Case) -> Iterator[Row]:
     episodes = moments.episodes()
     yield play_checks.range_row(benchmark, case.task, episodes, **how)
     yield play_checks.blind_row(benchmark, case.task, views[-1], episodes, patience=case.patience, **how)
-    yield play_checks.episode_row(case.task, episodes, len(moments.rewards), case.evaluation, case.steps)
+    asked = case.moments // COPIES
+    yield play_checks.episode_row(case.task, episodes, len(moments.rewards), asked, case.evaluation, case.steps)
     yield play_checks.budget_row(case.task, moments, episodes, case.steps)
     yield play_checks.gamma_row(case.task, moments, episodes, case.gamma)
     slowest = min(moments.steps_per_s, key=lambda view: moments.steps_per_s[view])

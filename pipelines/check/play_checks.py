@@ -141,11 +141,20 @@ def _constants(space: spaces.Space, seed: int) -> list[np.ndarray]:
     return [low, (low + high) / 2, high, *(np.clip(space.sample(), low, high) for _ in range(5))]
 
 
-def episode_row(task: str, episodes: Episodes, played: int, evaluation: dict[str, Any], steps: int) -> Row:
-    """How long episodes are, beside what is trained and evaluated."""
+def episode_row(task: str, episodes: Episodes, played: int, asked: int, evaluation: dict[str, Any], steps: int) -> Row:
+    """How long episodes are, beside what is trained and evaluated.
+
+    Args:
+        played: steps of a copy that were looked at.
+        asked: how many it would have been with time and memory for it.
+    """
     if not len(episodes.lengths):
+        told = f"no episode ended within {played:,} steps of a copy"
         fix = "give it a limit of steps (Gymnasium's TimeLimit): an evaluation waits for the ends of its episodes"
-        return Row(EPISODES, "fail", f"no episode ended within {played:,} steps of a copy.", fix, task)
+        if played < asked:
+            why = f"{told}; for {asked:,} there was no time (patience=), or no memory for the pictures."
+            return Row(EPISODES, "warn", why, f"where nothing ends them, {fix}", task)
+        return Row(EPISODES, "fail", f"{told}.", fix, task)
     mean, longest = episodes.lengths.mean(), int(episodes.lengths.max())
     told = f"{mean:.3g} steps at random, {longest} at most"
     if longest == 1:

@@ -2,12 +2,14 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from lcd import cli
-from lcd.pipelines.check import checking
+from lcd.pipelines.check import checking, play_checks
 from lcd.pipelines.check.examine import examined
 from lcd.pipelines.check.examined_task import Case
+from lcd.pipelines.check.random_play import Episodes
 from lcd.pipelines.check.rows import Row, summed_up, worst_of
 
 WORLDS = "wrong_worlds:Worlds"
@@ -81,6 +83,14 @@ def test_long_episodes_and_rare_ones_are_told_with_steps_that_suit():
     assert row.verdict == "warn"
     assert "an evaluation takes about 7,200 steps" in row.found
     assert row.fix.startswith("study.evaluation.every=15000")
+
+
+def test_episodes_that_were_not_looked_at_for_long_are_no_fault():
+    none = Episodes(np.zeros(0), np.zeros(0), np.zeros(0), True)
+    evaluation = {"every": 100, "copies": 2, "episodes": 1}
+    long, short = (play_checks.episode_row("t", none, played, 1024, evaluation, 5000) for played in (1024, 226))
+    assert (long.verdict, short.verdict) == ("fail", "warn")
+    assert "226 steps of a copy; for 1,024 there was no time" in short.found
 
 
 def test_a_benchmark_of_one_view_is_told_which_score_it_lacks():
