@@ -13,11 +13,13 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 from torch.nn import functional
 
-from lcd.agents.batched import Layers, Learning, Rows, average, clip, initial, shared_out
+from lcd.agents.batched import Layers, Learning, Rows, average, clip, initial, outputs_of, shared_out
+from lcd.agents.convolutions import Encoder
 from lcd.agents.every_state import EveryState
 from lcd.agents.off_policy import OffPolicy
 from lcd.agents.replay_settings import DQNConfig
 from lcd.envs.errors import InputError
+from lcd.envs.spaces import is_image
 
 SHARED_OUT = 2**19
 """Weights between hidden layers of the members that go through a bout together: what was measured to be fastest."""
@@ -36,6 +38,7 @@ class DQN(OffPolicy):
             raise InputError(f"agent={name} needs discrete actions, not {env.single_action_space}.")
         super().__init__(config, env, seeds)
         self.actions = int(env.single_action_space.n)
+        self.encoder = encoder_for(env, config)
         self.network = Rows.of(self.first_layers())
         self.target, self.renewed = self.network.clone(), 0
         self.epsilon = 1.0
@@ -72,15 +75,29 @@ class DQN(OffPolicy):
         """The layers of all members, as they are."""
         return self.network.fixed
 
+    @property
+    def sizes(self) -> list[int]:
+        """Numbers that the first layer gets, and that each of the hidden ones makes of them."""
+        given = self.inputs if self.encoder is None else self.encoder.features
+        return [given, *[self.config.width] * self.config.layers]
+
     def first_layers(self) -> Layers:
         """The layers of all members before they learn."""
-        config = self.config
-        sizes = (self.inputs, *[config.width] * config.layers, self.actions)
-        return initial(pairwise(sizes), self.seeds)
+        convolutions = [] if self.encoder is None else self.encoder.first_layers(self.seeds)
+        return [*convolutions, *initial(pairwise([*self.sizes, self.actions]), self.seeds)]
+
+    def encoded(self, network: Rows, inputs: Tensor) -> tuple[Layers, Tensor]:
+        """The layers above convolutions, if there are any, and what they get."""
+        if self.encoder is None:
+            return network.layers, inputs
+        count = self.encoder.layers
+        return network.layers[count:], self.encoder(network.layers[:count], inputs)
 
     def values(self, network: Rows, inputs: Tensor) -> Tensor:
         """What networks say that each action is worth, (members, batch, actions)."""
-        return network.outputs(inputs, self.config.activation)
+        if self.encoder is None:
+            return network.outputs(inputs, self.config.activation)
+        return outputs_of(*self.encoded(network, inputs), self.config.activation)
 
     def worth(self, said: Tensor) -> Tensor:
         """What actions are worth, (members, batch, actions), given what networks say."""
@@ -268,6 +285,16 @@ class StateShard(Shard):
         if self._best is None:
             self._best = self.said.argmax(-1)
         return self._best
+
+
+def encoder_for(env: VectorEnv, config: DQNConfig) -> Encoder | None:
+    """Convolutions for what an environment shows, if they are asked for."""
+    if config.encoder == "mlp":
+        return None
+    seen = env.single_observation_space
+    if not is_image(seen):
+        raise InputError(f"agent.encoder=cnn is for images, not for observations of shape {seen.shape}: give mlp.")
+    return Encoder(seen.shape if len(seen.shape) == 3 else (*seen.shape, 1))
 
 
 def loss(said: Tensor, following: Tensor, batch: dict[str, Tensor], gamma: float) -> Tensor:

@@ -55,31 +55,32 @@ class Rainbow(DQN):
         """Some members, who learn together."""
         return RainbowShard(self, members)
 
-    def sizes(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    def parts(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """Inputs and outputs of the layers below the heads, and of those of the heads, one head after the other."""
         config, actions = self.config, int(self.env.single_action_space.n)
-        below = list(pairwise((self.inputs, *[config.width] * config.layers)))
+        below = list(pairwise(self.sizes))
         hidden = [config.head] if config.head else []
         ends = [actions * self.of_action, self.of_action] if config.dueling else [actions * self.of_action]
         return below, [pair for end in ends for pair in pairwise((config.width, *hidden, end))]
 
     def first_layers(self) -> Layers:
         """The layers before they learn: below the heads, of the heads, and how much noise is on the heads'."""
-        below, heads = self.sizes()
+        below, heads = self.parts()
         layers = initial([*below, *heads], self.seeds)
         if self.config.noisy:
             mean = layers[2 * len(below) :]
             noise = [torch.full_like(layer, SIGMA * heads[n // 2][0] ** -0.5) for n, layer in enumerate(mean)]
             layers += noise
-        return layers
+        return layers if self.encoder is None else [*self.encoder.first_layers(self.seeds), *layers]
 
     def values(self, network: Rows, inputs: Tensor, noise: Noise | None = None) -> Tensor:
         """What networks say of each action, or of each return of it, (members, batch, actions x returns)."""
         if not (self.config.dueling or self.config.noisy):
             return super().values(network, inputs)
-        below, heads = self.sizes()
+        below, heads = self.parts()
         bend, activation = BENDS[self.config.activation], self.config.activation
-        layers, split = network.layers, 2 * len(below)
+        layers, inputs = self.encoded(network, inputs)
+        split = 2 * len(below)
         seen = bend(outputs_of(layers[:split], inputs, activation))
         above = layers[split : split + 2 * len(heads)]
         if noise is not None:
@@ -101,7 +102,7 @@ class Rainbow(DQN):
         """New noise for some members' heads, if those are noisy."""
         if not self.config.noisy:
             return None
-        each = [size for pair in self.sizes()[1] for size in pair]
+        each = [size for pair in self.parts()[1] for size in pair]
         drawn = torch.from_numpy(self._noise.normal(np.arange(len(self.seeds))[members], sum(each)).astype(np.float32))
         parts = (drawn.sign() * drawn.abs().sqrt()).split(each, dim=1)
         return list(zip(parts[::2], parts[1::2], strict=True))

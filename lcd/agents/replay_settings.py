@@ -31,6 +31,7 @@ class DQNConfig:
         layers: hidden layers.
         activation: what hidden layers end with, `relu` or `tanh`.
         adam_eps: Adam's ε.
+        encoder: below the layers: `mlp`, none, or `cnn`, two convolutions of images.
     """
 
     copies: int = 8
@@ -50,6 +51,7 @@ class DQNConfig:
     layers: int = field(default=2, metadata=LATER)
     activation: str = field(default="relu", metadata=LATER)
     adam_eps: float = field(default=1e-8, metadata=LATER)
+    encoder: str = field(default="mlp", metadata=LATER)
 
     def __post_init__(self) -> None:
         for key in ("copies", "start", "train_every", "updates", "batch", "target_every", "width", "layers"):
@@ -60,7 +62,8 @@ class DQNConfig:
             check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
         for key in ("learning_rate", "max_grad_norm", "exploration", "adam_eps"):
             check(key, getattr(self, key), "above 0", getattr(self, key) > 0)
-        for key, options in {"precision": ("32-true", "bf16-mixed"), "activation": ("relu", "tanh")}.items():
+        named = {"precision": ("32-true", "bf16-mixed"), "activation": ("relu", "tanh"), "encoder": ("mlp", "cnn")}
+        for key, options in named.items():
             value = getattr(self, key)
             check(key, value, f"one of {', '.join(options)}", value in options)
 
@@ -190,5 +193,5 @@ class MPLightConfig(DQNConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        own = (self.layers, self.activation) == (2, "relu")
-        check("layers", self.layers, "2, and agent.activation=relu: FRAP's layers are its own", own)
+        own = (self.layers, self.activation, self.encoder) == (2, "relu", "mlp")
+        check("layers", self.layers, "2, agent.activation=relu and agent.encoder=mlp: FRAP's layers are its own", own)
