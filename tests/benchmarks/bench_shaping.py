@@ -23,6 +23,8 @@ from lcd.pipelines.jobs.players import RandomPolicy, load_policy
 from lcd.pipelines.study import store
 
 VIEW = "semantic"
+ELSEWHERE = 100_000
+"""Where the levels begin that nobody was trained on; sub-goals are counted on the split `train` alone."""
 SMALL = ("agent.copies=32", "agent.rollout=64", "agent.width=64", "agent.gamma=0.999")
 
 
@@ -48,12 +50,13 @@ def episodes(
         copies: of each seed.
         seeds: how many agents play.
         each: episodes of a copy.
-        split: train or eval.
+        split: the levels of training (train), or others (eval).
         options: the game and its levels.
     """
-    knobs = {"mode": options.mode, "num_levels": options.levels, "shaping": "subgoals"}
+    levels = {"num_levels": options.levels} if split == "train" else {"num_levels": 0, "start_level": ELSEWHERE}
+    knobs = {"mode": options.mode, "shaping": "subgoals"} | levels
     task = f"procgen/{options.game}"
-    env = get_benchmark("procgen").make_vec(task, view=VIEW, split=split, num_envs=copies * seeds, seed=17, **knobs)
+    env = get_benchmark("procgen").make_vec(task, view=VIEW, split="train", num_envs=copies * seeds, seed=17, **knobs)
     policy, stepper = player(env), Stepper(env)
     observations = stepper.reset(seed=17)
     policy.begin(copies * seeds)
