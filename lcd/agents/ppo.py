@@ -22,6 +22,7 @@ from lcd.agents.footprint import Footprint, footprint, room_on
 from lcd.agents.frozen import FrozenFrontend
 from lcd.agents.networks import ActorAndCritic, ActorCritic
 from lcd.agents.population import Population
+from lcd.agents.precision import FULL, precision_on
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.scalars import explained_variance
 from lcd.agents.settings import PPOConfig
@@ -265,7 +266,8 @@ class PPO(LightningModule):
             if room is None:
                 self._fitting = CACHED if config.encoder == "impala" else 0
             else:
-                self._fitting = self.footprint.fitting(room, len(self.seeds), config.precision != "32-true")
+                half = precision_on(self.device.type, config.precision) != FULL
+                self._fitting = self.footprint.fitting(room, len(self.seeds), half)
         return self._fitting
 
     def _unscale(self, optimizer: LightningOptimizer) -> None:

@@ -13,7 +13,7 @@ from lcd.envs.errors import InputError
 ENCODERS = ("mlp", "cnn", "impala")
 INITIALISATIONS = ("orthogonal", "glorot", "normed", "torch")
 EXECUTIONS = ("auto", "vmap", "loop")
-PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")
+PRECISIONS = ("auto", "32-true", "bf16-mixed", "16-mixed")
 LATER = {"later": True}
 """Of a setting that came later: a run's config leaves it out where it is as before, so that runs keep their ids."""
 VARIANTS = ("dual", "shared", "detached")
@@ -51,7 +51,8 @@ class PPOConfig:
         networks: policy and value have a `shared` encoder or `separate` ones (PPG: `variant`).
         initialisation: how layers start: `orthogonal`, `glorot` (Cobbe et al. 2020), `normed` (Cobbe et al. 2021) or
             `torch` (PyTorch's own).
-        precision: Lightning's: `32-true`, `bf16-mixed` where the device is faster with it, or `16-mixed` on a GPU.
+        precision: Lightning's: `32-true`, `bf16-mixed` where the device is faster with it, or `16-mixed` on a GPU;
+            `auto` is `bf16-mixed` on a GPU that has it, else `32-true`.
         execution: how the seed axis runs: `auto`, `vmap` or `loop`.
         micro_batch: samples of each seed whose gradients are computed at once, then added up over the minibatch; 0 is
             on a GPU as many as its memory has room for, on a CPU what was measured to be best: 256 with IMPALA, else

@@ -7,9 +7,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch.utils.data import IterableDataset
 
+from lcd.agents.precision import precision_on
 from lcd.agents.protocols import precision_of
 from lcd.agents.rollout import loader
 from lcd.pipelines.jobs.checkpoint import AtomicCheckpoints
@@ -48,6 +50,7 @@ def fit(
     else:
         where = {"devices": place.world // place.nodes, "num_nodes": place.nodes}
         where |= {"accelerator": "cuda" if place.cuda else "cpu", "strategy": RankStrategy(module.ranks, place)}
+    on_gpu = torch.cuda.is_available() and where["accelerator"] in ("auto", "gpu", "cuda")
     trainer = Trainer(
         max_epochs=1,
         logger=logger,
@@ -57,7 +60,7 @@ def fit(
         enable_progress_bar=False,
         enable_model_summary=False,
         use_distributed_sampler=False,
-        precision=precision_of(module),
+        precision=precision_on("cuda" if on_gpu else "cpu", precision_of(module)),
         **where,
     )
     with signals.deferring_stops():

@@ -248,7 +248,7 @@ class Recorder(Timekeeper):
         if self.scalars is not None:
             self.scalars.begin(self._first_step)
         if self.ranks.rank == 0:
-            self.report(device=agent.device.type)
+            self.report(device=agent.device.type, precision=str(trainer.precision))
         if self.owed and self.ranks.rank == 0:
             # An earlier start may have been killed after it had made up for it.
             self.curve.cut(self.rollouts.step - 1)

@@ -171,6 +171,7 @@ class Status(TypedDict):
         wall_s: seconds that it has taken, resumed parts included.
         threads: of each of its processes.
         device: where its networks were.
+        precision: what they were computed in, as Lightning calls it.
         where: the machine and the process that are at it, or were last.
         launcher: the hashes of the launcher's own code.
         wandb_id, mirrored_step: its W&B run, and up to where that has its rows.
@@ -190,6 +191,7 @@ class Status(TypedDict):
     wall_s: float
     threads: int
     device: str | None
+    precision: str | None
     where: str | None
     launcher: dict[str, dict[str, str]]
     wandb_id: str | None
@@ -211,6 +213,7 @@ STATUS: Status = {
     "wall_s": 0.0,
     "threads": 1,
     "device": None,
+    "precision": None,
     "where": None,
     "launcher": {},
     "wandb_id": None,

@@ -11,6 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from lcd.agents.footprint import Footprint
 from lcd.agents.frozen import FrozenFrontend
+from lcd.agents.precision import FULL, precision_on
 from lcd.agents.protocols import CountsItsWork
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import offers
@@ -71,7 +72,8 @@ def gpu_needs(run_config: RunConfig) -> GpuNeeds | None:
         return None
     looked, learned = agent.passes
     encoded = 1 if frontend.keep != "observations" else looked + learned
-    half = config.precision != "32-true"
+    # Nobody knows which card it will be: `auto` counts in single precision, with which it fits in any case.
+    half = precision_on("cpu", config.precision) != FULL
     step = looked * footprint.forward + learned * footprint.training + encoded * encoding
     members = population(run_config)
     rollout, minibatch = config.copies * config.rollout, agent.largest_minibatch

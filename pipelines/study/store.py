@@ -379,7 +379,7 @@ def _begun(run: Run, alike: Iterable[Run]) -> dict[str, Any]:
     if not longer.why_anew(cast(RunConfig, run.config), last.config["steps"]):
         status = last.status
         begun |= {"step": status["step"], "wall_s": status["wall_s"]}
-        begun |= {"threads": status["threads"], "device": status["device"]}
+        begun |= {"threads": status["threads"], "device": status["device"], "precision": status["precision"]}
     return begun
 
 

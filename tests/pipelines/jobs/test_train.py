@@ -55,7 +55,8 @@ def test_a_run_leaves_a_whole_curve(uninterrupted):
     assert (held_out.episodes == 2).all()
     assert (held_out.length_mean == 20).all()
     assert curve.return_mean.between(0, curve.r_max.max()).all()
-    assert read_status(uninterrupted)["state"] == "done"
+    status = read_status(uninterrupted)
+    assert (status["state"], status["device"], status["precision"]) == ("done", "cpu", "32-true")
     assert read_status(uninterrupted)["step"] == 1000
 
 
