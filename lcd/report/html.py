@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lcd.analyses.analysis import cell_text
 from lcd.report.terminal import two_decimals
-from lcd.scores.factors import factor_text
+from lcd.scores.factors import factor_and_ends
 
 
 def render(template: str, **content: Any) -> str:
@@ -28,7 +28,7 @@ def template_file(name: str) -> str:
 def _templates() -> Environment:
     made = Environment(loader=PackageLoader("lcd.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     made.filters |= {"score": score_text, "between": bounds_text, "duration": duration_text, "cell": cell_text}
-    made.filters["factor"] = factor_text
+    made.filters["factor_and_ends"] = factor_and_ends
     made.filters["in_place"] = in_place_of_a_number
     return made
 

@@ -14,13 +14,19 @@ def factor_text(row: Mapping[str, Any], column: str) -> str:
         row: Of a diagnosis' table.
         column: One of `lcd.scores.scoring.step_columns`.
     """
+    factor, *ends = factor_and_ends(row, column)
+    return f"{factor} [{ends[0]}, {ends[1]}]" if ends else factor
+
+
+def factor_and_ends(row: Mapping[str, Any], column: str) -> tuple[str, ...]:
+    """The same in parts: the factor, and the two ends where it has both."""
     value, low, high = (float(row[column + end]) for end in ("", "_low", "_high"))
     if math.isnan(value):
-        return "–"
+        return ("–",)
     bound = BOUNDS.get(row[f"{column}_status"])
     if bound or math.isnan(low):
-        return f"{bound or ''}×{times(value)}"
-    return f"×{times(value)} [{times(low)}, {times(high)}]"
+        return (f"{bound or ''}×{times(value)}",)
+    return f"×{times(value)}", times(low), times(high)
 
 
 def times(exponent: float) -> str:
