@@ -55,8 +55,9 @@ def test_what_is_never_learned_from_pixels_needs_at_least_that_many_steps():
     assert row["phi_samples_high"] == math.inf
     assert row["phi_samples_low"] < row["phi_samples"] < np.log2(100_000 / 2000)
     assert factor_text(row, "phi_samples").startswith("at least ×")
-    # Areas have no φ by the paper there.
-    assert math.isnan(row["phi_paper"])
+    # By the paper φ divides by next to nothing there, and says how little that is.
+    assert row["phi_paper"] > 10
+    assert row["status"] == "no_pixels_signal"
 
 
 def test_nothing_learned_and_nothing_trained_have_their_statuses():
