@@ -113,7 +113,9 @@ def recording(folder, env, iteration=0, state=None):
     )
     kept = []
     trainer = SimpleNamespace(
-        save_checkpoint=lambda path, weights_only: kept.append(dict(recorder.state_dict())), optimizers=[]
+        precision="32-true",
+        save_checkpoint=lambda path, weights_only: kept.append(dict(recorder.state_dict())),
+        optimizers=[],
     )
     curve = CurveFile(folder / "curve.csv", COLUMNS)
     evaluators = {"eval": Evaluator(env, [0], 2)}
