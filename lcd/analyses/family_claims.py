@@ -18,8 +18,9 @@ from lcd.analyses.family_settings import FamilySettings
 from lcd.analyses.family_suite import PAPER, PAPER_TASKS, is_papers, plain_name, suite_table
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import SIMPLIFIED
-from lcd.families.measured import Measured, known_family, measured_families
+from lcd.families.measured import Measured, measured_families
 from lcd.families.prevalence import random_distributions
+from lcd.families.weights import known_family
 from lcd.statistics.intervals import BOOTSTRAP_SEED, mean_interval
 
 OPTIMAL = 0.95
@@ -317,6 +318,7 @@ def by_paper(found: Measured) -> Measured:
         scores={name: found.scores[method] for name, method in names.items()},
         reported={name: found.reported[method] for name, method in names.items() if method in found.reported},
         seeds={name: found.seeds[method] for name, method in names.items()},
+        turns={name: found.turns[method] for name, method in names.items() if method in found.turns},
     )
 
 

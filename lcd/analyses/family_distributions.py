@@ -38,10 +38,11 @@ def under_distributions(found: Measured, drawn: np.ndarray, settings: FamilySett
     """
     named = {OWN: found.distribution} | {f"D{place + 1}": p for place, p in enumerate(drawn[:NAMED])}
     rows = []
-    for method, scores in found.scores.items():
+    overall = {name: found.overall_under(p) for name, p in named.items()}
+    for method in found.methods:
         row: dict[str, object] = {"agent": method}
-        for name, p in named.items():
-            row |= with_interval((name,), {"": pd.Series(p @ scores)}, lambda means: means)
+        for name, of_methods in overall.items():
+            row |= with_interval((name,), {"": pd.Series(of_methods[method])}, lambda means: means)
         rows.append(row)
     table = pd.DataFrame(rows)
     sign = -1 if settings.higher_is_better else 1

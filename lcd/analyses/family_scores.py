@@ -12,7 +12,7 @@ from lcd.analyses.analysis import Analysis, Evidence
 from lcd.curves.names import evaluated_name
 from lcd.curves.reading import as_categories
 from lcd.curves.table import TEXT
-from lcd.families.measured import default_among_points, point_weights
+from lcd.families.weights import default_among_points, point_weights
 from lcd.scores.challenge_table import GROUP
 from lcd.scores.contrasts import HEADLINE
 from lcd.scores.diagnosis import Diagnosis, samples_by_task

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,14 +11,21 @@ import pandas as pd
 
 from lcd.curves.reading import group_numbers
 from lcd.envs.errors import InputError
-from lcd.envs.families.family import Family, Point, parse_point, point_name
-from lcd.envs.protocols import Families, known_of_points, offers
+from lcd.envs.families.family import parse_point, point_name
 from lcd.families.failures import failing_by, failures, known_failure
+from lcd.families.turns import TURN, Turns, one_agent_a_point, turns_of, with_turns
+from lcd.families.weights import (
+    SETTING,
+    WEIGHT,
+    check_weights,
+    default_among_points,
+    known_beforehand,
+    known_family,
+    says_weights,
+    weight_numbers,
+    weights_of_points,
+)
 
-SETTING = ("view", "frontend", "reward_p", "shaping")
-"""What is alike for all methods of a comparison, beside benchmark and task."""
-WEIGHT = "weight"
-"""A column of curves, if its owner likes: how much a point counts."""
 MEASURES = ("final", "auc")
 """What the score of a point is made of: the last normalised return, or the mean height of the curve."""
 
@@ -33,17 +40,19 @@ class Measured:
         table: (points, features), in the order of `features`.
         features: the names of the context's features.
         distribution: the probability of each point, of those that are measured.
-        scores: method → (points, seeds): the normalised score, or, on the scale "return", as it is.
+        scores: method → (points, seeds): the normalised score, or, on the scale "return", as it is; (points, 1) where
+            points take turns at the seeds.
         reported: method → the scores of its seeds on the default point; a method that has none is missing.
         contexts: the points by name.
         default: the name of the default point, where it is one of them.
-        seeds: method → its seeds, in the order of its scores.
+        seeds: method → its seeds, in the order of its overall performances.
         marks: points with a name of their own, by their place.
         scale: "normalised" or "return".
         notes: sentences on what was left out or taken for granted.
         failure: what a point fails by, as (column of the curves, most); None where nobody says.
         failed: method → (points,) whether it fails there, by the mean over seeds of the last evaluations.
         beforehand: (points, quantities): what was known of the points before any was trained; None where nothing was.
+        turns: method → whose turn it was at each point; a method that is not in it has all seeds on all points.
     """
 
     benchmark: str
@@ -63,6 +72,7 @@ class Measured:
     failure: tuple[str, float] | None = None
     failed: Mapping[str, np.ndarray] = field(default_factory=dict)
     beforehand: np.ndarray | None = None
+    turns: Mapping[str, Turns] = field(default_factory=dict)
 
     @property
     def methods(self) -> list[str]:
@@ -77,7 +87,16 @@ class Measured:
     @property
     def overall(self) -> dict[str, np.ndarray]:
         """Method → the overall performance Σ s_i p_i of each seed."""
-        return {method: self.distribution @ scores for method, scores in self.scores.items()}
+        return self.overall_under(self.distribution)
+
+    def overall_under(self, distribution: np.ndarray) -> dict[str, np.ndarray]:
+        """Method → the overall performance of each seed, were this the probability of each point."""
+        return {
+            method: self.turns[method].weights(distribution) @ scores[:, 0]
+            if method in self.turns
+            else distribution @ scores
+            for method, scores in self.scores.items()
+        }
 
 
 def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str = "final") -> list[Measured]:
@@ -92,7 +111,7 @@ def measured_families(curves: pd.DataFrame, defaults: pd.DataFrame, measure: str
         raise InputError(f"score={measure} is no score of a point: take {' or '.join(MEASURES)}.")
     keys = ["benchmark", "task", *SETTING]
     check_weights(curves)
-    curves = with_one_name(curves)
+    curves = with_turns(with_one_name(curves))
     # A diagnosis of no task has no columns either.
     defaults = defaults if len(defaults) else curves.iloc[:0]
     found = _runs(curves, measure)
@@ -145,7 +164,8 @@ def _runs(curves: pd.DataFrame, measure: str) -> pd.DataFrame:
     kept = held_out.iloc[order[last]]
     table = kept[names].reset_index(drop=True)
     if WEIGHT in held_out:
-        table[WEIGHT] = _constant(_numbers(held_out).to_numpy(float)[order], starts)
+        table[WEIGHT] = _constant(weight_numbers(held_out).to_numpy(float)[order], starts)
+    table[TURN] = held_out[TURN].to_numpy(float)[order][last] if TURN in held_out else np.nan
     for name in failing_by(held_out):
         table[name] = pd.to_numeric(held_out[name], errors="coerce").to_numpy(float)[order][last]
     for name, column in (("normalised", "normalised"), ("return", "return_mean")):
@@ -184,7 +204,7 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
     default_name = default_among_points(where["benchmark"], where["task"]) if len(own) else ""
     if default_name:
         rows = _with_default(rows, own, default_name)
-    rows = rows.assign(agent=rows["agent"].astype(object))
+    rows = one_agent_a_point(rows.assign(agent=rows["agent"].astype(object)))
     scores, seeds, contexts, left = _complete(rows, scale)
     points = [parse_point(context) or {} for context in contexts]
     if any(set(point) != set(points[0]) for point in points):
@@ -195,7 +215,7 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
     for context, point in zip(contexts, points, strict=True):
         if not np.isfinite(list(point.values())).all():
             raise InputError(f"The context '{context}' has a feature without a finite value: give it a number.")
-    weights, told = _weights(contexts, rows, family)
+    weights, told = weights_of_points(contexts, rows, family)
     failure = known_failure(where["benchmark"])
     features = tuple(points[0])
     order = {point_name(point): place for place, point in enumerate(family.points)} if family is not None else {}
@@ -212,26 +232,36 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
     }  # fmt: skip
     if order and len(contexts) < len(order):
         chosen = f"how they were chosen says what each counts (the column '{WEIGHT}')"
-        what = chosen if _says_weights(rows) else "each counts as in the family, and together they make 1"
+        what = chosen if says_weights(rows) else "each counts as in the family, and together they make 1"
         notes.append(f"{len(contexts)} of the family's {len(order)} points are measured; {what}.")
+    table = np.array([[point[name] for name in features] for point in points], float)
+    beforehand = known_beforehand(where["benchmark"], where["task"], points)
+    turns = turns_of(rows, contexts, table, beforehand, scores)
+    if turns:
+        most = max(len(each.seeds) for each in turns.values())
+        notes.append(
+            f"Points take turns at {most} seeds, an agent a point: an interval is Student's over the seeds, of how far "
+            "their points' scores are from what the other points lead to expect."
+        )
     return Measured(
         str(where["benchmark"]),
         str(where["task"]),
         {name: where[name] for name in SETTING},
-        np.array([[point[name] for name in features] for point in points], float),
+        table,
         features,
         weights / weights.sum(),
         scores,
         reported,
         tuple(contexts),
         default_name,
-        seeds,
+        seeds | {method: each.seeds for method, each in turns.items()},
         marks,
         scale,
         (*notes, *left, *told),
         failure,
         failures(rows, failure, contexts, scores),
-        known_beforehand(where["benchmark"], where["task"], points),
+        beforehand,
+        turns,
     )
 
 
@@ -242,11 +272,11 @@ def _with_default(rows: pd.DataFrame, own: pd.DataFrame, name: str) -> pd.DataFr
     weights and it has none, it is no point.
     """
     again = rows["context"] == name
-    if _says_weights(rows):
+    if says_weights(rows):
         if again.any():
-            (given, *_) = _numbers(rows[again])
+            (given, *_) = weight_numbers(rows[again])
             own = own.assign(**{WEIGHT: given})
-        elif not _says_weights(own):
+        elif not says_weights(own):
             return rows
     return pd.concat([own.assign(context=name), rows[~again]])
 
@@ -281,113 +311,3 @@ def _complete(
     left = [f"{missing} points are left out: some method has not all of its seeds there."] if missing else []
     seeds = {name: tuple(int(seed) for seed in table.columns) for name, table in wide.items()}
     return {name: table.loc[contexts].to_numpy(float) for name, table in wide.items()}, seeds, contexts, left
-
-
-def known_family(benchmark: str, task: str) -> Family | None:
-    """The family of a task as its benchmark has it; None where nobody registered one."""
-    from lcd.envs.benchmarks import registered_benchmark
-
-    found = registered_benchmark(benchmark)
-    if found is None or not offers(found, Families):
-        return None
-    try:
-        return found.family(task)
-    except (InputError, ImportError):
-        return None
-
-
-def known_beforehand(benchmark: str, task: str, points: Sequence[Point]) -> np.ndarray | None:
-    """What a registered benchmark knows of points before any is trained; None where nothing is known."""
-    from lcd.envs.benchmarks import registered_benchmark
-
-    found = registered_benchmark(benchmark)
-    try:
-        return None if found is None else known_of_points(found, task, points)
-    except InputError:
-        return None
-
-
-def default_among_points(benchmark: str, task: str) -> str:
-    """What the default point is called where it is one of the family's, as its benchmark has it; else nothing."""
-    family = known_family(benchmark, task)
-    if family is None or all(family.context_of(point) for point in family.points):
-        return ""
-    return point_name(family.default)
-
-
-def point_weights(benchmark: str, task: str, rows: pd.DataFrame, contexts: list[str]) -> np.ndarray:
-    """The probability of each of some points of a task's family, among them.
-
-    Args:
-        benchmark: whose task it is.
-        task: whose family it is.
-        rows: of curves, which may have the column `WEIGHT`.
-        contexts: the points as the rows call them.
-    """
-    weights, _ = _weights(contexts, rows, known_family(benchmark, task))
-    return weights / weights.sum()
-
-
-def check_weights(curves: pd.DataFrame) -> None:
-    """Refuse a column `WEIGHT` that does not say what each point weighs.
-
-    Args:
-        curves: rows that `lcd.curves.table.of_points` chooses.
-    """
-    if WEIGHT not in curves:
-        return
-    written = curves[WEIGHT].astype(object)
-    wrong = _numbers(curves).isna() & written.notna() & (written.astype(str).str.strip() != "")
-    if wrong.any():
-        row = curves[wrong].iloc[0]
-        raise InputError(
-            f"The column '{WEIGHT}' holds '{row[WEIGHT]}' for the point '{row['context']}': give each point one "
-            "weight, 0 or more, or leave the column out."
-        )
-    for _, rows in curves.groupby(["benchmark", "task", *SETTING], observed=True):
-        if _says_weights(rows):
-            _given_weights(list(map(str, rows["context"].unique())), rows)
-
-
-def _numbers(curves: pd.DataFrame) -> pd.Series:
-    """The column `WEIGHT`, NaN where it is empty."""
-    return pd.to_numeric(curves[WEIGHT].astype(object), errors="coerce").astype(float)
-
-
-def _says_weights(rows: pd.DataFrame) -> bool:
-    """Whether some curves say what their points weigh."""
-    return WEIGHT in rows and bool(_numbers(rows).notna().any())
-
-
-def _given_weights(contexts: list[str], rows: pd.DataFrame) -> np.ndarray:
-    """What curves say that each point weighs, 1 the most."""
-    given, points = _numbers(rows), rows["context"].astype(object)
-    low, high = given.groupby(points).agg(["min", "max"]).loc[contexts].to_numpy(float).T
-    missing = given.isna().groupby(points).any().loc[contexts].to_numpy(bool)
-    wrong = missing | ~(np.isfinite(low) & (low >= 0) & (low == high))
-    if wrong.any():
-        place = int(np.argmax(wrong))
-        several = "" if low[place] == high[place] else f" to {high[place]:g}"
-        held = "no number, or several," if missing[place] else f"{low[place]:g}{several}"
-        raise InputError(
-            f"The column '{WEIGHT}' holds {held} for the point '{contexts[place]}': give each point one weight, "
-            "0 or more."
-        )
-    if high.max() > 0:
-        return high / high.max()
-    raise InputError(f"The column '{WEIGHT}' is 0 for all points: at least one must count.")
-
-
-def _weights(contexts: list[str], rows: pd.DataFrame, family: Family | None) -> tuple[np.ndarray, list[str]]:
-    """What each point weighs: as a column of the curves says, else as the family does, else all alike."""
-    if _says_weights(rows):
-        return _given_weights(contexts, rows), []
-    names: dict[str, float] = {}
-    if family is not None:
-        names = dict(zip(map(point_name, family.points), family.distribution, strict=True))
-    found = np.array([names.get(point_name(parse_point(name) or {}), np.nan) for name in contexts])
-    if np.isfinite(found).all() and found.sum() > 0:
-        return found, []
-    if names:
-        return np.ones(len(contexts)), ["Some points are none of the benchmark's family: all of them count alike."]
-    return np.ones(len(contexts)), ["Nobody says how much each point counts: all of them count alike."]

@@ -12,6 +12,7 @@ from lcd.curves.spans import common_interval
 from lcd.curves.table import TEXT, split_curves
 from lcd.envs.errors import InputError
 from lcd.families.measured import Measured, measured_families, with_one_name
+from lcd.families.turns import with_turns
 
 
 def whole_families(curves: pd.DataFrame, defaults: pd.DataFrame) -> pd.DataFrame:
@@ -26,7 +27,7 @@ def whole_families(curves: pd.DataFrame, defaults: pd.DataFrame) -> pd.DataFrame
         common.
     """
     families = _families_or_none(curves, defaults)
-    both = pd.concat([with_one_name(curves), defaults]) if families else curves
+    both = pd.concat([with_turns(with_one_name(curves)), defaults]) if families else curves
     held_out = both[(both["split"] == "eval").to_numpy()]
     parts = [part for found in families for part in _whole(found, held_out)]
     whole = pd.concat(parts) if parts else curves.iloc[:0]
@@ -64,7 +65,7 @@ def point_curves(
         curves: rows that `lcd.curves.table.of_points` chooses, with the column `normalised`.
         defaults: rows of tasks as they were trained, likewise.
     """
-    both = pd.concat([with_one_name(curves), defaults])
+    both = pd.concat([with_turns(with_one_name(curves)), defaults])
     held_out = both[(both["split"] == "eval").to_numpy()]
     if found.scale == "return":
         held_out = held_out.assign(normalised=held_out["return_mean"])
@@ -72,8 +73,9 @@ def point_curves(
     told: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
     for method, seeds in found.seeds.items():
         told[method] = {}
+        called = seeds if method not in found.turns else (found.turns[method].called,)
         for context, name in names.items():
-            parts = [every[method, seed, name] for seed in seeds]
+            parts = [every[method, seed, name] for seed in called]
             steps = np.unique(np.concatenate([part[0] for part in parts]))
             told[method][context] = steps, np.mean([np.interp(steps, *part) for part in parts], axis=0)
     return told
@@ -84,15 +86,18 @@ def _whole(found: Measured, held_out: pd.DataFrame) -> Iterator[pd.DataFrame]:
     where = {"benchmark": found.benchmark, "task": found.task, **found.setting}
     curves, names = _curves_in(found, held_out), _rows_of(found)
     for method, seeds in found.seeds.items():
-        for seed in seeds:
-            parts = [curves[method, seed, names[context]] for context in found.contexts]
+        turns = found.turns.get(method)
+        weights = [found.distribution] * len(seeds) if turns is None else turns.weights(found.distribution)
+        for seed, mine in zip(seeds, weights, strict=True):
+            called = seed if turns is None else turns.called
+            parts = [curves[method, called, names[context]] for context in found.contexts]
             try:
                 low, high = common_interval([steps for steps, _ in parts], f"the family of '{found.task}'")
             except InputError:
                 return
             steps = np.unique(np.concatenate([[low, high], *(steps for steps, _ in parts)]))
             steps = steps[(steps >= low) & (steps <= high)]
-            heights = found.distribution @ np.stack([np.interp(steps, *part) for part in parts])
+            heights = mine @ np.stack([np.interp(steps, *part) for part in parts])
             yield pd.DataFrame({"step": steps, "return_mean": heights, "normalised": heights}).assign(
                 **where, agent=method, seed=seed, split="eval", stage="", context=FAMILY,
                 trained_on=evaluated_name(found.task, FAMILY), r_min=0.0, r_max=1.0,

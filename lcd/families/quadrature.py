@@ -169,6 +169,17 @@ def weights_of(features: np.ndarray, distribution: np.ndarray, kernels: Kernels,
     return kernels.weights @ (plain + ones * lacking[:, None])
 
 
+def surprises(features: np.ndarray, kernels: Kernels) -> np.ndarray:
+    """(points, points): times scores, how far each is from its expectation after all others (leave one out)."""
+    count = len(features)
+    among = kernels.between(features, features) + (kernels.own[:, None, None] + 1e-10) * np.eye(count)
+    inverse = np.linalg.inv(among)
+    sums = inverse.sum(2)
+    contrasts = inverse - sums[:, :, None] * sums[:, None] / sums.sum(1)[:, None, None]
+    alone = np.diagonal(contrasts, axis1=1, axis2=2)[:, :, None]
+    return np.tensordot(kernels.weights, contrasts / np.maximum(alone, 1e-300), 1)
+
+
 def _times(features: np.ndarray, kernels: Kernels, distribution: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Covariances (kernels, rows) with the family's mean, without mean and what is a point's own, block by block."""
     block = max(1, int(BLOCK // (len(features) * len(kernels.own))))

@@ -12,8 +12,9 @@ from lcd.curves.index import Curve, CurveIndex
 from lcd.curves.reading import concatenated, kept
 from lcd.curves.table import as_trained, attach_ranges, check_curves, evaluated_names, normalised, of_points
 from lcd.envs.errors import InputError
-from lcd.families.measured import check_weights, measured_families
+from lcd.families.measured import measured_families
 from lcd.families.over_points import whole_families
+from lcd.families.weights import check_weights
 from lcd.files.atomic import write_atomic
 from lcd.files.reading import Unreadable, parse_json
 from lcd.files.spreadsheets import csv_text

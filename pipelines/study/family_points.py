@@ -69,10 +69,10 @@ def points_asked(
     if family is None:
         fix = f"give {FAMILY}, or null" if where.startswith(POINTS) else "give a task that is one, or null"
         raise InputError(f"{where}={show(how)}: the task '{task}' is no point of a family; {fix}.")
-    if (asked := choice_asked(how, where)) is not None:
-        rounds = (chosen or choose(family, asked, where)).points
-    else:
-        rounds = [listed_points(family, how, where)]
+    asked = None if chosen is not None else choice_asked(how, where)
+    if chosen is None and asked is not None:
+        chosen = choose(family, asked, where)
+    rounds = [listed_points(family, how, where)] if chosen is None else chosen.points
     rounds[0] = [family.default, *rounds[0]]
     found: list[Points] = []
     for some in rounds:

@@ -1,6 +1,6 @@
 """Grids: every combination of some knobs' values, as an axis of a study."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from typing import Any
@@ -127,6 +127,25 @@ def seeds_of_runs(seeds: Any, most: int | None) -> list[list[int]]:
     every = seed_list("study.seeds", seeds)
     most = most or len(every)
     return [every[first : first + most] for first in range(0, len(every), most)]
+
+
+def by_turns(
+    rounds: Sequence[Mapping[str, Any] | None], own_seeds: Mapping[str, int], seeds: Any
+) -> Iterator[tuple[Mapping[str, Any] | None, Any]]:
+    """The points of each round with the seeds that they are trained with.
+
+    Args:
+        rounds: Points by their names; None where the task alone is trained.
+        own_seeds: The one seed of each point that takes turns; all others have all seeds.
+        seeds: As the study says them.
+    """
+    for points in rounds:
+        if points is None or not own_seeds:
+            yield points, seeds
+            continue
+        for seed in (None, *dict.fromkeys(own_seeds.values())):
+            if mine := {name: point for name, point in points.items() if own_seeds.get(name) == seed}:
+                yield mine, seeds if seed is None else [seed]
 
 
 def points_of_runs(points: Mapping[str, Any] | None, agent: str, most: int | None) -> list[dict[str, Any] | None]:

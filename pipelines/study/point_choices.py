@@ -7,7 +7,7 @@ them, and the training does not. It stands in study.yaml, and becomes the column
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,9 @@ from lcd.pipelines.study import store
 from lcd.pipelines.study.point_weights import RECORD, recorded
 from lcd.pipelines.study.quarantine import read_finished
 
-KEYS = ("choose", "budget", "seed")
+KEYS = ("choose", "budget", "seed", "seeds")
+ALL_SEEDS, TURNS = "all", "turns"
+"""Which of a study's seeds are trained on a chosen point: all, or one of them, points taking turns."""
 USUAL = "without_replacement"
 """How a plain number of points is chosen."""
 LEARNS = "quadrature"
@@ -36,11 +38,13 @@ class Asked:
         choose: one of `lcd.families.choosing.WAYS`.
         budget: how many points.
         seed: of what is left to chance.
+        turns: the seeds that points take turns at, one agent a point; none: all seeds are trained on each.
     """
 
     choose: str
     budget: int
     seed: int = 0
+    turns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ class Chosen:
     Attributes:
         asked: how.
         family: of which family.
-        rounds: places of points that were chosen together; those of one round share runs.
+        rounds: places of points that were chosen together, in the order in which they take turns; those of one round
+            share runs.
         beforehand: what was known of all points, as `lcd.families.choosing.choose_points` takes it.
         weights: place → what its score weighs in the overall performance; they sum to 1.
     """
@@ -67,19 +72,34 @@ class Chosen:
         return [[self.family.points[place] for place in places] for places in self.rounds]
 
     @property
+    def own_seeds(self) -> dict[str, int]:
+        """Point as curves call it → its seed, where points take turns; the default point has all seeds."""
+        turns = self.asked.turns
+        places = [place for places in self.rounds for place in places] if turns else []
+        names = [self.family.context_of(self.family.points[place]) for place in places]
+        return {name: turns[number % len(turns)] for number, name in enumerate(names) if name}
+
+    @property
     def record(self) -> dict[str, Any]:
         """What a study remembers of it; points as curves call them."""
         names = [self.family.context_of(point) for point in self.family.points]
         return {
             "choose": self.asked.choose,
             "seed": self.asked.seed,
+            **({"turns": list(self.asked.turns)} if self.asked.turns else {}),
             "rounds": [[names[place] for place in places] for places in self.rounds],
             "weights": {names[place]: float(weight) for place, weight in self.weights.items()},
         }
 
 
-def choice_asked(how: Any, where: str) -> Asked | None:
-    """The choice that a study asks for; None where it lists its points otherwise."""
+def choice_asked(how: Any, where: str, seeds: Sequence[int] = ()) -> Asked | None:
+    """The choice that a study asks for; None where it lists its points otherwise.
+
+    Args:
+        how: what it says of points.
+        where: the config key, for an error's sentence.
+        seeds: the study's; none where points cannot take turns at them.
+    """
     if isinstance(how, int) and not isinstance(how, bool) and how >= 1:
         return Asked(USUAL, how)
     if not is_choice(how):
@@ -95,7 +115,14 @@ def choice_asked(how: Any, where: str) -> Asked | None:
     for key, value, least in (("budget", how.get("budget"), 1), ("seed", seed, 0)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise InputError(f"{where}.{key}={show(value)} must be a whole number of at least {least}.")
-    return Asked(choose, how["budget"], seed)
+    which = how.get("seeds", ALL_SEEDS)
+    if which not in (ALL_SEEDS, TURNS):
+        raise InputError(f"{where}.seeds={show(which)} must be {ALL_SEEDS} or {TURNS}.")
+    if which == TURNS and not seeds:
+        raise InputError(
+            f"{where}.seeds={TURNS}: one run has all seeds on each point; ask a study (lcd diagnose) for it."
+        )
+    return Asked(choose, how["budget"], seed, tuple(seeds) if which == TURNS else ())
 
 
 def is_choice(how: Any) -> bool:
@@ -163,6 +190,7 @@ def _rounds_before(family: Family, asked: Asked, study: Path | None, task: str) 
     record = recorded(store.Study(study).record).get(task, {})
     if (record.get("choose"), record.get("seed")) != (asked.choose, asked.seed):
         return ()
+    _check_turns(record.get("turns", []), asked, study)
     places = {family.context_of(point): place for place, point in enumerate(family.points)}
     try:
         return tuple(tuple(places[name] for name in names) for names in record["rounds"])
@@ -171,6 +199,17 @@ def _rounds_before(family: Family, asked: Asked, study: Path | None, task: str) 
             f"{study / 'study.yaml'}: {RECORD} names points that the family of '{task}' does not have: mend it, or "
             "give another folder with out=."
         ) from None
+
+
+def _check_turns(before: Any, asked: Asked, study: Path) -> None:
+    """Refuse to go on from points that took turns at other seeds."""
+    if before != list(asked.turns):
+        how = f"took turns at the seeds {show(before)}" if before else "had all seeds each"
+        now = f"would at {show(list(asked.turns))}" if asked.turns else "would have all seeds each"
+        raise InputError(
+            f"The points that the study {study} has chosen {how}, and the further ones {now}: ask for the same "
+            f"seeds (study.seeds, study.points.seeds), or give another folder with out=."
+        )
 
 
 def _chosen(
@@ -187,7 +226,9 @@ def _chosen(
     weights = np.bincount(choice.places, choice.weights, minlength=len(family.points))
     # A process may give a point a little less than nothing, and what counts in a report is a share.
     weights = np.maximum(weights, 0)
-    new = sorted({*choice.places.tolist()} - {*known})
+    new = list(dict.fromkeys(place for place in choice.places.tolist() if place not in known))
+    # Neighbours in a family do not always take the same turns: what was chosen one after the other lies apart.
+    new = new if asked.turns else sorted(new)
     told = {place: weights[place] / weights.sum() for place in sorted({*choice.places.tolist()})}
     return Chosen(asked, family, (*before, *([tuple(new)] if new else [])), told, beforehand)
 

@@ -39,7 +39,7 @@ def weighed(curves: pd.DataFrame, study: Mapping[str, Any]) -> pd.DataFrame:
     """
     if not (choices := recorded(study)):
         return curves
-    from lcd.families.measured import WEIGHT
+    from lcd.families.weights import WEIGHT
 
     weights = np.full(len(curves), np.nan)
     for task, choice in choices.items():

@@ -45,6 +45,7 @@ from lcd.pipelines.study.family_points import (
 from lcd.pipelines.study.family_written import check_written, family_of
 from lcd.pipelines.study.grid import (
     axes_of,
+    by_turns,
     check_points,
     check_tests,
     named_knobs,
@@ -103,10 +104,11 @@ def expand(
             family = family_of(benchmark, task, study.family)
             asked = _points(benchmark, task, knobs, wanted, family, picked, written=study.family)
             rounds: Sequence[Points | None] = asked or [None]
-            by_run = [some for each in rounds for some in points_of_runs(each, name, study.points_per_run)]
-            for some, seeds in product(by_run, seeds_of_runs(part.seeds, study.seeds_per_run)):
-                made = _run_config(cfg.benchmark.name, seeds=seeds, points=some, **condition)
-                found.setdefault(run_id(made), Job(made))
+            for each, every in by_turns(rounds, {} if picked is None else picked.own_seeds, part.seeds):
+                by_run = points_of_runs(each, name, study.points_per_run)
+                for some, seeds in product(by_run, seeds_of_runs(every, study.seeds_per_run)):
+                    made = _run_config(cfg.benchmark.name, seeds=seeds, points=some, **condition)
+                    found.setdefault(run_id(made), Job(made))
     return list(found.values())
 
 
@@ -131,7 +133,8 @@ def choices_of(
         for each in part.crossed():
             task, knobs = placed(benchmark, each["task"], each["point"], each["knobs"])
             name = varied_task(task, knobs)
-            asked = None if name in found else choice_asked(*how_asked(study.points, task))
+            seeds = seed_list("study.seeds", part.seeds)
+            asked = None if name in found else choice_asked(*how_asked(study.points, task), seeds)
             family = None if asked is None else family_of(benchmark, task, study.family)
             if asked is not None and family is not None:
                 where = how_asked(study.points, task)[1]

@@ -23,7 +23,9 @@ from lcd.curves.names import evaluated_name
 from lcd.envs.families.benchmark import FAMILIES
 from lcd.envs.families.family import point_name
 from lcd.families.accuracy import errors
+from lcd.families.choosing import Choice
 from lcd.families.measured import measured_families
+from lcd.families.quadrature import replayed, with_known
 from lcd.pipelines.study.quarantine import read_finished
 from lcd.pipelines.study.store import Study
 from lcd.scores.diagnosis import diagnose_curves
@@ -42,6 +44,7 @@ METHODS = {"search4": (4, False), "search12": (12, False), "climb6": (6, True), 
 SEEDS, MANY, EVALUATIONS = 3, 20, 11
 BUDGETS = (16, 24, 32, 48, 64)
 BLIND = "quadrature, of features alone"
+TURNS = "quadrature, an agent a point"
 PARTS = 10
 """Random three quarters of a family, each of which is one, too."""
 LIMIT = 10.0
@@ -120,9 +123,10 @@ def as_curves(grid: dict[str, tuple], scores: dict[str, np.ndarray]) -> pd.DataF
 def compare(
     name: str, table: np.ndarray, p: np.ndarray, scores: Mapping[str, np.ndarray], beforehand: np.ndarray | None
 ) -> None:
-    """Print the error of each way to choose points, and of ours with half of the points beside k-means.
+    """Print the error of each way to choose points, and of ours with half of the points, or of the agents, beside k-means.
 
-    On a whole grid `quadrature` gives one answer at each budget, which may be lucky: so the same is told of random
+    N points of k-means have all seeds each. Half as many agents stand on half as many points, or, where points take
+    turns at the seeds, on more than N points where seeds are three. On a whole grid `quadrature` gives one answer at each budget, which may be lucky: so the same is told of random
     parts of it, each a family of its own.
 
     Args:
@@ -147,7 +151,42 @@ def compare(
         for how in [how for how in ("quadrature", BLIND) if how in shown.index]:
             half = {budget: float(error[how, budget // 2] / error["kmeans", budget]) for budget in usual}
             print(f"{how} with N/2 points / kmeans with N:", {n: round(ratio, 2) for n, ratio in half.items()})
-            print(f"geometric mean {np.exp(np.mean(np.log(list(half.values())))):.2f}", flush=True)
+            print(f"geometric mean {_geometric(half):.2f}", flush=True)
+        if seeds > 1:
+            half = _half_the_agents(table, p, scores, beforehand, usual, chosen, error["kmeans"])
+            print(f"{TURNS}, N/2 x {seeds} agents / kmeans with N:", {n: round(ratio, 2) for n, ratio in half.items()})
+            print(f"geometric mean {_geometric(half):.2f}", flush=True)
+
+
+def _geometric(ratios: Mapping[int, float]) -> float:
+    return float(np.exp(np.mean(np.log(list(ratios.values())))))
+
+
+def _half_the_agents(
+    table: np.ndarray,
+    p: np.ndarray,
+    scores: Mapping[str, np.ndarray],
+    beforehand: np.ndarray | None,
+    usual: list[int],
+    parts: list[np.ndarray],
+    kmeans: pd.Series,
+) -> dict[int, float]:
+    """N → the error of half as many agents, each on a point of its own, in those of k-means with N points."""
+    every = np.stack(list(scores.values()))
+    seeds = every.shape[2]
+    asked = [budget for budget in usual if budget * seeds // 2 <= min(map(len, parts))]
+    off: dict[int, list[np.ndarray]] = {budget: [] for budget in asked}
+    for number, part in enumerate(parts):
+        weights = p[part] / p[part].sum()
+        known = with_known(table[part], None if beforehand is None else beforehand[part])
+        for repeat in range(max(1, 4 // len(parts))):
+            rng = np.random.default_rng([number, repeat])
+            turn = rng.permutation(len(part)) % seeds
+            mine = every[:, part, turn]
+            made = replayed(known, weights, [budget * seeds // 2 for budget in asked], mine, rng)
+            for budget, choice in zip(asked, made, strict=True):
+                off[budget].append(Choice(*choice).overall(mine) - every[:, part].mean(2) @ weights)
+    return {budget: float(np.sqrt(np.mean(np.square(each))) / kmeans[budget]) for budget, each in off.items()}
 
 
 def _errors_of_parts(

@@ -84,6 +84,40 @@ def test_points_are_chosen_as_the_evaluation_says_and_weigh_what_their_choice_sa
     assert sum(chosen.record["weights"].values()) == pytest.approx(1)
 
 
+def test_points_take_turns_at_seeds_and_the_task_itself_has_all():
+    words = [*SMALL[:-1], "study.seeds=[3,5,8]", "study.points={choose: quadrature, budget: 5, seeds: turns}"]
+    configs = asked(*words)
+    own, turns = configs[0], configs[1:]
+    assert (list(own["points"]), own["seeds"]) == ([""], [3, 5, 8])
+    assert sorted(config["seeds"] for config in turns) == [[3], [5], [8]]
+    trained = [name for config in turns for name in config["points"]]
+    chosen = runs.choices_of(compose("diagnose", words))[TASK]
+    assert sorted(trained) == sorted(chosen.own_seeds)
+    (in_order,) = chosen.record["rounds"]
+    assert len(trained) == len(set(trained)) == 5 - ("" in in_order)
+    # What was chosen one after the other has one seed after the other.
+    for place, name in enumerate(in_order):
+        assert not name or chosen.own_seeds[name] == (3, 5, 8)[place % 3]
+    by_run = asked(*words, "study.points_per_run=1")
+    assert {len(config["points"]) for config in by_run} == {1}
+    assert len(by_run) == len(trained) + 1
+
+
+@pytest.mark.parametrize(
+    ("command", "points", "told"),
+    [
+        ("diagnose", "study.points={choose: kmeans, budget: 2, seeds: some}", "study.points.seeds=some must be all"),
+        ("diagnose", "study.points={choose: kmeans, budget: 2, seeds: 3}", "study.points.seeds=3 must be all or turns"),
+        ("train", "points={choose: kmeans, budget: 2, seeds: turns}", "points.seeds=turns: one run has all seeds"),
+    ],
+)
+def test_turns_that_cannot_be_taken_are_refused(command, points, told):
+    words = SMALL if command == "diagnose" else [WORLD, f"task={TASK}", "view=semantic"]
+    make = runs.expand if command == "diagnose" else runs.run_config_from
+    with pytest.raises(InputError, match=told):
+        make(compose(command, [*words, points]))
+
+
 def test_points_come_from_a_file(tmp_path):
     file = tmp_path / "points.csv"
     file.write_text("near,far,why\n0.5,2,hard\n0.25,1,new\n")

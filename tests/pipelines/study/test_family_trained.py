@@ -123,11 +123,12 @@ def overall(folder):
     return pd.read_csv(folder / "diagnosis" / "tables" / "families.csv").set_index("agent").loc["ppo", "overall"]
 
 
-def by_hand(folder):
-    """Σ w_i s_i of a study's last scores."""
+def by_hand(folder, one_each=False):
+    """Σ w_i s_i of a study's last scores; with the first agent of each point alone, if these are wanted."""
     weights = Study(folder).record["point_choices"][TASK]["weights"]
     curves = read_finished(folder, Study(folder)).curves
     last = curves[(curves["split"] == "eval") & (curves["step"] == curves["step"].max())]
+    last = last.sort_values("seed").drop_duplicates("context") if one_each else last
     scores = ((last["return_mean"] - last["r_min"]) / (last["r_max"] - last["r_min"])).groupby(last["context"]).mean()
     return sum(weight * scores[context] for context, weight in weights.items())
 
@@ -169,6 +170,26 @@ def test_a_larger_budget_goes_on_from_what_was_scored(tmp_path, monkeypatch):
     assert learn(folder, "{choose: quadrature, budget: 4}")[1].startswith("All 2 runs of the study")
     with pytest.raises(InputError, match="is less than the 4 points that the study"):
         runs.choices_of(compose("diagnose", [*SMALL, "study.points={choose: quadrature, budget: 3}"]), folder=folder)
+
+
+def test_points_that_take_turns_go_on_with_the_same_seeds(tmp_path):
+    folder, points = tmp_path / "study", "{choose: quadrature, budget: %d, seeds: turns}"
+    assert learn(folder, points % 2)[0] == 0
+    before = {run.path.name: run.config for run in Study(folder).trainings()}
+    assert learn(folder, points % 5)[0] == 0
+    after = {run.path.name: run.config for run in Study(folder).trainings()}
+    assert before.items() <= after.items()
+    agents = [(name, seed) for each in after.values() for name in each["points"] if name for seed in each["seeds"]]
+    assert len(agents) == len({name for name, _ in agents}) >= 4
+    told = pd.read_csv(folder / "diagnosis" / "tables" / "families.csv").set_index("agent").loc["ppo"]
+    assert told["overall"] == pytest.approx(by_hand(folder, one_each=True))
+    assert told["overall_low"] <= told["overall"] <= told["overall_high"]
+    assert told["seeds"] == 2
+    assert cli.main(["verify", str(folder)]) == 0
+    for other in (("{choose: quadrature, budget: 5}",), (points % 5, "study.seeds=3")):
+        words = [*SMALL, f"study.points={other[0]}", *other[1:]]
+        with pytest.raises(InputError, match=r"took turns at the seeds \[0, ?1\], and the further ones would"):
+            runs.choices_of(compose("diagnose", words), folder=folder)
 
 
 def _noting(known):
