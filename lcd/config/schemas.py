@@ -90,8 +90,8 @@ class StudyConfig:
         default=None,
         metadata=doc(
             "points of each task's family that are trained beside the task: all, how many, "
-            "{choose: kmeans, budget: 40}, their names, a CSV file, or task: one of these; null: none, or with "
-            "study.family all"
+            "{choose: kmeans, budget: 40} (with seeds: turns one agent each), their names, a CSV file, or task: one of "
+            "these; null: none, or with study.family all"
         ),
     )
     points_per_run: int | None = field(

@@ -123,11 +123,11 @@ def as_curves(grid: dict[str, tuple], scores: dict[str, np.ndarray]) -> pd.DataF
 def compare(
     name: str, table: np.ndarray, p: np.ndarray, scores: Mapping[str, np.ndarray], beforehand: np.ndarray | None
 ) -> None:
-    """Print the error of each way to choose points, and of ours with half of the points, or of the agents, beside k-means.
+    """Print the error of each way to choose points, and of ours with half of the agents beside that of k-means.
 
-    N points of k-means have all seeds each. Half as many agents stand on half as many points, or, where points take
-    turns at the seeds, on more than N points where seeds are three. On a whole grid `quadrature` gives one answer at each budget, which may be lucky: so the same is told of random
-    parts of it, each a family of its own.
+    Each of k-means' N points has all seeds. Half as many agents stand on N/2 points, or, where points take turns at the
+    seeds, on as many points as they are. On a whole grid `quadrature` gives one answer at each budget, which may be
+    lucky: so the same is told of random parts of it, each a family of its own.
 
     Args:
         name: the family's.
