@@ -150,6 +150,38 @@ def test_figures_drawn_when_they_are_shown_are_those_drawn_beforehand(view, monk
     assert 0 < drawn._figures.bytes <= 20_000
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_figures_drawn_when_they_are_shown_are_whole_wherever_they_are(channels, monkeypatch):
+    """In all corners, too."""
+    monkeypatch.setattr("lcd.envs.hardness.images.MOST_BYTES", 0)
+    knobs = {"image_size": 90, "image_channels": channels, "image_transforms": ALL, "image_ro_quant": 30}
+    made = renderer("figure_ground", copies=1, **knobs)
+    masks = figure_masks(STATES, 90, 0, made.knobs.scales, made.knobs.rotations, made.knobs.flips)
+    masks = masks.reshape(-1, 90, 90)
+    rng = np.random.default_rng(0)
+    numbers = rng.permutation(len(masks))
+    reach = np.array(made.knobs.reaches)[numbers // 48 % 5][:, None]
+    offset = rng.integers(-reach, reach + 1, (len(masks), 2))
+    offset[:400] = rng.choice([-1, 1], (400, 2)) * reach[:400]
+    shown = made._figures.at(numbers, offset)
+    for image, number, (down, right) in zip(shown, numbers, offset, strict=True):
+        expected = np.roll(masks[number], (down, right), axis=(0, 1))
+        assert np.array_equal(image, np.repeat(expected, channels, axis=1))
+    alone = made._figures.one(int(numbers[0]), *offset[0].tolist())
+    assert np.array_equal(alone, shown[0])
+
+
+def test_figures_that_look_the_same_are_kept_once(monkeypatch):
+    """A regular polygon's flips are among its rotations."""
+    monkeypatch.setattr("lcd.envs.hardness.images.MOST_BYTES", 0)
+    kept = []
+    for transforms, variants in (("rotate", 24), ("rotate,flip", 96)):
+        figures = renderer("semantic", image_size=60, image_transforms=transforms)._figures
+        figures.at(np.arange(STATES * variants), np.zeros((STATES * variants, 2), np.int64))
+        kept.append(figures.bytes)
+    assert kept[0] <= kept[1] < 1.5 * kept[0]
+
+
 def test_all_transforms_of_the_package_at_once_fit_into_memory():
     made = renderer("pixels", **AUTHORS | {"image_transforms": ALL, "image_scale_range": [0.5, 2]})
     assert made.draw(np.arange(64) % STATES, np.zeros(64)).shape == (64, 100, 100, 1)
