@@ -61,6 +61,9 @@ class Renderer:
         light, dark = _brightness(knobs.contrast) if view == "pixels" else (255, 0)
         self._levels = None if (light, dark) == (255, 0) else (np.uint8(light ^ dark), np.uint8(dark))
         """What figures are changed by; None: they are as bright as can be, and what is around them is black."""
+        bare = self._plain and self._levels is None and halves == 1
+        self._pasted = self._figures if bare and isinstance(self._figures, ShownSprites) else None
+        """Figures that are all that images show, where an image takes less time to draw again than to copy."""
         if not self._plain:
             self._backgrounds, self._fillings = _texture_windows(knobs)
             clutter = margin(distractor_masks(knobs.image_size), knobs.image_size // 2, knobs.image_channels)
@@ -177,7 +180,27 @@ class Renderer:
             own = None if words is None else words[:, half * self._words_a_half : (half + 1) * self._words_a_half]
             numbers = of_half * self._variants + variant
             frames.append(self._draw_half(numbers, offset, own))
+        if index is None:
+            self._last = numbers, offset
         return frames[0] if self.halves == 1 else np.concatenate(frames, axis=2)
+
+    def draw_again(self, frames: np.ndarray, states: np.ndarray, steps: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Frames of all copies, in memory of their own: of those in `index` new ones, of the others those just drawn.
+
+        Args:
+            frames: what `draw` has just drawn of all copies; they stay as they are.
+            states: as for `draw`, of the copies in `index`.
+            steps: likewise.
+            index: the copies, as numbers.
+        """
+        if self._pasted is None:
+            frames = frames.copy()
+            frames[index] = self.draw(states, steps, index)
+            return frames
+        variant, of_these = self._placed(steps, index)
+        numbers, offset = self._last
+        numbers[index], offset[index] = states * self._variants + variant, of_these
+        return self._pasted.at(numbers, offset).reshape(frames.shape)
 
     def _draw_half(self, numbers: np.ndarray, offset: np.ndarray, words: np.ndarray | None) -> np.ndarray:
         figure = self._figures.at(numbers, offset)

@@ -17,9 +17,9 @@ ALL = "shift,scale,rotate,flip"
 STATES = 8
 
 
-def renderer(view, copies=64, seed=0, states=STATES, **knobs):
+def renderer(view, copies=64, seed=0, states=STATES, halves=1, **knobs):
     streams = Streams.spawn([seed_sequence(seed, "train", c) for c in range(copies)], 2)
-    made = Renderer(ImageKnobs.from_dict(knobs), view, states, *streams)
+    made = Renderer(ImageKnobs.from_dict(knobs), view, states, *streams, halves)
     made.begin()
     return made
 
@@ -180,6 +180,36 @@ def test_figures_that_look_the_same_are_kept_once(monkeypatch):
         figures.at(np.arange(STATES * variants), np.zeros((STATES * variants, 2), np.int64))
         kept.append(figures.bytes)
     assert kept[0] <= kept[1] < 1.5 * kept[0]
+
+
+SHOWN = {
+    "large": {"image_size": 100, "image_radius": 0.2, "image_transforms": ALL},
+    "small": {"image_transforms": ALL},
+    "still": {"image_size": 200},
+    "dim": {"image_size": 100, "contrast": 0.5, "image_transforms": ALL},
+    "textured": {"texture": 0.5, "distractors": 1, "image_transforms": ALL},
+    "moving": {"image_size": 100, "image_radius": 0.2, "image_transforms": "scale", "motion": 2.0},
+}
+
+
+@pytest.mark.parametrize("halves", [1, 2])
+@pytest.mark.parametrize("name", SHOWN)
+def test_images_drawn_again_are_new_where_they_shall_be_and_else_the_same(name, halves, monkeypatch):
+    if name in ("large", "moving", "still"):
+        monkeypatch.setattr("lcd.envs.hardness.images.MOST_BYTES", 0)
+    one, other = (renderer("pixels", halves=halves, **SHOWN[name]) for _ in range(2))
+    states = np.stack([np.arange(64) % STATES, np.arange(64) % 3])[:halves]
+    some, steps = np.array([0, 3, 40, 63]), np.arange(64)
+    for _ in range(3):
+        shown, expected = one.draw(states, steps), other.draw(states, steps)
+        before = shown.copy()
+        for drawn in (one, other):
+            drawn.begin(some)
+        expected[some] = other.draw((states + 1)[:, some] % STATES, np.zeros(4), some)
+        again = one.draw_again(shown, (states + 1)[:, some] % STATES, np.zeros(4), some)
+        assert np.array_equal(again, expected)
+        assert np.array_equal(shown, before)
+        assert not np.shares_memory(again, shown)
 
 
 def test_all_transforms_of_the_package_at_once_fit_into_memory():
