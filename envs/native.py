@@ -134,6 +134,10 @@ class NativeVectorEnv(VectorEnv):
     def _begin_again(self, index: np.ndarray, observations: np.ndarray) -> np.ndarray:
         """Start the next episodes of copies that ended theirs; returns the observations with their first ones."""
         self._begin(index)
+        return self._observe_again(observations, index)
+
+    def _observe_again(self, observations: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """What all copies show now that those in `index` show something else; the `observations` stay as they are."""
         observations = observations.copy()
         observations[index] = self._observe(index)
         return observations

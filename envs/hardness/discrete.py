@@ -200,10 +200,19 @@ class HardnessDiscreteVectorEnv(ToyVectorEnv):
             if not self.knobs.irrelevant_features:
                 return shown
             return np.concatenate([shown, self._other_one_hot.take(others, axis=0)], axis=1)
-        states = [nodes - self._first_node[rows]]
-        if self.knobs.irrelevant_features:
-            states.append(others - self._first_other[rows])
-        return self._renderer.draw(np.stack(states), self._steps[rows], index)
+        return self._renderer.draw(self._seen_states(rows), self._steps[rows], index)
+
+    def _observe_again(self, observations: np.ndarray, index: np.ndarray) -> np.ndarray:
+        if self._renderer is None:
+            return super()._observe_again(observations, index)
+        return self._renderer.draw_again(observations, self._seen_states(index), self._steps[index], index)
+
+    def _seen_states(self, rows: slice | np.ndarray) -> np.ndarray:
+        """The states that the images of these copies show, a row for each half of an image."""
+        states = self._nodes[rows] - self._first_node[rows]
+        if not self.knobs.irrelevant_features:
+            return states[None]
+        return np.stack([states, self._others[rows] - self._first_other[rows]])
 
     def _markov(self) -> dict[str, np.ndarray]:
         return {"augmented_state": self._trail.copy()}

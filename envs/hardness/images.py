@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -51,11 +50,20 @@ class Renderer:
         self._reach = int(self._reaches.max())
         self._variants = len(knobs.scales) * len(knobs.rotations) * knobs.flips
         self._bounds = None if knobs.chances is None else np.cumsum(knobs.chances)[:-1]
-        self._steps_each_way = self._reaches[self._scale_of(np.arange(self._variants))] // knobs.image_sh_quant
-        """Of each variant: how many quanta it may be shifted by."""
+        steps_each_way = self._reaches[self._scale_of(np.arange(self._variants))] // knobs.image_sh_quant
+        self._farthest = knobs.image_sh_quant * steps_each_way
+        """Of each variant: by how many pixels it may be shifted."""
+        self._shifts = (2 * steps_each_way + 1).astype(np.uint64)
+        """Of each variant: how many shifts there are along an axis."""
         self._colours: KeptSprites | None = None
         self._figures = self._sprites(states)
         self._plain = view != "pixels" or (knobs.texture == 0 and knobs.distractors == 0)
+        light, dark = _brightness(knobs.contrast) if view == "pixels" else (255, 0)
+        self._levels = None if (light, dark) == (255, 0) else (np.uint8(light ^ dark), np.uint8(dark))
+        """What figures are changed by; None: they are as bright as can be, and what is around them is black."""
+        bare = self._plain and self._levels is None and halves == 1
+        self._pasted = self._figures if bare and isinstance(self._figures, ShownSprites) else None
+        """Figures that are all that images show, where an image takes less time to draw again than to copy."""
         if not self._plain:
             self._backgrounds, self._fillings = _texture_windows(knobs)
             clutter = margin(distractor_masks(knobs.image_size), knobs.image_size // 2, knobs.image_channels)
@@ -100,7 +108,9 @@ class Renderer:
         elif size <= MOST_BYTES:
             masks = figure_masks(states, knobs.image_size, knobs.lookalikes, *variants, knobs.image_radius)
         else:
-            return ShownSprites(partial(self._turned, self._labels(states)), knobs.image_size, knobs.image_channels)
+            draw, in_a_block = partial(self._turned, self._labels(states)), len(knobs.rotations) * knobs.flips
+            blocks = states * len(knobs.scales)
+            return ShownSprites(draw, in_a_block, blocks, knobs.reaches, knobs.image_size, knobs.image_channels)
         sprites = margin(masks.reshape(-1, knobs.image_size, knobs.image_size), self._reach, knobs.image_channels)
         if self.view == "semantic":
             sprites &= np.repeat(self._labels(states), self._variants, axis=0)[:, None, None, :]
@@ -115,11 +125,10 @@ class Renderer:
             )
         return label_greys(states) if self.knobs.image_channels == GREY else label_colours(states)
 
-    def _turned(self, labels: np.ndarray, number: int) -> dict[int, np.ndarray]:
-        """A figure under all rotations and flips, by number, in images that it just fits into."""
-        knobs, turns = self.knobs, len(self.knobs.rotations)
-        state, variant = divmod(number, self._variants)
-        scale = variant // (turns * knobs.flips)
+    def _turned(self, labels: np.ndarray, block: int) -> list[np.ndarray]:
+        """A state's figure at one scale under all rotations and flips, in images that it just fits into."""
+        knobs = self.knobs
+        state, scale = divmod(block, len(knobs.scales))
         side = knobs.image_size - 2 * knobs.reaches[scale]
         radius = knobs.image_radius * knobs.image_size * knobs.scales[scale]
         masks = turned_masks(side, figure_radii(state, knobs.lookalikes), radius, knobs.rotations)
@@ -128,20 +137,17 @@ class Renderer:
             if id(mask) not in sprites:
                 flipped = margin(np.stack(flips_of(mask, knobs.flips)), 0, knobs.image_channels)
                 sprites[id(mask)] = list(flipped & labels[state] if self.view == "semantic" else flipped)
-        first = number - variant + scale * turns * knobs.flips
-        in_order = [figure for mask in masks for figure in sprites[id(mask)]]
-        return dict(enumerate(in_order, start=first))
+        return [figure for mask in masks for figure in sprites[id(mask)]]
 
     def lone(self) -> LoneFigures | None:
         """What draws an only copy's images; None where they have more than a figure that transforms change."""
         if not self._plain or self.knobs.motion > 0 or self.halves > 1 or self._colours is not None:
             return None
-        light, dark = _brightness(self.knobs.contrast) if self.view == "pixels" else (255, 0)
         shift = "shift" in self.knobs.image_transforms
         quantum = self.knobs.image_sh_quant
         steps = [int(reach) // quantum for reach in self._reaches] if shift else None
         bounds = None if self._bounds is None else self._bounds.tolist()
-        return LoneFigures(self._figures, self._variants, bounds, steps, quantum, (light, dark), self.shape)
+        return LoneFigures(self._figures, self._variants, bounds, steps, quantum, self._levels, self.shape)
 
     def begin(self, index: np.ndarray | None = None) -> None:
         """Start a new episode of the copies in `index` (None: all)."""
@@ -163,29 +169,56 @@ class Renderer:
             steps: how many steps each copy's episode is old.
             index: the copies, as numbers.
         """
-        rows = slice(None) if index is None else index
-        if self.knobs.motion > 0:
-            variant = self._variant[rows]
-            path = self._start[rows] + self._velocity[rows] * steps[:, None]
-            offset = np.rint(_bounce(path, self._reaches[self._scale_of(variant)][:, None])).astype(np.int64)
-            words: Any = self._words[rows]
-        else:
-            variant, offset = self._draw_geometry(index, np.int64)
-            words = self._appearance.bits(index, self._words_a_frame) if self._words_a_frame else None
+        variant, offset = self._placed(steps, index)
+        words: np.ndarray | None = None
+        if self._words_a_frame and self.knobs.motion > 0:
+            words = self._words if index is None else self._words[index]
+        elif self._words_a_frame:
+            words = self._appearance.bits(index, self._words_a_frame)
         frames = []
         for half, of_half in enumerate(np.atleast_2d(states)):
             own = None if words is None else words[:, half * self._words_a_half : (half + 1) * self._words_a_half]
-            frames.append(self._draw_half(of_half, variant, offset, own))
+            numbers = of_half * self._variants + variant
+            frames.append(self._draw_half(numbers, offset, own))
+        if index is None:
+            self._last = numbers, offset
         return frames[0] if self.halves == 1 else np.concatenate(frames, axis=2)
 
-    def _draw_half(self, states: np.ndarray, variant: np.ndarray, offset: np.ndarray, words: Any) -> np.ndarray:
-        numbers = states * self._variants + variant
+    def draw_again(self, frames: np.ndarray, states: np.ndarray, steps: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Frames of all copies, in memory of their own: of those in `index` new ones, of the others those just drawn.
+
+        Args:
+            frames: what `draw` has just drawn of all copies; they stay as they are.
+            states: as for `draw`, of the copies in `index`.
+            steps: likewise.
+            index: the copies, as numbers.
+        """
+        if self._pasted is None:
+            frames = frames.copy()
+            frames[index] = self.draw(states, steps, index)
+            return frames
+        variant, of_these = self._placed(steps, index)
+        numbers, offset = self._last
+        numbers[index], offset[index] = states * self._variants + variant, of_these
+        return self._pasted.at(numbers, offset).reshape(frames.shape)
+
+    def _draw_half(self, numbers: np.ndarray, offset: np.ndarray, words: np.ndarray | None) -> np.ndarray:
         figure = self._figures.at(numbers, offset)
         if self._colours is not None:
             frames = self._paint_pictures(figure, self._colours.at(numbers, offset), words)
         else:
-            frames = self._paint_plainly(figure) if self._plain else self._paint(figure, offset, words)
-        return frames.reshape(len(states), self.knobs.image_size, self.knobs.image_size, -1)
+            frames = self._paint_plainly(figure) if words is None else self._paint(figure, offset, words)
+        return frames.reshape(len(numbers), self.knobs.image_size, self.knobs.image_size, -1)
+
+    def _placed(self, steps: np.ndarray, index: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """The figures' variants, and their offsets (down, right) from the middle."""
+        if self.knobs.motion == 0:
+            return self._draw_geometry(index, np.int64)
+        rows = slice(None) if index is None else index
+        variant = self._variant[rows]
+        path = self._start[rows] + self._velocity[rows] * steps[:, None]
+        offset = _bounce(path, self._reaches[self._scale_of(variant)][:, None])
+        return variant, np.rint(offset).astype(np.int64)
 
     def _scale_of(self, variant: np.ndarray) -> np.ndarray:
         return variant // (self._variants // len(self.knobs.scales))
@@ -198,10 +231,10 @@ class Renderer:
             variant = self._drawn_variants(index)
         if "shift" not in self.knobs.image_transforms:
             return variant, np.zeros((count, 2), dtype=dtype)
-        steps_each_way = self._steps_each_way.take(variant)[:, None]
-        offset = self._geometry.integers(2 * steps_each_way + 1, index, count=2)
-        offset -= steps_each_way
-        offset *= self.knobs.image_sh_quant
+        offset = self._geometry.integers(self._shifts.take(variant)[:, None], index, count=2)
+        if self.knobs.image_sh_quant > 1:
+            offset *= self.knobs.image_sh_quant
+        offset -= self._farthest.take(variant)[:, None]
         return variant, offset.astype(dtype, copy=False)
 
     def _drawn_variants(self, index: np.ndarray | None) -> np.ndarray:
@@ -210,11 +243,9 @@ class Renderer:
         return np.searchsorted(self._bounds, self._geometry.uniform(index), side="right")
 
     def _paint_plainly(self, figure: np.ndarray) -> np.ndarray:
-        if self.view != "pixels":
-            return figure
-        light, dark = _brightness(self.knobs.contrast)
-        figure &= np.uint8(light ^ dark)
-        figure ^= np.uint8(dark)
+        if self._levels is not None:
+            figure &= self._levels[0]
+            figure ^= self._levels[1]
         return figure
 
     def _paint_pictures(self, figure: np.ndarray, colours: np.ndarray, words: np.ndarray | None) -> np.ndarray:
@@ -271,7 +302,7 @@ class LoneFigures:
         bounds: list[float] | None,
         steps_each_way: list[int] | None,
         quantum: int,
-        brightness: tuple[int, int],
+        levels: tuple[np.uint8, np.uint8] | None,
         shape: tuple[int, int, int],
     ) -> None:
         """Draw figures of the renderer.
@@ -282,14 +313,12 @@ class LoneFigures:
             bounds: where the probabilities of variants end; None: they are equally likely.
             steps_each_way: how many quanta a figure of each scale shifts by at most; None: it stays.
             quantum: pixels that shifts are multiples of.
-            brightness: of figures and of what is around them.
+            levels: what white figures on black are changed by; None: they stay so.
             shape: of an image.
         """
         self._figures, self._variants, self._bounds, self._quantum = figures, variants, bounds, quantum
-        self._steps_each_way, self._shape = steps_each_way, shape
+        self._steps_each_way, self._levels, self._shape = steps_each_way, levels, shape
         self._of_scale = variants // len(steps_each_way) if steps_each_way else variants
-        light, dark = brightness
-        self._masked = None if brightness == (255, 0) else (np.uint8(light ^ dark), np.uint8(dark))
 
     def draw(self, state: int, geometry: LoneStream) -> np.ndarray:
         """An image of this state, transformed anew."""
@@ -303,9 +332,9 @@ class LoneFigures:
             down = self._quantum * (geometry.integer(2 * most + 1) - most)
             right = self._quantum * (geometry.integer(2 * most + 1) - most)
         frame = self._figures.one(state * self._variants + variant, down, right)
-        if self._masked is not None:
-            frame &= self._masked[0]
-            frame ^= self._masked[1]
+        if self._levels is not None:
+            frame &= self._levels[0]
+            frame ^= self._levels[1]
         return frame.reshape(self._shape)
 
 

@@ -33,6 +33,11 @@ CASES: dict[str, tuple[type[VectorEnv], dict[str, Any], float]] = {
         {**ALL_TRANSFORMS, "image_size": 100, "image_radius": 0.2},
         15_000.0,
     ),
+    "images, all transforms, the package's": (
+        HardnessDiscreteVectorEnv,
+        {**ALL_TRANSFORMS, "image_defaults": "mdp-playground"},
+        15_000.0,
+    ),
     "continuous": (HardnessContinuousVectorEnv, {}, 7_700.0),
 }
 COPIES = (1, 64, 1024)
@@ -64,7 +69,7 @@ def main() -> None:
     for name, (kind, knobs, reference) in CASES.items():
         for copies in COPIES:
             steps = steps_per_second(kind, copies, **knobs)
-            print(f"{name:36s} {copies:5d} copies {np.round(steps, -2):14,.0f} steps/s {steps / reference:8.1f}x")
+            print(f"{name:38s} {copies:5d} copies {np.round(steps, -2):14,.0f} steps/s {steps / reference:8.1f}x")
     print(f"tabular Q-learning, {SEEDS} seeds x {STEPS:,} steps: {tabular_seconds():.1f} s")
 
 

@@ -1,24 +1,26 @@
 """Steps per second of the toy MDP, beside the package `mdp-playground` where that is installed.
 
-Run it as a script, on one core. The ratio is against the peer in the same run; without the peer, against the
-134,000 steps/s (15,000 with images and all transforms) measured for it on a 2-core machine.
+Run it as a script, on one core. The ratio is against the peer, measured in turn with ours by the process's own time;
+without the peer, against the 134,000 steps/s (15,000 with images and all transforms) measured on a 2-core machine.
 """
 
 from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import Any
 
 import gymnasium
 import numpy as np
-from timing import rate
+from timing import best_rates
 
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.pipelines.launch.launchers import keep_freed_memory
 
 PEER_REFERENCE = {"state": 134_000.0, "images": 15_000.0}
+Stepper = tuple[Callable[[int], object], int]
 ALL_TRANSFORMS = "shift,scale,rotate,flip"
 
 STATE_CASES: dict[str, dict[str, Any]] = {
@@ -51,16 +53,16 @@ IMAGE_CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def ours(copies: int, **knobs: Any) -> float:
-    """Environment steps per second of random actions."""
+def ours(copies: int, **knobs: Any) -> Stepper:
+    """Random actions of many copies."""
     env = HardnessDiscreteVectorEnv(copies, **knobs)
     env.reset()
     actions = np.random.default_rng(0).integers(env.knobs.action_space_size, size=(64, copies))
-    return rate(lambda number: env.step(actions[number % 64]), copies)
+    return lambda number: env.step(actions[number % 64]), copies
 
 
-def alone(**knobs: Any) -> float:
-    """Environment steps per second of the one copy that `gymnasium.make` gives."""
+def alone(**knobs: Any) -> Stepper:
+    """Random actions of the one copy that `gymnasium.make` gives."""
     env = gymnasium.make("lcd/hardness-discrete-v0", **knobs)
     env.reset()
     actions = np.random.default_rng(0).integers(8, size=64).tolist()
@@ -70,11 +72,11 @@ def alone(**knobs: Any) -> float:
         if terminated or truncated:
             env.reset()
 
-    return rate(step, 1)
+    return step, 1
 
 
-def peer(images: bool) -> float | None:
-    """Steps per second of `mdp-playground` with the same states and actions, or None where it is missing."""
+def peer(images: bool) -> Stepper | None:
+    """Random actions in `mdp-playground` with as many states and actions, or None where it is missing."""
     try:
         from mdp_playground.envs import RLToyEnv
     except ImportError:
@@ -93,21 +95,22 @@ def peer(images: bool) -> float | None:
         if env.step(actions[number % 64])[2]:
             env.reset()
 
-    return rate(step, 1)
+    return step, 1
 
 
 def table(cases: dict[str, dict[str, Any]], kind: str, copies: tuple[int, ...]) -> None:
     """Print the rates of these cases at these numbers of copies, and their ratios to the peer."""
-    measured = peer(images=kind == "images")
-    reference = measured or PEER_REFERENCE[kind]
-    source = "measured in this run" if measured else "not installed; reference figure"
-    print(f"\n{kind}: mdp-playground {reference:,.0f} steps/s ({source})")
+    theirs = peer(images=kind == "images")
+    steppers = {} if theirs is None else {"mdp-playground": theirs}
     for name, knobs in cases.items():
-        steps = alone(**knobs)
-        print(f"  {name:48s} gymnasium.make {steps:11,.0f} steps/s {steps / reference:8.1f}x")
-        for number in copies:
-            steps = ours(number, **knobs)
-            print(f"  {name:48s} {number:5d} copies {steps:14,.0f} steps/s {steps / reference:8.1f}x")
+        steppers[f"{name:48s} gymnasium.make"] = alone(**knobs)
+        steppers |= {f"{name:48s} {number:7d} copies": ours(number, **knobs) for number in copies}
+    rates = best_rates(steppers)
+    reference = rates.pop("mdp-playground", PEER_REFERENCE[kind])
+    source = "not installed; reference figure" if theirs is None else "measured in this run"
+    print(f"\n{kind}: mdp-playground {reference:,.0f} steps/s ({source})")
+    for name, steps in rates.items():
+        print(f"  {name} {steps:14,.0f} steps/s {steps / reference:8.1f}x")
 
 
 def main() -> None:

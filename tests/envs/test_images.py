@@ -17,9 +17,9 @@ ALL = "shift,scale,rotate,flip"
 STATES = 8
 
 
-def renderer(view, copies=64, seed=0, states=STATES, **knobs):
+def renderer(view, copies=64, seed=0, states=STATES, halves=1, **knobs):
     streams = Streams.spawn([seed_sequence(seed, "train", c) for c in range(copies)], 2)
-    made = Renderer(ImageKnobs.from_dict(knobs), view, states, *streams)
+    made = Renderer(ImageKnobs.from_dict(knobs), view, states, *streams, halves)
     made.begin()
     return made
 
@@ -148,6 +148,68 @@ def test_figures_drawn_when_they_are_shown_are_those_drawn_beforehand(view, monk
     drawn = renderer(view, **knobs)
     assert np.array_equal(drawn.draw(np.arange(64) % STATES, np.zeros(64)), kept)
     assert 0 < drawn._figures.bytes <= 20_000
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_figures_drawn_when_they_are_shown_are_whole_wherever_they_are(channels, monkeypatch):
+    """In all corners, too."""
+    monkeypatch.setattr("lcd.envs.hardness.images.MOST_BYTES", 0)
+    knobs = {"image_size": 90, "image_channels": channels, "image_transforms": ALL, "image_ro_quant": 30}
+    made = renderer("figure_ground", copies=1, **knobs)
+    masks = figure_masks(STATES, 90, 0, made.knobs.scales, made.knobs.rotations, made.knobs.flips)
+    masks = masks.reshape(-1, 90, 90)
+    rng = np.random.default_rng(0)
+    numbers = rng.permutation(len(masks))
+    reach = np.array(made.knobs.reaches)[numbers // 48 % 5][:, None]
+    offset = rng.integers(-reach, reach + 1, (len(masks), 2))
+    offset[:400] = rng.choice([-1, 1], (400, 2)) * reach[:400]
+    shown = made._figures.at(numbers, offset)
+    for image, number, (down, right) in zip(shown, numbers, offset, strict=True):
+        expected = np.roll(masks[number], (down, right), axis=(0, 1))
+        assert np.array_equal(image, np.repeat(expected, channels, axis=1))
+    alone = made._figures.one(int(numbers[0]), *offset[0].tolist())
+    assert np.array_equal(alone, shown[0])
+
+
+def test_figures_that_look_the_same_are_kept_once(monkeypatch):
+    """A regular polygon's flips are among its rotations."""
+    monkeypatch.setattr("lcd.envs.hardness.images.MOST_BYTES", 0)
+    kept = []
+    for transforms, variants in (("rotate", 24), ("rotate,flip", 96)):
+        figures = renderer("semantic", image_size=60, image_transforms=transforms)._figures
+        figures.at(np.arange(STATES * variants), np.zeros((STATES * variants, 2), np.int64))
+        kept.append(figures.bytes)
+    assert kept[0] <= kept[1] < 1.5 * kept[0]
+
+
+SHOWN = {
+    "large": {"image_size": 100, "image_radius": 0.2, "image_transforms": ALL},
+    "small": {"image_transforms": ALL},
+    "still": {"image_size": 200},
+    "dim": {"image_size": 100, "contrast": 0.5, "image_transforms": ALL},
+    "textured": {"texture": 0.5, "distractors": 1, "image_transforms": ALL},
+    "moving": {"image_size": 100, "image_radius": 0.2, "image_transforms": "scale", "motion": 2.0},
+}
+
+
+@pytest.mark.parametrize("halves", [1, 2])
+@pytest.mark.parametrize("name", SHOWN)
+def test_images_drawn_again_are_new_where_they_shall_be_and_else_the_same(name, halves, monkeypatch):
+    if name in ("large", "moving", "still"):
+        monkeypatch.setattr("lcd.envs.hardness.images.MOST_BYTES", 0)
+    one, other = (renderer("pixels", halves=halves, **SHOWN[name]) for _ in range(2))
+    states = np.stack([np.arange(64) % STATES, np.arange(64) % 3])[:halves]
+    some, steps = np.array([0, 3, 40, 63]), np.arange(64)
+    for _ in range(3):
+        shown, expected = one.draw(states, steps), other.draw(states, steps)
+        before = shown.copy()
+        for drawn in (one, other):
+            drawn.begin(some)
+        expected[some] = other.draw((states + 1)[:, some] % STATES, np.zeros(4), some)
+        again = one.draw_again(shown, (states + 1)[:, some] % STATES, np.zeros(4), some)
+        assert np.array_equal(again, expected)
+        assert np.array_equal(shown, before)
+        assert not np.shares_memory(again, shown)
 
 
 def test_all_transforms_of_the_package_at_once_fit_into_memory():
