@@ -9,6 +9,7 @@ from scipy import stats
 
 from lcd.analyses.grids import Grid, areas, correlations, rank_correlation, run_tests, summarise
 from lcd.envs.errors import InputError
+from lcd.report.grid_figures import named
 
 
 def curves(slopes, agent="a", seeds=6, base="discrete"):
@@ -40,6 +41,21 @@ def test_areas_are_mean_heights_brought_to_one_scale():
     assert held_out["0", 2] == pytest.approx(0.1 * 50 + 0.2)
     assert held_out["4", 2] == pytest.approx((0.2 * 50 + 0.2) * 100 / 96)
     assert (table[table["metric"] == "length"]["value"] == 7).all()
+
+
+@pytest.mark.parametrize(
+    ("agent", "shown"),
+    [
+        ("a2c", "a2c (for A3C)"),
+        ("a2c_mdp_playground[entropy=0.2]", "a2c_mdp_playground[entropy=0.2] (for A3C)"),
+        ("sb3/a2c[params.ent_coef=0.1]", "sb3/a2c[params.ent_coef=0.1] (for A3C)"),
+        ("sb3/qrdqn[params.tau=0.9]", "sb3/qrdqn[params.tau=0.9] (for Rainbow)"),
+        ("rainbow[noisy=false]", "rainbow[noisy=false]"),
+        ("sb3/dqn", "sb3/dqn"),
+    ],
+)
+def test_stand_ins_for_the_papers_agents_say_so_whatever_their_settings(agent, shown):
+    assert named(agent) == shown
 
 
 def test_intervals_have_the_level_of_all_comparisons():
