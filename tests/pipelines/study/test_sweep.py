@@ -65,10 +65,10 @@ PAPER = {
         DISCRETE,
         10,
     ),
-    "49a": ("tuning-networks-early", "discrete", {"delay": (0,)}, ("dqn",), 3 * 12),
-    "49c": ("tuning-target", "discrete", {"delay": (0,)}, ("dqn",), 3 * 15),
-    "49e": ("tuning-networks", "discrete", {"delay": (0,)}, ("dqn",), 3 * 12),
-    "appendix F": ("tuning-rates", "discrete", {"delay": (0,)}, ("dqn",), 3 * 8),
+    "49a": ("tuning-networks-early", "discrete", {}, ("dqn",), 3 * 12),
+    "49c": ("tuning-target", "discrete", {}, ("dqn",), 3 * 15),
+    "49e": ("tuning-networks", "discrete", {}, ("dqn",), 3 * 12),
+    "appendix F": ("tuning-rates", "discrete", {}, ("dqn",), 3 * 20),
     "48": (
         "transition-noise-target-radius",
         "continuous",
@@ -154,7 +154,7 @@ def test_as_many_seconds_whatever_the_time_unit(known):
 
 
 def _products(axes):
-    return [(a, *rest) for a in axes[0] for rest in (_products(axes[1:]) if axes[1:] else [()])]
+    return [(a, *rest) for a in axes[0] for rest in _products(axes[1:])] if axes else [()]
 
 
 def _number(text):
@@ -238,9 +238,38 @@ def test_anybodys_study_file_has_a_grid_of_knobs(tmp_path):
     assert {run["benchmark"] for run in runs} == {"toy"}
 
 
+def test_agents_settings_are_axes_of_a_grid_as_knobs_are():
+    """Figure 49 varies two of DQN's at once; what an agent's name tells already stays there."""
+    runs = trainings(expand(compose("sweep", ["experiment=tuning-networks"])))
+    # Two layers, which were the only choice once, are not written down.
+    sizes = [(run["agent"].get("layers", 2), run["agent"]["width"]) for run in runs]
+    assert sizes == [(layers, width) for layers in (1, 2, 3, 4) for width in (8, 32, 128)]
+    assert {run["agent"]["target_every"] for run in runs} == {800}
+    late = trainings(expand(compose("sweep", ["experiment=tuning-networks-late"])))
+    found = {(run["agent"]["width"], run["agent"]["target_every"]) for run in late}
+    assert found == {(width, every) for width in (128, 256, 512) for every in (80, 800, 8000)}
+
+
+def test_a_grid_of_knobs_and_settings_is_drawn_over_both(tmp_path):
+    grid = "study.grid={agent: {learning_rate: [0.05, 0.5]}, knobs: {delay: [0, 2]}}"
+    line = ["sweep", "experiment=tabular-delay", grid, "study.agents=[tabular/sarsa]", "study.seeds=2"]
+    line += ["study.steps=2000", "study.evaluation.every=1000", f"out={tmp_path}", "tracker=none", "device=cpu"]
+    assert cli.main(line) == 0
+    table = pd.read_csv(tmp_path / "diagnosis" / "tables" / "grid.csv")
+    held_out = table[table["metric"] == "eval"].set_index(["delay", "agent.learning_rate"])
+    assert sorted(held_out.index) == [(0, 0.05), (0, 0.5), (2, 0.05), (2, 0.5)]
+    assert set(held_out["agent"]) == {"tabular/sarsa"}
+    figures = {file.name for file in (tmp_path / "diagnosis" / "figures").glob("grid-*.png")}
+    assert {"grid-discrete-eval-mean.png", "grid-discrete-eval-std.png"} <= figures
+
+
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
+        (["study.grid={agent.widht: [8]}"], ["widht", "width"]),
+        (["study.grid={agent.width: [[8, 16]]}"], ["study.grid.agent.width", "numbers, words"]),
+        (["study.grid={agent.width: 8}"], ["study.grid.agent.width=8", "list"]),
+        (["study.grid={agent.width: [8], agent.batch: [8]}"], ["study.grid", "one or two"]),
         (["study.grid.knobs.dealy=[1]"], ["dealy", "delay"]),
         (["study.grid={knobs.delay: 3}"], ["study.grid.knobs.delay=3", "list"]),
         (["study.grid={view: [pixels]}"], ["study.grid.view", "keys"]),
@@ -283,6 +312,10 @@ def test_what_a_study_remembers_of_its_grid_is_read_with_care():
     for key in KINDS:
         assert Grid.from_plain({**plain, key: 3.5}) is None
     assert Grid.from_plain({**plain, "tasks": {"a": {"base": "b"}}}) is None
+    varied = {"a[b=1]": {"agent": "a", "point": {"agent.b": "1"}}}
+    assert Grid.from_plain({**plain, "settings": varied}).settings == varied
+    for wrong in (3.5, {"a[b=1]": {"point": {}}}, {"a[b=1]": {"agent": "a"}}):
+        assert Grid.from_plain({**plain, "settings": wrong}) is None
     assert Grid.from_plain(None) is None
 
 
