@@ -17,7 +17,7 @@ from lcd.pipelines.study import diagnose
 from lcd.pipelines.study.runs import expand
 
 DISCRETE = ("dqn", "rainbow", "a2c")
-PICTURES = ("sb3/dqn", "sb3/qrdqn", "sb3/a2c")
+PICTURES, GAMES = ("sb3/dqn", "rainbow", "a2c"), ("sb3/dqn", "sb3/qrdqn", "sb3/a2c")
 CONTINUOUS = ("sb3/ddpg", "sb3/td3", "sb3/sac")
 TABULAR = ("tabular/q_learning", "tabular/double_q_learning", "tabular/sarsa")
 DELAYS, LENGTHS = (0, 1, 2, 4, 8), (1, 2, 3, 4)
@@ -90,9 +90,9 @@ for _dimension, _amounts, _complex, _figures in (
     ("reward_noise", REWARD_NOISE, (0, 0.01, 0.05, 0.1, 0.25), ("table 4", "8c", "30g-i")),
 ):
     _name = f"atari-{_dimension.replace('_', '-')}"
-    PAPER[_figures[0]] = (_name, "discrete", {_dimension: _amounts}, PICTURES, 100)
+    PAPER[_figures[0]] = (_name, "discrete", {_dimension: _amounts}, GAMES, 100)
     for _figure, _game in zip(_figures[1:], ("Qbert", "SpaceInvaders", "BeamRider"), strict=False):
-        PAPER[_figure] = (_name, f"atari/{_game}", {_dimension: _complex}, PICTURES, 5)
+        PAPER[_figure] = (_name, f"atari/{_game}", {_dimension: _complex}, GAMES, 5)
 SHARED = "49b 49d 49f 4b 4c 5b 5d 5e 5f 6b 7b 8b 13 14b 15a 19 20 21 22 23 24 25 26 27 28 29 42 44 45 46 47"
 SHARED = {*SHARED.split(), *(f"{game}{part}" for game in (31, 32, 33) for part in ("a-c", "d-f", "g-i"))}
 """Figures that another one's experiment gives too."""
@@ -108,6 +108,13 @@ def known():
 
 def test_every_figure_has_a_config(known):
     assert {figure for cfg in known.values() for figure in cfg.study.figures} == set(PAPER) | SHARED
+
+
+@pytest.mark.parametrize("figure", ["4a", "4d", "16a", "18a", "18b"])
+def test_pictures_of_the_papers_figures_are_the_packages(known, figure):
+    for run in trainings(expand(known[PAPER[figure][0]])):
+        assert run["knobs"]["image_defaults"] == "mdp-playground"
+        assert not {"image_size", "image_channels", "image_radius", "image_double_flips"} & set(run["knobs"])
 
 
 @pytest.mark.parametrize("figure", PAPER)
