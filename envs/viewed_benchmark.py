@@ -12,13 +12,15 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from lcd.envs.benchmarks import check_task, check_view
+from lcd.envs.checks import require_whole_number
 from lcd.envs.engines import SeededCopies, seeds_of_copies
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.hardness.image_knobs import MOST_PIXELS
 from lcd.envs.masks import VIEWS, Masks, greys, names_in
 from lcd.envs.viewed import STATE, Viewed
 
-PICTURES = ("size", "frames")
-"""Knobs of what is shown; all others are the task's."""
+PICTURES = {"size": MOST_PIXELS, "frames": 100}
+"""Knobs of what is shown, and the most that each may be; all others are the task's."""
 
 
 class SingleBenchmark(ABC):
@@ -112,12 +114,10 @@ class ViewedBenchmark(SingleBenchmark):
         return env
 
     def check_knobs(self, task: str, knobs: Mapping[str, Any]) -> None:
-        """Refuse knobs that the task does not have, and pictures of no size."""
+        """Refuse knobs that the task does not have, and pictures of no size or too large a one."""
         super().check_knobs(task, knobs)
-        for knob in PICTURES:
-            value = knobs.get(knob, 1)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InputError(f"{knob} is {value!r}, but it must be a whole number of at least 1.")
+        for knob, most in PICTURES.items():
+            require_whole_number(knob, knobs.get(knob, 1), 1, most)
 
     def make_pairs(
         self, task: str, *, split: str, num_envs: int, seed: int, views: Sequence[str] = VIEWS, **knobs: Any

@@ -13,6 +13,7 @@ from gymnasium.wrappers import TimeLimit
 
 from lcd.envs.atari.memory_tables import GAMES
 from lcd.envs.atari.objects import LIBRARY, ObjectMasks
+from lcd.envs.checks import MOST_STEPS, is_number, require_whole_number
 from lcd.envs.engines import FRAMES_A_STEP
 from lcd.envs.errors import InputError
 from lcd.envs.masks import Moment
@@ -87,6 +88,14 @@ class Atari(ViewedBenchmark):
                 "'learning-challenge-diagnosticator[ocatari-needs]', then pip install --no-deps ocatari (its numpy < 2 "
                 "is metadata only)."
             )
+
+    def check_knobs(self, task: str, knobs: Mapping[str, Any]) -> None:
+        """Refuse knobs that the task does not have, or that are no probability and no length."""
+        super().check_knobs(task, knobs)
+        sticky = knobs.get("sticky", STICKY)
+        if not is_number(sticky) or not 0 <= sticky <= 1:
+            raise InputError(f"sticky is {sticky!r}, but it must be a number from 0 to 1.")
+        require_whole_number("longest", knobs.get("longest", LONGEST), 1, MOST_STEPS)
 
     def masks(self, task: str, knobs: Mapping[str, Any]) -> MemoryMasks | ObjectMasks:
         """Labels by the game's table, else by OCAtari."""

@@ -15,14 +15,18 @@ import numpy as np
 from lcd.envs.bodies.camera import Camera
 from lcd.envs.bodies.figure import BodyMasks
 from lcd.envs.bodies.opengl import quiet
+from lcd.envs.checks import is_number, require_whole_number
 from lcd.envs.dm_environments import DmEnvironment
 from lcd.envs.errors import InputError
 from lcd.envs.masks import VIEWS
+from lcd.envs.mujoco import MOST_SIMULATED
 from lcd.envs.viewed import SIDE, STATE
 from lcd.envs.viewed_benchmark import ViewedBenchmark
 
 FRAMES = 3
 """One picture does not show how fast things are."""
+LARGEST = 1e9
+"""The largest number that an engine is made with."""
 BEST_OF_SUITE = 1000.0
 """Rewards of the control suite lie between 0 and 1, and its episodes have 1,000 steps."""
 GYMNASIUM: Mapping[str, float] = {
@@ -77,6 +81,17 @@ class Bodies(ViewedBenchmark):
         """The best that rules allow, where they do."""
         return self.best
 
+    def check_knobs(self, task: str, knobs: Mapping[str, Any]) -> None:
+        """Refuse pictures of no size, shadows that are neither there nor not, and actions that take for ever."""
+        super().check_knobs(task, knobs)
+        if not isinstance(shadows := knobs.get("shadows", False), bool):
+            raise InputError(f"shadows is {shadows!r}, but it must be true or false.")
+        if "frame_skip" in knobs:
+            require_whole_number("frame_skip", knobs["frame_skip"], 1, MOST_SIMULATED)
+        for name, value in knobs.items():
+            if is_number(value) and not abs(value) <= LARGEST:
+                raise InputError(f"{name} is {value}, but numbers of {task} go from {-LARGEST:g} to {LARGEST:g}.")
+
     def masks(self, task: str, knobs: Mapping[str, Any]) -> BodyMasks:
         """Labels by what a camera sees; all copies share it."""
         env = self._engine(task, knobs)
@@ -100,7 +115,7 @@ class Bodies(ViewedBenchmark):
         try:
             with quiet():
                 return self.engine(task, given)
-        except TypeError as why:
+        except (TypeError, ValueError, ArithmeticError) as why:
             raise InputError(f"{task} cannot be made with {given}: {str(why).splitlines()[0]}.") from why
 
     def engine(self, task: str, given: Mapping[str, Any]) -> gymnasium.Env:

@@ -11,12 +11,12 @@ from typing import Any
 
 import gymnasium
 
+from lcd.envs.checks import MOST_STEPS, require_whole_number
 from lcd.envs.crafter.world import SIDE, Survival, WorldMasks
-from lcd.envs.errors import InputError
 from lcd.envs.viewed_benchmark import ViewedBenchmark
 
-SMALLEST = 16
-"""Height and width of the smallest world."""
+SMALLEST, LARGEST = 16, 128
+"""Height and width of the smallest world, and of the largest, which takes seconds to make."""
 ACHIEVEMENTS = 22
 """Each is paid 1, once; health that is lost costs, and gaining it back pays the same."""
 LENGTH_AND_AREA = (10_000, 64)
@@ -67,10 +67,9 @@ class Crafter(ViewedBenchmark):
     def check_knobs(self, task: str, knobs: Mapping[str, Any]) -> None:
         """Refuse knobs that the task does not have, or that are no lengths."""
         super().check_knobs(task, knobs)
-        for knob, least in (("length", 1), ("area", SMALLEST)):
-            value = knobs.get(knob)
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-                raise InputError(f"{knob} is {value!r}, but it must be a whole number of at least {least}.")
+        for knob, least, most in (("length", 1, MOST_STEPS), ("area", SMALLEST, LARGEST)):
+            if knobs.get(knob) is not None:
+                require_whole_number(knob, knobs[knob], least, most)
 
 
 @cache

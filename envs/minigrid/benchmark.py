@@ -19,11 +19,16 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from lcd.envs.benchmarks import check_task, check_view
+from lcd.envs.checks import MOST_STEPS, is_number
 from lcd.envs.engines import SeededCopies, seeds_of_copies
 from lcd.envs.errors import InputError
 from lcd.envs.masks import VIEWS
 from lcd.envs.minigrid import tiles
 
+LARGEST = 255
+"""The largest number of cells, rooms, things or what else a world is made with."""
+MOST_DRAWS = 200_000
+"""Whole numbers that a level is drawn by: a second or two."""
 IDS: Mapping[str, str] = {
     "minigrid/Empty-Random-6x6": "MiniGrid-Empty-Random-6x6-v0",
     "minigrid/LavaGapS5": "MiniGrid-LavaGapS5-v0",
@@ -82,9 +87,23 @@ class Symbols(gymnasium.ObservationWrapper):
         """Leave out direction, which the sight does not depend on, and mission."""
         super().__init__(env)
         self.observation_space = env.observation_space["image"]
+        inside: Any = env.unwrapped
+        self._draw, self._drawn = inside._rand_int, 0
+        inside._rand_int = self._counted
+
+    def _counted(self, low: int, high: int) -> int:
+        """A whole number for the level, as MiniGrid draws it; who draws for ever looks for room that there is not."""
+        self._drawn += 1
+        if self._drawn > MOST_DRAWS:
+            raise InputError(
+                f"A level of {self.spec.id if self.spec else self.unwrapped} was not found in {MOST_DRAWS} draws: its "
+                "knobs ask for more rooms or things than there is room for."
+            )
+        return self._draw(low, high)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin a level; BabyAI prints what it draws and rejects, which is nobody's business."""
+        self._drawn = 0
         with contextlib.redirect_stdout(io.StringIO()):
             return super().reset(seed=seed, options=options)
 
@@ -132,10 +151,15 @@ def single(task: str, knobs: Mapping[str, Any] | None = None) -> gymnasium.Env:
         )
     import minigrid  # noqa: F401  (it registers its worlds)
 
+    for name, value in (knobs or {}).items():
+        most = MOST_STEPS if name == "max_steps" else LARGEST
+        if is_number(value) and not abs(value) <= most:
+            raise InputError(f"{name} is {value}, but in {task} it may be at most {most}.")
     try:
         return Symbols(gymnasium.make(IDS[task], disable_env_checker=True, **(knobs or {})))
-    except TypeError as why:
-        raise InputError(f"{task} cannot be made with {dict(knobs or {})}: {str(why).splitlines()[0]}.") from why
+    except (TypeError, ValueError, AssertionError, IndexError) as why:
+        reason = (str(why) or "MiniGrid has no such world").splitlines()[0]
+        raise InputError(f"{task} cannot be made with {dict(knobs or {})}: {reason}.") from why
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import comb
 from typing import Any
 
@@ -17,6 +17,7 @@ from lcd.curves.table import as_trained
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.task_names import PREFIX
 from lcd.report.grid_figures import METRICS, drawings
+from lcd.scores.contrasts import SETTING
 from lcd.statistics.confidence import ALPHA
 from lcd.statistics.intervals import bootstrap
 
@@ -31,6 +32,8 @@ KINDS: dict[str, type] = {
     "normalise": bool,
     "tests": list,
 }
+LATER: dict[str, type] = {"settings": dict}
+"""What grids of studies that are older do not have."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Grid:
         knobs: Those that are the same for all.
         normalise: Whether returns of the discrete toy are brought to one scale whatever delay and sequence length.
         tests: Claims; see `run_tests`.
+        settings: What curves call an agent → `agent`, its name without the settings that are varied, and `point`,
+            `agent.<setting>` → value; of the agents that have any.
     """
 
     name: str
@@ -54,15 +59,24 @@ class Grid:
     knobs: Mapping[str, Any]
     normalise: bool
     tests: Sequence[Mapping[str, Any]]
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def dials(self) -> list[str]:
+        """The dimensions that are knobs of the tasks, and no settings of the agents."""
+        return [name for name in self.dimensions if not name.startswith(SETTING)]
 
     @classmethod
     def from_plain(cls, plain: Any) -> Grid | None:
         """What a study remembers of its grid; None where it is none, because a file of anybody's may hold anything."""
-        if not isinstance(plain, Mapping) or set(plain) != set(KINDS):
+        if not isinstance(plain, Mapping) or set(plain) | set(LATER) != {*KINDS, *LATER}:
             return None
-        if not all(isinstance(plain[key], kind) for key, kind in KINDS.items()):
+        if not all(isinstance(plain.get(key, kind()), kind) for key, kind in (KINDS | LATER).items()):
             return None
-        places = plain["tasks"].values()
+        settings = plain.get("settings", {}).values()
+        if not all(isinstance(each, Mapping) and isinstance(each.get("agent"), str) for each in settings):
+            return None
+        places = [*plain["tasks"].values(), *settings]
         if not all(isinstance(each, Mapping) and isinstance(each.get("point"), Mapping) for each in places):
             return None
         return cls(**plain)
@@ -85,6 +99,7 @@ def analyses_of(grid: Grid, curves: pd.DataFrame, whole: bool) -> Iterator[Analy
     """
     curves = curves[as_trained(curves)]
     curves = curves[curves["task"].isin(grid.tasks) & curves["agent"].isin(grid.agents)]
+    grid, curves = settings_in_places(grid, curves)
     table = areas(curves, grid)
     summary = summarise(table, grid.dimensions)
     yield Analysis(
@@ -116,6 +131,25 @@ def analyses_of(grid: Grid, curves: pd.DataFrame, whole: bool) -> Iterator[Analy
             run_tests(table, grid.tests, grid.dimensions),
             note=f"One-sided Wilcoxon signed-rank tests over seeds, each at the level {ALPHA:g}.",
         )
+
+
+def settings_in_places(grid: Grid, curves: pd.DataFrame) -> tuple[Grid, pd.DataFrame]:
+    """The grid and its curves with varied settings told by places, as knobs are, and not by agents' names."""
+    if not grid.settings:
+        return grid, curves
+    tasks, agents, places = dict(grid.tasks), [], {}
+    for label in grid.agents:
+        told = grid.settings.get(label, {"agent": label, "point": {}})
+        agents.append(told["agent"])
+        for task, place in grid.tasks.items():
+            places[task, label] = f"{task} {told['point']}"
+            tasks[places[task, label]] = {**place, "point": {**place["point"], **told["point"]}}
+    named = curves.assign(
+        task=[places[pair] for pair in zip(curves["task"], curves["agent"], strict=True)],
+        agent=curves["agent"].map(lambda label: grid.settings.get(label, {"agent": label})["agent"]),
+    )
+    asked = {name: tasks[name] for name in dict.fromkeys(places.values())}
+    return replace(grid, tasks=asked, agents=list(dict.fromkeys(agents))), named
 
 
 def _says(summary: pd.DataFrame, dimensions: Sequence[str]) -> Iterator[str]:

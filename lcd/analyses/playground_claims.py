@@ -224,10 +224,10 @@ def run_claims(grid: Grid, curves: pd.DataFrame) -> Iterator[dict[str, str]]:
     table = areas(curves, grid)
     table = table[table["base"] == TOYS[0]]
     points = [place["point"] for place in grid.tasks.values()]
-    amounts = {dial: _amounts([point.get(dial) for point in points]) for dial in grid.dimensions}
+    amounts = {dial: _amounts([point.get(dial) for point in points]) for dial in grid.dials}
     for agent, of_agent in table.groupby("agent", sort=False):
         for claim in CLAIMS:
-            if set(claim.dials) <= set(grid.dimensions) and all(len(each) > 1 for each in amounts.values()):
+            if set(claim.dials) <= set(grid.dials) and all(len(each) > 1 for each in amounts.values()):
                 row = {"agent": str(agent), "claim": claim.says, "paper": claim.paper}
                 try:
                     found, holds = claim.test(Measured(of_agent, amounts))

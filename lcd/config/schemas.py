@@ -71,7 +71,7 @@ class StudyConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     noise_free: bool = field(default=False, metadata=doc("evaluate without noise, too, where the task has some"))
     grid: dict[str, Any] = field(
-        default_factory=dict, metadata=doc("knobs.<knob>: its values; tasks are trained at every combination")
+        default_factory=dict, metadata=doc("knobs.<knob> or agent.<setting>: its values; every combination is trained")
     )
     knobs: dict[str, Any] = field(default_factory=dict, metadata=doc("knobs of the tasks that are the same for all"))
     of: dict[str, Any] = field(

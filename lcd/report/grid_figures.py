@@ -25,9 +25,15 @@ TITLES = {
     "length": "held-out episode length",
     "noise_free": "noise-free return",
 }
-NAMES = {"a2c": "a2c (for A3C)", "sb3/a2c": "sb3/a2c (for A3C)", "sb3/qrdqn": "sb3/qrdqn (for Rainbow)"}
-"""What stands in for the paper's agents says so wherever a figure names it."""
+STAND_INS = {"a2c": "A3C", "qrdqn": "Rainbow"}
+"""Agent → which of the paper's it stands in for, whatever its settings and whoever's it is."""
 COLOUR = "#3b6ea5"
+
+
+def named(agent: str) -> str:
+    """An agent as figures name it: what stands in for one of the paper's agents says so."""
+    kind = agent.partition("[")[0].rpartition("/")[2].partition("_")[0]
+    return f"{agent} (for {STAND_INS[kind]})" if kind in STAND_INS else agent
 
 
 def drawings(
@@ -62,7 +68,7 @@ def bars(rows: pd.DataFrame, dimension: str, title: str, what: str, narrow: bool
         axis.bar(place, own["mean"], yerr=reach, color=COLOUR, width=0.7, capsize=3, error_kw={"linewidth": 1})
         turned = 30 if max(map(len, own[dimension])) > 8 else 0
         axis.set_xticks(place, own[dimension], rotation=turned, fontsize=8)
-        axis.set_title(NAMES.get(agent, agent), fontsize=9)
+        axis.set_title(named(agent), fontsize=9)
         axis.set_xlabel(f"{dimension}\n({100 * own['level'].iloc[0]:.3g} % intervals)", fontsize=8)
     axes[0][0].set_ylabel(f"AUC of {what}", fontsize=8)
     return figure
@@ -87,7 +93,7 @@ def heat_map(
         axis.set_xticks(range(len(columns)), columns, fontsize=8)
         axis.set_yticks(range(len(lines)), lines, fontsize=8)
         axis.set(xlabel=across, ylabel=down)
-        axis.set_title(NAMES.get(agent, agent), fontsize=9)
+        axis.set_title(named(agent), fontsize=9)
         figure.colorbar(image, ax=axis).set_label(f"AUC of {what}", fontsize=8)
     return figure
 
@@ -109,7 +115,7 @@ def seed_curves(
             own = named[(named["agent"] == agent) & (named["amount"] == amount)]
             for _, of_seed in own.groupby("seed"):
                 axis.plot(of_seed["step"], of_seed["return_mean"], linewidth=0.7)
-            axis.set_title(f"{NAMES.get(agent, agent)}\n{dimension} = {amount}", fontsize=8)
+            axis.set_title(f"{named(agent)}\n{dimension} = {amount}", fontsize=8)
             axis.tick_params(labelsize=7)
     for axis in axes[-1]:
         axis.set_xlabel("environment steps", fontsize=8)

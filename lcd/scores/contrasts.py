@@ -23,6 +23,8 @@ SOLVED = "solved"
 TRAINED_ON, STAGE, CONTEXT = "trained_on", "stage", "context"
 AXES = ("view", "reward_p", "frontend", "shaping", "agent", TRAINED_ON, STAGE, CONTEXT)
 KNOB = "knobs."
+SETTING = "agent."
+"""How a grid's axes begin that are settings of the agents."""
 USUAL: dict[str, Any] = {"view": SOLVED, "reward_p": 1.0}
 """What a contrast's conditions have where it does not say otherwise; `trained_on` is the evaluated task."""
 

@@ -1,5 +1,6 @@
-"""Grids: every combination of some knobs' values, as an axis of a study."""
+"""Grids: every combination of the values of some knobs, or of agents' settings, as an axis of a study."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
@@ -12,7 +13,7 @@ from lcd.config.values import check_knob, seed_list
 from lcd.envs.benchmarks import Benchmark, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import ChecksKnobs, NamesKnobs, offers
-from lcd.scores.contrasts import KNOB
+from lcd.scores.contrasts import KNOB, SETTING
 
 Point = dict[str, Any]
 """Knob → value: one place of a grid."""
@@ -23,26 +24,73 @@ MOST_AXES = 2
 
 
 def axes_of(grid: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Knob → its values, of a grid that is written as {knobs.delay: […]} or as {knobs: {delay: […]}}."""
+    """Knob → its values, of a grid that is written as {knobs.delay: […]} or as {knobs: {delay: […]}}.
+
+    An agents' setting is called `agent.<setting>` here, too.
+    """
     axes: dict[str, list[Any]] = {}
     for key, value in grid.items():
-        inside = value if f"{key}." == KNOB and isinstance(value, Mapping) else {key.removeprefix(KNOB): value}
-        if f"{key}." != KNOB and not key.startswith(KNOB):
-            raise InputError(f"study.grid.{key} is no knob: give {KNOB}<knob>; views, reward_p, … have their own keys.")
-        axes |= inside
-    for knob, values in axes.items():
-        check_knob(f"study.grid.{KNOB}{knob}", knob)
-        if not isinstance(values, list) or not values:
-            raise InputError(f"study.grid.{KNOB}{knob}={show(values)} must be a list of values.")
+        if f"{key}." in (KNOB, SETTING) and isinstance(value, Mapping):
+            inside = {f"{key}.{name}": values for name, values in value.items()}
+        elif key.startswith((KNOB, SETTING)):
+            inside = {key: value}
+        else:
+            raise InputError(
+                f"study.grid.{key} is neither a knob nor an agents' setting: give {KNOB}<knob> or {SETTING}<setting>; "
+                "views, reward_p, … have their own keys."
+            )
+        for name, values in inside.items():
+            if not isinstance(values, list) or not values:
+                raise InputError(f"study.grid.{name}={show(values)} must be a list of values.")
+            if name.startswith(SETTING):
+                for each in values:
+                    _setting_text(name, each)
+            else:
+                check_knob(f"study.grid.{name}", name.removeprefix(KNOB))
+            axes[name.removeprefix(KNOB)] = values
     if len(axes) > MOST_AXES:
-        raise InputError(f"study.grid varies {len(axes)} knobs: give one or two.")
+        raise InputError(f"study.grid varies {len(axes)} knobs and settings: give one or two.")
     return axes
 
 
 def points_of(grid: Mapping[str, Any]) -> list[Point]:
-    """Every combination of the grid's values; of no grid the one place where nothing is varied."""
-    axes = axes_of(grid)
+    """Every combination of the knobs' values; of no grid the one place where nothing is varied."""
+    axes = {name: values for name, values in axes_of(grid).items() if not name.startswith(SETTING)}
     return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+
+
+def with_settings(grid: Mapping[str, Any], agents: Iterable[str]) -> list[str]:
+    """The agents' names with every combination of the settings that the grid varies: `dqn[width=8]`."""
+    axes = {name.removeprefix(SETTING): values for name, values in axes_of(grid).items() if name.startswith(SETTING)}
+    if not axes:
+        return list(agents)
+    combinations = [
+        ",".join(f"{name}={_setting_text(name, value)}" for name, value in zip(axes, values, strict=True))
+        for values in product(*axes.values())
+    ]
+    return [
+        f"{name[:-1]},{each}]" if name.endswith("]") else f"{name}[{each}]" for name in agents for each in combinations
+    ]
+
+
+def without_settings(grid: Mapping[str, Any], label: str) -> tuple[str, Point]:
+    """What an agent is called without the settings that the grid varies, and their values as its name tells them."""
+    varied = [name.removeprefix(SETTING) for name in axes_of(grid) if name.startswith(SETTING)]
+    name, _, inside = label.removesuffix("]").partition("[")
+    told = dict(each.split("=", 1) for each in inside.split(",") if each)
+    point = {f"{SETTING}{key}": told.pop(key) for key in varied if key in told}
+    rest = ",".join(f"{key}={value}" for key, value in told.items())
+    return f"{name}[{rest}]" if rest else name, point
+
+
+def _setting_text(name: str, value: Any) -> str:
+    """The value of an agent's setting as the agent's name tells it."""
+    text = json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+    if not isinstance(value, str | int | float | None) or not text or set(text) & set("[],="):
+        raise InputError(
+            f"study.grid.{name} has {show(value)}, but values of a setting are numbers, words, true, false and null."
+        )
+    return text
 
 
 def placed(benchmark: Benchmark, task: str, point: Mapping[str, Any], knobs: Mapping[str, Any]) -> tuple[str, Point]:

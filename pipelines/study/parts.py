@@ -20,7 +20,7 @@ from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import has_shaping, shapings_of
 from lcd.pipelines.study.configs import AgentEntry, FrontendEntry
 from lcd.pipelines.study.family_written import named_by, task_of_family
-from lcd.pipelines.study.grid import Point, by_task, check_points, named_knobs, points_of
+from lcd.pipelines.study.grid import Point, by_task, check_points, named_knobs, points_of, with_settings
 from lcd.scores.asked_contrasts import parse_contrasts
 from lcd.scores.contrasts import (
     CONTEXT,
@@ -172,7 +172,7 @@ def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _PartRequest, where:
         check_points(benchmark, tasks, points, cfg.study.knobs)
     return Part(
         tasks=tasks,
-        agents=[_agent(cfg, name) for name in asked.agents],
+        agents=[_agent(cfg, name) for name in with_settings(cfg.study.grid, asked.agents)],
         frontends=[_frontend(cfg, name) for name in asked.frontends],
         shapings=list(asked.shapings),
         conditions=_conditions(benchmark, asked, where),

@@ -52,6 +52,7 @@ from lcd.pipelines.study.grid import (
     placed,
     points_of_runs,
     seeds_of_runs,
+    without_settings,
 )
 from lcd.pipelines.study.parts import check_names, parts_of
 from lcd.pipelines.study.point_choices import Chosen, choice_asked, choose
@@ -167,10 +168,13 @@ def grid_of(cfg: DiagnoseConfig, run_configs: Sequence[Mapping[str, Any]]) -> di
         for each in part.crossed():
             task, knobs = placed(benchmark, each["task"], each["point"], each["knobs"])
             tasks[varied_task(task, knobs)] = {"base": each["task"], "point": each["point"]}
+    agents = list(dict.fromkeys(agent_name(config["agent"]) for config in run_configs))
+    plain = {label: without_settings(cfg.study.grid, label) for label in agents}
     return {
         "dimensions": list(axes_of(cfg.study.grid)),
         "tasks": tasks,
-        "agents": list(dict.fromkeys(agent_name(config["agent"]) for config in run_configs)),
+        "agents": agents,
+        "settings": {label: {"agent": name, "point": point} for label, (name, point) in plain.items() if point},
         **{key: getattr(cfg.study, key) for key in ("name", "knobs", "normalise", "tests")},
     }
 

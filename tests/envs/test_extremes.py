@@ -14,6 +14,7 @@ from gymnasium.envs.registration import load_env_creator
 from gymnasium.vector import AutoresetMode
 from procgen_support import INSTALLED
 
+from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.ctgraph.graph import CTGraphVectorEnv
 from lcd.envs.ctgraph.images import synthetic
 from lcd.envs.ctgraph.knobs import SECTIONS, GraphKnobs
@@ -187,6 +188,69 @@ def test_procgen_at_its_extremes():
         shaped = {"shaping": "subgoals"} if entry.type == "float" else {}
         for knobs in with_values_of(entry.name, values):
             in_a_child(partial(step_or_refuse, make, knobs | shaped))
+
+
+WORLDS = (
+    ("ale_py", "atari/Breakout", "pixels", {"size": 1024, "frames": 100, "sticky": 1.0, "longest": 1}),
+    ("mujoco", "mujoco/HalfCheetah", "state", {"frame_skip": 1, "reset_noise_scale": 0.0}),
+    ("mujoco", "mujoco/InvertedPendulum", "pixels", {"size": 1, "frames": 100, "shadows": True}),
+    ("dm_control", "dm_control/cartpole-swingup", "state", {"time_limit": 0.1}),
+    ("crafter", "crafter/collect-wood", "pixels", {"length": 1, "area": 16}),
+    ("minigrid", "minigrid/Empty-Random-6x6", "pixels", {"size": 5, "max_steps": 1}),
+    ("minigrid", "minigrid/MultiRoom-N2-S4", "pixels", {"maxNumRooms": 2, "maxRoomSize": 4}),
+    ("minigrid", "minigrid/GoToRedBallGrey", "pixels", {"num_dists": 0, "room_size": 8}),
+    ("bsuite", "bsuite/deep_sea", "state", {"size": 2}),
+    ("bsuite", "bsuite/memory_len", "state", {"memory_length": 1}),
+)
+"""What needs to be there, a task, a view, and knobs with values that are allowed."""
+
+
+@pytest.mark.parametrize(("needs", "task", "view", "knobs"), WORLDS, ids=lambda each: each if "/" in each else "")
+@pytest.mark.filterwarnings("ignore")
+def test_worlds_of_others_at_their_extremes(needs, task, view, knobs):
+    """Engines of others may fail in their own words, but not loop for ever."""
+    pytest.importorskip(needs)
+
+    def played(name, value):
+        benchmark = get_benchmark(task.partition("/")[0])
+        env = benchmark.make_vec(task, view=view, split="train", num_envs=1, seed=0, **{name: value})
+        env.reset(seed=1)
+        env.action_space.seed(0)
+        for _ in range(3):
+            env.step(env.action_space.sample())
+
+    def all_played():
+        for name, allowed in knobs.items():
+            played(name, allowed)
+            for value in dict.fromkeys((50, *EXTREMES)):
+                with contextlib.suppress(Exception):
+                    played(name, value)
+
+    in_a_child(all_played)
+
+
+@pytest.mark.parametrize(
+    ("needs", "task", "knobs", "sentence"),
+    [
+        ("minigrid", "minigrid/MultiRoom-N2-S4", {"minNumRooms": 50, "maxNumRooms": 50}, "more rooms or things than"),
+        ("minigrid", "minigrid/GoToRedBallGrey", {"num_dists": 50}, "more rooms or things than there is room for"),
+        ("minigrid", "minigrid/Empty-Random-6x6", {"size": 10**9}, "size is 1000000000, .* at most 255"),
+        ("minigrid", "minigrid/Empty-Random-6x6", {"agent_view_size": 2}, "agent_view_size.*no such world"),
+        ("mujoco", "mujoco/HalfCheetah", {"frame_skip": 10**9}, "frame_skip is 1000000000, .* at most 100000"),
+        ("mujoco", "mujoco/HalfCheetah", {"frame_skip": 0}, "frame_skip is 0, .* at least 1"),
+        ("mujoco", "mujoco/HalfCheetah", {"shadows": 2}, "shadows is 2, but it must be true or false"),
+        ("crafter", "crafter/reward", {"area": 10**9}, "area is 1000000000, .* at most 128"),
+        ("ale_py", "atari/Breakout", {"size": 10**9}, "size is 1000000000, .* at most 1024"),
+        ("ale_py", "atari/Breakout", {"frames": 10**9}, "frames is 1000000000, .* at most 100"),
+        ("ale_py", "atari/Breakout", {"sticky": 2}, "sticky is 2, but it must be a number from 0 to 1"),
+        ("ale_py", "atari/Breakout", {"longest": 0}, "longest is 0, .* at least 1"),
+    ],
+)
+def test_worlds_of_others_that_cannot_be_are_refused(needs, task, knobs, sentence):
+    pytest.importorskip(needs)
+    make = get_benchmark(task.partition("/")[0]).make_vec
+    with deadline(str(knobs)), pytest.raises(InputError, match=sentence):
+        make(task, view="pixels", split="train", num_envs=1, seed=0, **knobs).reset(seed=1)
 
 
 @pytest.mark.parametrize("noise", [1, 255, 1.0, 254.99])

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lcd.analyses.grids import Grid, areas, correlations, rank_correlation, run_tests, summarise
+from lcd.analyses.grids import Grid, areas, correlations, rank_correlation, run_tests, settings_in_places, summarise
 from lcd.envs.errors import InputError
+from lcd.report.grid_figures import named
 
 
 def curves(slopes, agent="a", seeds=6, base="discrete"):
@@ -40,6 +41,37 @@ def test_areas_are_mean_heights_brought_to_one_scale():
     assert held_out["0", 2] == pytest.approx(0.1 * 50 + 0.2)
     assert held_out["4", 2] == pytest.approx((0.2 * 50 + 0.2) * 100 / 96)
     assert (table[table["metric"] == "length"]["value"] == 7).all()
+
+
+def test_settings_of_agents_are_dimensions_beside_knobs():
+    found = pd.concat(
+        curves({0: slope, 4: slope / 2}, agent=f"a[width={width}]") for width, slope in ((8, 0.1), (32, 0.4))
+    )
+    places = {f"hardness/discrete:delay={n}": {"base": "hardness/discrete", "point": {"delay": n}} for n in (0, 4)}
+    settings = {f"a[width={n}]": {"agent": "a", "point": {"agent.width": str(n)}} for n in (8, 32)}
+    grid = Grid("g", ["agent.width", "delay"], places, [*settings], {}, False, [], settings)
+    table = areas(*reversed(settings_in_places(grid, found)))
+    assert set(table["agent"]) == {"a"}
+    held_out = table[table["metric"] == "eval"].set_index(["agent.width", "delay", "seed"])["value"]
+    assert held_out["8", "4", 1] == pytest.approx(0.05 * 50 + 0.1)
+    assert held_out["32", "0", 2] == pytest.approx(0.4 * 50 + 0.2)
+    assert list(dict.fromkeys(table["agent.width"])) == ["8", "32"]
+    assert grid.dials == ["delay"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "shown"),
+    [
+        ("a2c", "a2c (for A3C)"),
+        ("a2c_mdp_playground[entropy=0.2]", "a2c_mdp_playground[entropy=0.2] (for A3C)"),
+        ("sb3/a2c[params.ent_coef=0.1]", "sb3/a2c[params.ent_coef=0.1] (for A3C)"),
+        ("sb3/qrdqn[params.tau=0.9]", "sb3/qrdqn[params.tau=0.9] (for Rainbow)"),
+        ("rainbow[noisy=false]", "rainbow[noisy=false]"),
+        ("sb3/dqn", "sb3/dqn"),
+    ],
+)
+def test_stand_ins_for_the_papers_agents_say_so_whatever_their_settings(agent, shown):
+    assert named(agent) == shown
 
 
 def test_intervals_have_the_level_of_all_comparisons():

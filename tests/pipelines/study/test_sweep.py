@@ -17,7 +17,7 @@ from lcd.pipelines.study import diagnose
 from lcd.pipelines.study.runs import expand
 
 DISCRETE = ("dqn", "rainbow", "a2c")
-PICTURES = ("sb3/dqn", "sb3/qrdqn", "sb3/a2c")
+PICTURES, GAMES = ("sb3/dqn", "rainbow", "a2c"), ("sb3/dqn", "sb3/qrdqn", "sb3/a2c")
 CONTINUOUS = ("sb3/ddpg", "sb3/td3", "sb3/sac")
 TABULAR = ("tabular/q_learning", "tabular/double_q_learning", "tabular/sarsa")
 DELAYS, LENGTHS = (0, 1, 2, 4, 8), (1, 2, 3, 4)
@@ -65,10 +65,10 @@ PAPER = {
         DISCRETE,
         10,
     ),
-    "49a": ("tuning-networks-early", "discrete", {"delay": (0,)}, ("dqn",), 3 * 12),
-    "49c": ("tuning-target", "discrete", {"delay": (0,)}, ("dqn",), 3 * 15),
-    "49e": ("tuning-networks", "discrete", {"delay": (0,)}, ("dqn",), 3 * 12),
-    "appendix F": ("tuning-rates", "discrete", {"delay": (0,)}, ("dqn",), 3 * 8),
+    "49a": ("tuning-networks-early", "discrete", {}, ("dqn",), 3 * 12),
+    "49c": ("tuning-target", "discrete", {}, ("dqn",), 3 * 15),
+    "49e": ("tuning-networks", "discrete", {}, ("dqn",), 3 * 12),
+    "appendix F": ("tuning-rates", "discrete", {}, ("dqn",), 3 * 20),
     "48": (
         "transition-noise-target-radius",
         "continuous",
@@ -90,9 +90,9 @@ for _dimension, _amounts, _complex, _figures in (
     ("reward_noise", REWARD_NOISE, (0, 0.01, 0.05, 0.1, 0.25), ("table 4", "8c", "30g-i")),
 ):
     _name = f"atari-{_dimension.replace('_', '-')}"
-    PAPER[_figures[0]] = (_name, "discrete", {_dimension: _amounts}, PICTURES, 100)
+    PAPER[_figures[0]] = (_name, "discrete", {_dimension: _amounts}, GAMES, 100)
     for _figure, _game in zip(_figures[1:], ("Qbert", "SpaceInvaders", "BeamRider"), strict=False):
-        PAPER[_figure] = (_name, f"atari/{_game}", {_dimension: _complex}, PICTURES, 5)
+        PAPER[_figure] = (_name, f"atari/{_game}", {_dimension: _complex}, GAMES, 5)
 SHARED = "49b 49d 49f 4b 4c 5b 5d 5e 5f 6b 7b 8b 13 14b 15a 19 20 21 22 23 24 25 26 27 28 29 42 44 45 46 47"
 SHARED = {*SHARED.split(), *(f"{game}{part}" for game in (31, 32, 33) for part in ("a-c", "d-f", "g-i"))}
 """Figures that another one's experiment gives too."""
@@ -108,6 +108,13 @@ def known():
 
 def test_every_figure_has_a_config(known):
     assert {figure for cfg in known.values() for figure in cfg.study.figures} == set(PAPER) | SHARED
+
+
+@pytest.mark.parametrize("figure", ["4a", "4d", "16a", "18a", "18b"])
+def test_pictures_of_the_papers_figures_are_the_packages(known, figure):
+    for run in trainings(expand(known[PAPER[figure][0]])):
+        assert run["knobs"]["image_defaults"] == "mdp-playground"
+        assert not {"image_size", "image_channels", "image_radius", "image_double_flips"} & set(run["knobs"])
 
 
 @pytest.mark.parametrize("figure", PAPER)
@@ -154,7 +161,7 @@ def test_as_many_seconds_whatever_the_time_unit(known):
 
 
 def _products(axes):
-    return [(a, *rest) for a in axes[0] for rest in (_products(axes[1:]) if axes[1:] else [()])]
+    return [(a, *rest) for a in axes[0] for rest in _products(axes[1:])] if axes else [()]
 
 
 def _number(text):
@@ -238,9 +245,38 @@ def test_anybodys_study_file_has_a_grid_of_knobs(tmp_path):
     assert {run["benchmark"] for run in runs} == {"toy"}
 
 
+def test_agents_settings_are_axes_of_a_grid_as_knobs_are():
+    """Figure 49 varies two of DQN's at once; what an agent's name tells already stays there."""
+    runs = trainings(expand(compose("sweep", ["experiment=tuning-networks"])))
+    # Two layers, which were the only choice once, are not written down.
+    sizes = [(run["agent"].get("layers", 2), run["agent"]["width"]) for run in runs]
+    assert sizes == [(layers, width) for layers in (1, 2, 3, 4) for width in (8, 32, 128)]
+    assert {run["agent"]["target_every"] for run in runs} == {800}
+    late = trainings(expand(compose("sweep", ["experiment=tuning-networks-late"])))
+    found = {(run["agent"]["width"], run["agent"]["target_every"]) for run in late}
+    assert found == {(width, every) for width in (128, 256, 512) for every in (80, 800, 8000)}
+
+
+def test_a_grid_of_knobs_and_settings_is_drawn_over_both(tmp_path):
+    grid = "study.grid={agent: {learning_rate: [0.05, 0.5]}, knobs: {delay: [0, 2]}}"
+    line = ["sweep", "experiment=tabular-delay", grid, "study.agents=[tabular/sarsa]", "study.seeds=2"]
+    line += ["study.steps=2000", "study.evaluation.every=1000", f"out={tmp_path}", "tracker=none", "device=cpu"]
+    assert cli.main(line) == 0
+    table = pd.read_csv(tmp_path / "diagnosis" / "tables" / "grid.csv")
+    held_out = table[table["metric"] == "eval"].set_index(["delay", "agent.learning_rate"])
+    assert sorted(held_out.index) == [(0, 0.05), (0, 0.5), (2, 0.05), (2, 0.5)]
+    assert set(held_out["agent"]) == {"tabular/sarsa"}
+    figures = {file.name for file in (tmp_path / "diagnosis" / "figures").glob("grid-*.png")}
+    assert {"grid-discrete-eval-mean.png", "grid-discrete-eval-std.png"} <= figures
+
+
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
+        (["study.grid={agent.widht: [8]}"], ["widht", "width"]),
+        (["study.grid={agent.width: [[8, 16]]}"], ["study.grid.agent.width", "numbers, words"]),
+        (["study.grid={agent.width: 8}"], ["study.grid.agent.width=8", "list"]),
+        (["study.grid={agent.width: [8], agent.batch: [8]}"], ["study.grid", "one or two"]),
         (["study.grid.knobs.dealy=[1]"], ["dealy", "delay"]),
         (["study.grid={knobs.delay: 3}"], ["study.grid.knobs.delay=3", "list"]),
         (["study.grid={view: [pixels]}"], ["study.grid.view", "keys"]),
@@ -283,6 +319,10 @@ def test_what_a_study_remembers_of_its_grid_is_read_with_care():
     for key in KINDS:
         assert Grid.from_plain({**plain, key: 3.5}) is None
     assert Grid.from_plain({**plain, "tasks": {"a": {"base": "b"}}}) is None
+    varied = {"a[b=1]": {"agent": "a", "point": {"agent.b": "1"}}}
+    assert Grid.from_plain({**plain, "settings": varied}).settings == varied
+    for wrong in (3.5, {"a[b=1]": {"point": {}}}, {"a[b=1]": {"agent": "a"}}):
+        assert Grid.from_plain({**plain, "settings": wrong}) is None
     assert Grid.from_plain(None) is None
 
 
