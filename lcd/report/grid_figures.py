@@ -104,15 +104,15 @@ def seed_curves(
     """Curves of every seed, held-out ones where no training episode ended; an axis for each agent and amount."""
     own = curves[curves["task"].isin(mine)]
     split = "train" if (own["split"] == "train").any() else "eval"
-    named = own[own["split"] == split].copy()
-    named["amount"] = named["task"].map(mine)
-    agents = list(dict.fromkeys(named["agent"]))
-    amounts = [amount for amount in dict.fromkeys(mine.values()) if (named["amount"] == amount).any()]
+    of_split = own[own["split"] == split].copy()
+    of_split["amount"] = of_split["task"].map(mine)
+    agents = list(dict.fromkeys(of_split["agent"]))
+    amounts = [amount for amount in dict.fromkeys(mine.values()) if (of_split["amount"] == amount).any()]
     figure, axes = _figure(len(agents), len(amounts), title)
     for row, agent in enumerate(agents):
         for column, amount in enumerate(amounts):
             axis = axes[row][column]
-            own = named[(named["agent"] == agent) & (named["amount"] == amount)]
+            own = of_split[(of_split["agent"] == agent) & (of_split["amount"] == amount)]
             for _, of_seed in own.groupby("seed"):
                 axis.plot(of_seed["step"], of_seed["return_mean"], linewidth=0.7)
             axis.set_title(f"{named(agent)}\n{dimension} = {amount}", fontsize=8)

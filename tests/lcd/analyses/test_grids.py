@@ -9,7 +9,7 @@ from scipy import stats
 
 from lcd.analyses.grids import Grid, areas, correlations, rank_correlation, run_tests, settings_in_places, summarise
 from lcd.envs.errors import InputError
-from lcd.report.grid_figures import named
+from lcd.report.grid_figures import named, seed_curves
 
 
 def curves(slopes, agent="a", seeds=6, base="discrete"):
@@ -72,6 +72,14 @@ def test_settings_of_agents_are_dimensions_beside_knobs():
 )
 def test_stand_ins_for_the_papers_agents_say_so_whatever_their_settings(agent, shown):
     assert named(agent) == shown
+
+
+def test_curves_seed_by_seed_have_a_panel_for_each_agent_and_amount():
+    found = pd.concat(curves({0: 0.1, 4: 0.2}, agent=agent, seeds=3) for agent in ("dqn", "sb3/a2c"))
+    mine = {f"hardness/discrete:delay={delay}": str(delay) for delay in (0, 4)}
+    panels = {axis.get_title(): len(axis.lines) for axis in seed_curves(found, mine, "delay", "it").axes}
+    names = ("dqn", "sb3/a2c (for A3C)")
+    assert panels == {f"{name}\ndelay = {delay}": 3 for name in names for delay in (0, 4)}
 
 
 def test_intervals_have_the_level_of_all_comparisons():
