@@ -14,7 +14,7 @@ MOST_PICTURE_BYTES = 2**29
 """Of the user's own pictures, which are all kept with a border."""
 _BLACKENED = 2**19
 """Bytes of images that are blackened at once: when figures are pasted, a core's own cache still has them."""
-MOST_BYTES_SHOWN = 2**27
+MOST_BYTES_SHOWN = 2**29
 """Of figures that were drawn when they were shown: they are forgotten when they become more."""
 _NOT_DRAWN = -1
 _ID_BYTES = 4
