@@ -10,10 +10,13 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation, TransformObservation
 
+from lcd.envs.spaces import STACKED_FRAMES
 from lcd.envs.streams import seed_sequence
 
 FRAMES_A_STEP = 4
 """Frames of an Atari game that an action lasts."""
+FRAMES_SHOWN = 4
+"""Those that are seen at once, one a channel."""
 
 
 def seeds_of_copies(seeds: Sequence[int], copies: int, split: str) -> list[int]:
@@ -77,6 +80,8 @@ class Resting(gymnasium.Wrapper):
 def atari(game: str) -> gymnasium.Env:
     """A game of Atari's as it is usually learned: 84 × 84 grey pixels, four frames as channels, four skipped."""
     env = gymnasium.make(f"ale_py:ALE/{game}-v5", frameskip=1, repeat_action_probability=0.0)
-    stacked = FrameStackObservation(AtariPreprocessing(env, noop_max=1, frame_skip=FRAMES_A_STEP), 4)
-    last = gymnasium.spaces.Box(0, 255, (84, 84, 4), np.uint8)
-    return TransformObservation(stacked, lambda frames: np.moveaxis(np.asarray(frames), 0, -1), last)
+    stacked = FrameStackObservation(AtariPreprocessing(env, noop_max=1, frame_skip=FRAMES_A_STEP), FRAMES_SHOWN)
+    last = gymnasium.spaces.Box(0, 255, (84, 84, FRAMES_SHOWN), np.uint8)
+    game_in_stacks = TransformObservation(stacked, lambda frames: np.moveaxis(np.asarray(frames), 0, -1), last)
+    game_in_stacks.metadata = {**game_in_stacks.metadata, STACKED_FRAMES: FRAMES_SHOWN}
+    return game_in_stacks

@@ -13,6 +13,8 @@ from lcd.envs.errors import InputError
 from lcd.envs.protocols import KnowsItsSeeds, OneHotStates, offers
 from lcd.envs.state import keeps_state
 
+STACKED_FRAMES = "stacked_frames"
+
 
 def is_image(space: spaces.Space) -> bool:
     """Are observations bytes of (height, width) or (height, width, channels)?"""
@@ -29,6 +31,16 @@ def is_one_hot(env: VectorEnv) -> bool:
     inside, shape = env.unwrapped, env.single_observation_space.shape
     sizes = inside.one_hot_sizes if offers(inside, OneHotStates) else None
     return sizes is not None and tuple(sizes) == shape
+
+
+def stacked_frames(env: VectorEnv) -> int:
+    """Of how many frames of an episode an image is made, one a channel; 1 where the environment does not say so.
+
+    It says so by `metadata["stacked_frames"]`: the newest frame is the last channel, and where an episode begins all
+    of them are its first frame.
+    """
+    space, stacked = env.single_observation_space, env.metadata.get(STACKED_FRAMES, 1)
+    return int(stacked) if is_image(space) and space.shape[2:] == (stacked,) else 1
 
 
 class _Passing(VectorWrapper):

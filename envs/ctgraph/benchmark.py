@@ -13,6 +13,7 @@ from lcd.envs.benchmarks import NativeBenchmark
 from lcd.envs.ctgraph.compare import expected_return
 from lcd.envs.ctgraph.goals import GoalSchedule
 from lcd.envs.ctgraph.graph import VIEWS, CTGraphVectorEnv
+from lcd.envs.ctgraph.images import check_noise
 from lcd.envs.ctgraph.knobs import GraphKnobs, canonical, load_json, merge
 from lcd.envs.ctgraph.tabular import as_tabular
 from lcd.envs.families.family import Family, grid_family
@@ -71,6 +72,7 @@ class CTGraphBenchmark(NativeBenchmark):
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
         """The exact mean returns of the random and of the optimal policy."""
         graph, goal = self.graph(task, seed, **knobs)
+        check_noise(graph.image_dataset, graph.num_ids)
         return expected_return(graph, goal, "random"), expected_return(graph, goal, "optimal")
 
     def graph(self, task: str, seed: int, **knobs: Any) -> tuple[GraphKnobs, np.ndarray]:

@@ -73,6 +73,16 @@ def _refuse_too_many(what: str, images: int, size: int) -> None:
         )
 
 
+@lru_cache(maxsize=8)
+def check_noise(knobs: ImageDataset, classes: int) -> None:
+    """Refuse noise that leaves too little of the images for so many classes, without making what shows them."""
+    peak = 255 * (1 - knobs.noise_on_read)
+    # With as many grey levels as a blueprint has, there are more images than a graph could have ids.
+    if knobs.path is None and peak < LEVELS - 1:
+        _refuse_too_many(f"the graph shows {classes:,} observation ids", classes, SIDE * SIDE * 3)
+        synthetic(knobs.seed, classes, peak)
+
+
 def synthetic(seed: int, classes: int, peak: float = 255.0) -> np.ndarray:
     """(classes, 12, 12) uint8: the paper's random classes, all different."""
     rng = np.random.default_rng(seed)

@@ -77,14 +77,15 @@ class DQN(OffPolicy):
 
     @property
     def sizes(self) -> list[int]:
-        """Numbers that the first layer gets, and that each of the hidden ones makes of them."""
+        """Numbers that the first layer gets, and that each of the hidden ones below the head makes of them."""
         given = self.inputs if self.encoder is None else self.encoder.features
         return [given, *[self.config.width] * self.config.layers]
 
     def first_layers(self) -> Layers:
         """The layers of all members before they learn."""
         convolutions = [] if self.encoder is None else self.encoder.first_layers(self.seeds)
-        return [*convolutions, *initial(pairwise([*self.sizes, self.actions]), self.seeds)]
+        head = [self.config.head] if self.config.head else []
+        return [*convolutions, *initial(pairwise([*self.sizes, *head, self.actions]), self.seeds)]
 
     def encoded(self, network: Rows, inputs: Tensor) -> tuple[Layers, Tensor]:
         """The layers above convolutions, if there are any, and what they get."""

@@ -10,11 +10,12 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
+from lcd.agents.frame_replay import FrameReplay
 from lcd.agents.learner import Evaluate, Learner
 from lcd.agents.networks import as_float
 from lcd.agents.replay import Replay
 from lcd.agents.stepping import Step, Stepper
-from lcd.envs.spaces import is_one_hot
+from lcd.envs.spaces import is_one_hot, stacked_frames
 from lcd.envs.streams import Streams, seed_sequence
 from lcd.process.deadlines import beat
 
@@ -44,7 +45,10 @@ class OffPolicy(Learner):
         members, seen = len(self.seeds), env.single_observation_space
         self.inputs = int(np.prod(seen.shape))
         one_hot = outputs is None and is_one_hot(env)
-        self.memory = Replay(members, config.buffer, self.inputs, seen.dtype, outputs, one_hot)
+        if (stacked := stacked_frames(env)) > 1 and outputs is None:
+            self.memory: Replay = FrameReplay(members, config.buffer, self.inputs, stacked, config.copies)
+        else:
+            self.memory = Replay(members, config.buffer, self.inputs, seen.dtype, outputs, one_hot)
         self.last_bout: dict[str, Tensor] = {}
         copies = range(config.copies)
         (self._play,) = Streams.spawn([seed_sequence(s, "exploration", c) for s in self.seeds for c in copies])

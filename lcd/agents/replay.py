@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from lcd.agents.networks import as_float
+from lcd.process.limits import require_memory
 
 
 class Replay:
@@ -29,28 +30,48 @@ class Replay:
     def __init__(
         self, members: int, size: int, inputs: int, dtype: Any, outputs: int | None = None, one_hot: bool = False
     ):
-        self.size, self.next, self.filled, self.inputs, self.one_hot = size, 0, 0, inputs, one_hot
-        seen: tuple[Any, ...] = (np.uint16,) if one_hot else (dtype, (inputs,))
-        action = (np.int32,) if outputs is None else (np.float32, (outputs,))
-        fields = [("seen", *seen), ("reached", *seen), ("actions", *action)]
+        self.members, self.size, self.next, self.filled = members, size, 0, 0
+        self.inputs, self.of_inputs, self.outputs, self.one_hot = inputs, dtype, outputs, one_hot
+        require_memory(f"agent.buffer={size} of {members} member{'s' * (members > 1)} in a run", self.nbytes)
+        self.records = np.zeros((members, size), self.dtype(self.kept))
+
+    @property
+    def kept(self) -> list[Any]:
+        """What is kept of observations, as fields of a record."""
+        seen: tuple[Any, ...] = (np.uint16,) if self.one_hot else (self.of_inputs, (self.inputs,))
+        return [("seen", *seen), ("reached", *seen)]
+
+    def dtype(self, observations: list[Any]) -> np.dtype:
+        """A record that keeps observations so."""
+        action = (np.int32,) if self.outputs is None else (np.float32, (self.outputs,))
+        fields = [*observations, ("actions", *action)]
         fields += [(name, np.float32) for name in ("rewards", "going_on", "valid")] + [("ended", np.bool_)]
-        self.records = np.zeros((members, size), np.dtype(fields, align=True))
+        return np.dtype(fields, align=True)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        return self.members * self.size * self.dtype(self.kept).itemsize
 
     def add(
         self, seen: Any, actions: Any, rewards: Any, reached: Any, going_on: Any, valid: Any, ended: Any = False
     ) -> None:
         """Keep one step of all copies, in place of the oldest; copies are ordered member by member."""
-        if self.one_hot:
-            seen, reached = seen.argmax(1), reached.argmax(1)
         members = len(self.records)
         copies = len(seen) // members
         new = self.records[:, self.next : self.next + copies]
-        new["seen"], new["reached"] = (given.reshape(new["seen"].shape) for given in (seen, reached))
+        self.put(new, seen, reached)
         new["actions"] = actions.reshape(new["actions"].shape)
         for name, given in {"rewards": rewards, "going_on": going_on, "valid": valid, "ended": ended}.items():
             new[name] = np.reshape(given, (members, copies)) if np.ndim(given) else given
         self.next = (self.next + copies) % self.size
         self.filled = min(self.size, self.filled + copies)
+
+    def put(self, new: np.ndarray, seen: Any, reached: Any) -> None:
+        """Keep one step's observations in its new records."""
+        if self.one_hot:
+            seen, reached = seen.argmax(1), reached.argmax(1)
+        new["seen"], new["reached"] = (given.reshape(new["seen"].shape) for given in (seen, reached))
 
     def at(self, members: slice, places: np.ndarray) -> np.ndarray:
         """The records of some members at these places, (members, …)."""

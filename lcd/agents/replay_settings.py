@@ -32,6 +32,7 @@ class DQNConfig:
         activation: what hidden layers end with, `relu` or `tanh`.
         adam_eps: Adam's ε.
         encoder: below the layers: `mlp`, none, or `cnn`, two convolutions of images.
+        head: units of one more hidden layer above these; 0: none.
     """
 
     copies: int = 8
@@ -52,10 +53,12 @@ class DQNConfig:
     activation: str = field(default="relu", metadata=LATER)
     adam_eps: float = field(default=1e-8, metadata=LATER)
     encoder: str = field(default="mlp", metadata=LATER)
+    head: int = field(default=0, metadata=LATER)
 
     def __post_init__(self) -> None:
         for key in ("copies", "start", "train_every", "updates", "batch", "target_every", "width", "layers"):
             check(key, getattr(self, key), "at least 1", getattr(self, key) >= 1)
+        check("head", self.head, "0 or more", self.head >= 0)
         multiple = f"a multiple of agent.copies={self.copies}"
         check("buffer", self.buffer, multiple, self.buffer > 0 and self.buffer % self.copies == 0)
         for key in ("gamma", "epsilon"):
@@ -103,7 +106,6 @@ class RainbowConfig(DQNConfig):
         super().__post_init__()
         check("n_step", self.n_step, "at least 1", self.n_step >= 1)
         check("atoms", self.atoms, "at least 2 (agent.distributional=false turns them off)", self.atoms >= 2)
-        check("head", self.head, "0 or more", self.head >= 0)
         for key in ("alpha", "beta"):
             check(key, getattr(self, key), "between 0 and 1", 0 <= getattr(self, key) <= 1)
         ordered = math.isfinite(self.lowest) and math.isfinite(self.highest) and self.lowest < self.highest
@@ -193,5 +195,6 @@ class MPLightConfig(DQNConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        own = (self.layers, self.activation, self.encoder) == (2, "relu", "mlp")
-        check("layers", self.layers, "2, agent.activation=relu and agent.encoder=mlp: FRAP's layers are its own", own)
+        own = (self.layers, self.activation, self.encoder, self.head) == (2, "relu", "mlp", 0)
+        right = "2, agent.activation=relu, agent.encoder=mlp and agent.head=0: FRAP's layers are its own"
+        check("layers", self.layers, right, own)

@@ -108,7 +108,9 @@ def composed(command: str, words: Words) -> dict[str, Any]:
         config = OmegaConf.create(plain)
         for key, value in words.keys:
             said = f"{key}={value}"
-            OmegaConf.update(config, key, value, merge=True, force_add=True)
+            # A list and a set of keys have nothing to merge: who knows the key refuses the wrong one of them.
+            alike = OmegaConf.is_list(OmegaConf.select(config, key)) == isinstance(value, list)
+            OmegaConf.update(config, key, value, merge=alike, force_add=True)
         return _plain(config)
     except (OmegaConfBaseException, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{said} cannot be composed: {_reason(error)}") from None

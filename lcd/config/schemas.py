@@ -76,7 +76,7 @@ class StudyConfig:
     knobs: dict[str, Any] = field(default_factory=dict, metadata=doc("knobs of the tasks that are the same for all"))
     of: dict[str, Any] = field(
         default_factory=dict,
-        metadata=doc("task, or what its name begins with: its own grid, knobs, seeds, steps, views, agent_params"),
+        metadata=doc("task, or what its name begins with: its own grid, knobs, seeds, steps, views, agents, …"),
     )
     seeds_per_run: int | None = field(
         default=None,

@@ -17,7 +17,7 @@ from lcd.scores.contrasts import KNOB, SETTING
 
 Point = dict[str, Any]
 """Knob → value: one place of a grid."""
-OF_TASKS = ("grid", "knobs", "seeds", "steps", "views", "agent_params")
+OF_TASKS = ("grid", "knobs", "seeds", "steps", "views", "agents", "agent_params", "seeds_per_run")
 """What a study may say of some of its tasks alone."""
 MOST_AXES = 2
 """Figures have no place for more."""
@@ -143,6 +143,15 @@ def by_task(study: StudyConfig, tasks: list[str]) -> list[tuple[list[str], dict[
     for name, changes in study.of.items():
         if not isinstance(changes, Mapping) or not set(changes) <= {*OF_TASKS}:
             raise InputError(f"study.of.{name}={show(changes)} must be a set of keys: {', '.join(OF_TASKS)}.")
+        agents, most = changes.get("agents", {}), changes.get("seeds_per_run", 1)
+        if not isinstance(agents, Mapping) or not all(isinstance(own, str) for own in agents.values()):
+            raise InputError(
+                f"study.of.{name}.agents={show(agents)} must say which settings agents have there: {{dqn: dqn_points}}."
+            )
+        if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
+            raise InputError(
+                f"study.of.{name}.seeds_per_run={show(most)} must be null, or a whole number of at least 1."
+            )
     if not study.of:
         return [(tasks, {})]
     found = []

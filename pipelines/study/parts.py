@@ -52,7 +52,7 @@ class Part:
         conditions: what else differs: the view, reward p, knobs of the task.
         points: where in the grid its tasks are trained.
         knobs: those of its tasks that are the same everywhere.
-        seeds, steps: as a study says them.
+        seeds, steps, seeds_per_run: as a study says them.
     """
 
     tasks: list[str]
@@ -64,6 +64,7 @@ class Part:
     knobs: Mapping[str, Any]
     seeds: Any
     steps: Any
+    seeds_per_run: int | None
 
     def crossed(self) -> Iterator[dict[str, Any]]:
         """What tells its runs apart, one mapping a run; their knobs are those beside the point."""
@@ -106,11 +107,15 @@ def parts_of(cfg: DiagnoseConfig, benchmark: Benchmark) -> list[Part]:
         where = "study." if study.parts is None else f"study.parts[{place}]."
         asked = _read_part(own, given, where)
         for tasks, changes in by_task(study, asked.tasks):
-            views = changes.get("views", asked.views)
-            alone = {key: value for key, value in changes.items() if key != "views"}
-            part = _part(
-                replace(cfg, study=replace(study, **alone)), benchmark, replace(asked, tasks=tasks, views=views), where
+            own_settings = changes.get("agents", {})
+            there = replace(
+                asked,
+                tasks=tasks,
+                views=changes.get("views", asked.views),
+                agents=[own_settings.get(name, name) for name in asked.agents],
             )
+            alone = {key: value for key, value in changes.items() if key not in ("views", "agents")}
+            part = _part(replace(cfg, study=replace(study, **alone)), benchmark, there, where)
             if part is not None:
                 made.append(part)
     for contrast in parse_contrasts(study.contrasts)[len(HEADLINE) :] if made else ():
@@ -180,6 +185,7 @@ def _part(cfg: DiagnoseConfig, benchmark: Benchmark, asked: _PartRequest, where:
         knobs=cfg.study.knobs,
         seeds=cfg.study.seeds,
         steps=cfg.study.steps,
+        seeds_per_run=cfg.study.seeds_per_run,
     )
 
 

@@ -107,7 +107,7 @@ def expand(
             rounds: Sequence[Points | None] = asked or [None]
             for each, every in by_turns(rounds, {} if picked is None else picked.own_seeds, part.seeds):
                 by_run = points_of_runs(each, name, study.points_per_run)
-                for some, seeds in product(by_run, seeds_of_runs(every, study.seeds_per_run)):
+                for some, seeds in product(by_run, seeds_of_runs(every, part.seeds_per_run)):
                     made = _run_config(cfg.benchmark.name, seeds=seeds, points=some, **condition)
                     found.setdefault(run_id(made), Job(made))
     return list(found.values())

@@ -14,6 +14,7 @@ from gymnasium.envs.registration import load_env_creator
 from gymnasium.vector import AutoresetMode
 from procgen_support import INSTALLED
 
+from lcd import cli
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.ctgraph.graph import CTGraphVectorEnv
 from lcd.envs.ctgraph.images import synthetic
@@ -258,6 +259,15 @@ def test_noise_that_leaves_nothing_of_the_images_is_refused(noise):
     """It drew classes for ever: without grey levels all of them are equal."""
     with deadline("noise_on_read"), pytest.raises(InputError, match=r"noise_on_read is .*only 1 differ.*less noise"):
         CTGraphVectorEnv(2, view="pixels", image_dataset={"noise_on_read": noise})
+
+
+def test_noise_that_leaves_nothing_is_refused_before_anything_is_made_in_the_same_sentence(tmp_path, capsys):
+    knob = "task.knobs.image_dataset.noise_on_read=255"
+    line = ["train", "task=ctgraph/ct-su-b1", "view=pixels", knob, f"out={tmp_path / 'run'}", "tracker=none"]
+    with deadline("noise_on_read"):
+        assert cli.main(line) == 2
+    assert "noise_on_read is 1, which leaves 0 of 255 grey levels" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_last_grey_levels_still_make_different_classes():

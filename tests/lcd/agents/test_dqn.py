@@ -111,6 +111,18 @@ def test_the_memory_keeps_the_last_transitions_of_each_member():
     assert found["actions"].tolist() == [[2, 3]]
 
 
+def test_a_head_is_one_more_layer_of_a_width_of_its_own():
+    agent = trained([0, 1], 100, layers=1, head=8)
+    weights = agent.layers[::2]
+    assert [tuple(weight.shape[1:]) for weight in weights] == [(CHAIN, 32), (32, 8), (8, 2)]
+    before = DQN(agent.config, agent.env, [0, 1]).layers[::2]
+    assert not any(torch.equal(*pair) for pair in zip(weights, before, strict=True))
+    with pytest.raises(InputError, match=r"agent\.head=-1 should be 0 or more"):
+        validate("dqn", {"head": -1})
+    with pytest.raises(InputError, match=r"agent\.head=0: FRAP's layers are its own"):
+        validate("traffic/mplight", {"head": 8})
+
+
 def test_it_learns_what_actions_are_worth():
     agent = trained([0, 1], 2000, learning_rate=0.005, epsilon=0.5)
     with torch.no_grad():

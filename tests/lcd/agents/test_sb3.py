@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from lcd import cli
 from lcd.agents import agents, validate
 from lcd.agents.ppo import PPO
 from lcd.agents.sb3 import adapter, load_algorithm
@@ -94,6 +95,14 @@ def test_deterministic_agents_explore_as_the_papers():
 def test_noise_that_is_none_is_refused_in_a_sentence(noise):
     with pytest.raises(InputError, match=r"agent\.params\.action_noise=.* should be a number of at least 0, or"):
         validate("sb3/ddpg", {"params": {"action_noise": noise}})
+
+
+def test_a_list_for_noise_is_refused_in_that_sentence_whatever_the_settings_hold(capsys):
+    """DDPG's is a set of keys, with which a list cannot be merged."""
+    line = ["train", "task=hardness/continuous", "view=state", "agent=sb3/ddpg", "agent.params.action_noise=[0.1]"]
+    assert cli.main(line) == 2
+    told = capsys.readouterr().err
+    assert "agent.params.action_noise=[0.1] should be a number of at least 0, or {sigma: a number of" in told
 
 
 def test_small_images_and_several_discrete_actions(tmp_path):

@@ -65,3 +65,16 @@ def test_a_number_without_end_is_refused_however_it_is_written():
         compose("diagnose", ["benchmark=toy", "study.threshold=Infinity"])
     with pytest.raises(InputError, match=r"power=inf must be a finite number"):
         compose("power", ["path=x.csv", "power=Infinity"])
+
+
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        ("study.tasks={a: b}", "a list of names"),
+        ("study.knobs=[1]", "a set of keys"),
+        ("study.agent_params=[1]", "a set of keys"),
+    ],
+)
+def test_a_list_where_keys_belong_and_the_reverse_are_told_by_what_is_right(said, right):
+    with pytest.raises(InputError, match=f"has the wrong type: it must be {right}"):
+        compose("diagnose", ["benchmark=toy", said])

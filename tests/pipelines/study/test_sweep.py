@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +19,7 @@ from lcd.pipelines.study import diagnose
 from lcd.pipelines.study.runs import expand
 
 DISCRETE = ("dqn", "rainbow", "a2c")
-PICTURES, GAMES = ("sb3/dqn", "rainbow", "a2c"), ("sb3/dqn", "sb3/qrdqn", "sb3/a2c")
+PICTURES = ("sb3/dqn", "rainbow", "a2c")
 CONTINUOUS = ("sb3/ddpg", "sb3/td3", "sb3/sac")
 TABULAR = ("tabular/q_learning", "tabular/double_q_learning", "tabular/sarsa")
 DELAYS, LENGTHS = (0, 1, 2, 4, 8), (1, 2, 3, 4)
@@ -48,7 +50,7 @@ PAPER = {
     ),
     "15b": ("action-range-time-unit-order-2", "continuous", ORDER, CONTINUOUS, 10),
     "16a": ("rainbow-ablation", "discrete", {"image_transforms": TRANSFORMS}, ("rainbow", "dqn"), (10 * 6, 10)),
-    "16b": ("rainbow-ablation-beam-rider", "atari/BeamRider", {"delay": DELAYS}, ("sb3/qrdqn", "sb3/dqn"), 5),
+    "16b": ("rainbow-ablation-beam-rider", "atari/BeamRider", {"delay": DELAYS}, ("rainbow", "dqn"), (5 * 5, 5)),
     "16 on states": ("rainbow-ablation-states", "discrete", {"delay": DELAYS}, ("rainbow",), 10 * 7),
     "17": ("vanilla", "discrete", {"delay": (0,)}, ("dqn", "a2c"), 100),
     "18a": ("image-scale-range", "discrete", {"image_scale_range": SCALES}, PICTURES[:1], 100),
@@ -90,13 +92,13 @@ for _dimension, _amounts, _complex, _figures in (
     ("reward_noise", REWARD_NOISE, (0, 0.01, 0.05, 0.1, 0.25), ("table 4", "8c", "30g-i")),
 ):
     _name = f"atari-{_dimension.replace('_', '-')}"
-    PAPER[_figures[0]] = (_name, "discrete", {_dimension: _amounts}, GAMES, 100)
+    PAPER[_figures[0]] = (_name, "discrete", {_dimension: _amounts}, DISCRETE, 100)
     for _figure, _game in zip(_figures[1:], ("Qbert", "SpaceInvaders", "BeamRider"), strict=False):
-        PAPER[_figure] = (_name, f"atari/{_game}", {_dimension: _complex}, GAMES, 5)
+        PAPER[_figure] = (_name, f"atari/{_game}", {_dimension: _complex}, DISCRETE, 5)
 SHARED = "49b 49d 49f 4b 4c 5b 5d 5e 5f 6b 7b 8b 13 14b 15a 19 20 21 22 23 24 25 26 27 28 29 42 44 45 46 47"
 SHARED = {*SHARED.split(), *(f"{game}{part}" for game in (31, 32, 33) for part in ("a-c", "d-f", "g-i"))}
 """Figures that another one's experiment gives too."""
-LONG = {"sb3/a2c": 150_000, "a2c": 150_000}
+LONG = {"a2c": 150_000}
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +106,12 @@ def known():
     """Name → the study's config."""
     names = [name.removeprefix("hardness/") for name in choices("study") if name.startswith("hardness/")]
     return {name: compose("sweep", [f"experiment={name}"]) for name in names}
+
+
+@pytest.fixture(scope="module")
+def runs_of(known):
+    """Name → the configs of the study's runs, which many tests look at."""
+    return cache(lambda name: trainings(expand(known[name])))
 
 
 def test_every_figure_has_a_config(known):
@@ -118,10 +126,10 @@ def test_pictures_of_the_papers_figures_are_the_packages(known, figure):
 
 
 @pytest.mark.parametrize("figure", PAPER)
-def test_grids_are_the_papers(known, figure):
+def test_grids_are_the_papers(known, runs_of, figure):
     name, base, grid, agents, seeds = PAPER[figure]
     assert figure in known[name].study.figures
-    runs = [run for run in trainings(expand(known[name])) if parse_task(run["task"])[0] == base]
+    runs = [run for run in runs_of(name) if parse_task(run["task"])[0] == base]
     points = {tuple(map(str, (parse_task(run["task"])[1].get(k) for k in grid))) for run in runs}
     axes = [list(amounts) for amounts in grid.values()]
     expected = {tuple(map(str, point)) for point in _products(axes)}
@@ -140,6 +148,70 @@ def test_grids_are_the_papers(known, figure):
             games = 3_000_000 if figure == "16b" else 10_000_000
             own_steps = {"17": 150_000}.get(figure, long.get(base, games if "atari" in base else 20_000))
             assert steps == {own_steps}
+
+
+AUTHORS = {"learning_rate": 6.25e-5, "adam_eps": 1.5e-4, "start": 20_000, "batch": 32, "epsilon": 0.01, "head": 512}
+OF_GAMES = {
+    "dqn": {**AUTHORS, "target_every": 8000, "exploration": 0.02, "encoder": "cnn"},
+    "rainbow": {**AUTHORS, "target_every": 8000, "n_step": 4, "atoms": 51, "alpha": 0.5, "noisy": False},
+    "a2c": {"learning_rate": 1e-4, "copies": 5, "rollout": 10, "value_weight": 2.5, "entropy": 0.01, "encoder": "cnn"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "of_games"),
+    [
+        (
+            "delay",
+            {
+                ("Qbert", "dqn"): {"train_every": 4},
+                ("Qbert", "rainbow"): {"train_every": 12},
+                ("BeamRider", "rainbow"): {"target_every": 2000},
+                ("Breakout", "dqn"): {"buffer": 50_000, "target_every": 2000, "train_every": 12},
+            },
+        ),
+        (
+            "transition-noise",
+            {
+                ("SpaceInvaders", "rainbow"): {"epsilon": 0.1},
+                ("Qbert", "dqn"): {"epsilon": 0.05, "target_every": 2000},
+                ("Breakout", "dqn"): {"train_every": 4},
+            },
+        ),
+        (
+            "reward-noise",
+            {("BeamRider", "dqn"): {"target_every": 2000}, ("SpaceInvaders", "dqn"): {}, ("BeamRider", "a2c"): {}},
+        ),
+    ],
+)
+def test_games_and_the_toy_beside_them_have_agents_of_one_name_with_the_papers_settings(runs_of, name, of_games):
+    found = {}
+    for run in runs_of(f"atari-{name}"):
+        found.setdefault((parse_task(run["task"])[0].rpartition("/")[2], run["agent"]["name"]), []).append(run)
+    for (game, agent), own in of_games.items():
+        expected = OF_GAMES[agent] | own
+        for run in found[game, agent]:
+            assert {key: run["agent"][key] for key in expected} == expected
+            assert len(run["seeds"]) == 1
+    alone = {run["agent"]["name"]: run["agent"] for run in runs_of("delay")}
+    for agent in DISCRETE:
+        assert all(run["agent"] == alone[agent] for run in found["discrete", agent])
+        assert {len(run["seeds"]) for run in found["discrete", agent]} == {50}
+
+
+def test_beam_riders_rainbows_lack_a_part_each_and_explore_by_it_alone_or_as_dqn_does(runs_of):
+    runs = runs_of("rainbow-ablation-beam-rider")
+    parts = ("noisy", "double", "dueling", "prioritised", "distributional")
+    lacks = [tuple(part for part in parts if not run["agent"].get(part)) for run in runs if "n_step" in run["agent"]]
+    assert set(lacks) == {(), ("noisy",), ("double",), ("dueling",), ("prioritised",)}
+    explored = {(run["agent"].get("noisy", False), run["agent"]["epsilon"]) for run in runs}
+    assert explored == {(True, 0.0), (False, 0.01)}
+
+
+def test_agents_settings_are_a_tasks_own_and_other_agents_are_as_asked():
+    words = ["study.tasks=[hardness/discrete,hardness/atari/Qbert]", "study.seeds=1", "budget=paper"]
+    runs = trainings(expand(compose("sweep", ["experiment=atari-delay", "study.agents=[sb3/dqn]", *words])))
+    assert {run["agent"]["name"] for run in runs} == {"sb3/dqn"}
 
 
 def test_as_many_seconds_whatever_the_time_unit(known):
@@ -284,6 +356,8 @@ def test_a_grid_of_knobs_and_settings_is_drawn_over_both(tmp_path):
         (["study.steps=0"], ["study.steps=0"]),
         (["study.tasks=[hardness/discreet]"], ["discreet"]),
         (["study.of={hardness/discrete: {sedes: 3}}"], ["study.of.hardness/discrete", "seeds"]),
+        (["study.of={hardness/discrete: {agents: [ppo]}}"], ['agents=["ppo"]', "{dqn: dqn_points}"]),
+        (["study.of={hardness/discrete: {seeds_per_run: 0}}"], ["seeds_per_run=0", "at least 1"]),
         (["experiment=dealy"], ["study=hardness/dealy", "hardness/delay"]),
         (["study.tests=[{claim: x}]"], ["study.tests[0]", "agent"]),
     ],
