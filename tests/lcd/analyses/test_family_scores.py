@@ -33,7 +33,7 @@ def test_phi_over_the_family_counts_a_default_that_is_one_of_its_points(monkeypa
     points, default = (study({tasks[0][0]: areas}, seeds=4, noise=0.02) for _, areas in tasks)
     task = tasks[0][0]
     family = Family(GRID.points[:4], GRID.points[3])
-    monkeypatch.setattr("lcd.families.measured.known_family", lambda benchmark, name: family)
+    monkeypatch.setattr("lcd.families.weights.known_family", lambda benchmark, name: family)
     parts = [points.assign(context=name, trained_on=evaluated_name(task, name)) for name in NAMES[:3]]
     found = challenges_over_families(Evidence(diagnose_curves(pd.concat([default, *parts])))).table
     of_points, of_default = (diagnose_curves(each).table.iloc[0] for each in (points, default))
