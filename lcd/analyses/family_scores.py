@@ -51,9 +51,9 @@ def challenges_over_families(evidence: Evidence) -> Analysis | None:
         return None
     note = (
         f"Unscaled scores ({diagnosis.definition}) of each point, as if it were a task; their mean over the family "
-        "with an interval over seeds, their quantiles over points, and the value on the default point. Points that are "
-        "unsolved under every condition, or leave nothing to divide by, have no score: the rest weighs what it weighs "
-        "in the family, made to sum to 1."
+        "with an interval over seeds (none where each point has one agent), their quantiles over points, and the value "
+        "on the default point. Points that are unsolved under every condition, or leave nothing to divide by, have no "
+        "score: the rest weighs what it weighs in the family, made to sum to 1."
     )
     return Analysis("family_scores", "Do φ and ψ hold over the family?", pd.DataFrame(rows), _says(rows), note)
 
@@ -121,8 +121,15 @@ def _of_default(diagnosis: Diagnosis, named: dict[str, Any], name: str) -> float
 def _says(rows: list[dict[str, Any]]) -> list[str]:
     return [
         f"{row['task']}, {row['agent']}: {row['score']} is {row['default']:.2f} on the default point and "
-        f"{row['family']:.2f} [{row['family_low']:.2f}, {row['family_high']:.2f}] over the family, where nine points "
-        f"in ten lie between {row['5 %']:.2f} and {row['95 %']:.2f}."
+        f"{_with_bounds(row)} over the family, where nine points in ten lie between {row['5 %']:.2f} and "
+        f"{row['95 %']:.2f}."
         for row in rows
         if np.isfinite([row["default"], row["family"]]).all()
     ]
+
+
+def _with_bounds(row: dict[str, Any]) -> str:
+    """A row's mean over the family; one seed a point leaves it without an interval."""
+    bounds = [row["family_low"], row["family_high"]]
+    told = f" [{bounds[0]:.2f}, {bounds[1]:.2f}]" if np.isfinite(bounds).all() else ""
+    return f"{row['family']:.2f}{told}"

@@ -18,6 +18,7 @@ from lcd.families.weights import (
     SETTING,
     WEIGHT,
     check_weights,
+    counting,
     default_among_points,
     known_beforehand,
     known_family,
@@ -237,8 +238,7 @@ def _measured(where: Mapping[str, Any], rows: pd.DataFrame, own: pd.DataFrame) -
     table = np.array([[point[name] for name in features] for point in points], float)
     beforehand = known_beforehand(where["benchmark"], where["task"], points)
     turns = turns_of(rows, contexts, table, beforehand, scores)
-    if turns:
-        most = max(len(each.seeds) for each in turns.values())
+    if (most := max((len(each.seeds) for each in turns.values()), default=0)) > 1:
         notes.append(
             f"Points take turns at {most} seeds, an agent a point: an interval is Student's over the seeds, of how far "
             "their points' scores are from what the other points lead to expect."
@@ -286,15 +286,16 @@ def _complete(
 ) -> tuple[dict[str, np.ndarray], dict[str, tuple[int, ...]], list[str], list[str]]:
     """Method → (points, seeds) without gaps, its seeds, the points' contexts, and sentences on what is left out.
 
-    A seed of a method takes part if the method has it on at least half of its points; a point if every method has all
-    of its seeds there.
+    A seed of a method takes part if the method has it on at least half of its points, but for those that weigh nothing;
+    a point if every method has all of its seeds there.
     """
     methods = sorted(map(str, rows["agent"].unique()))
     wide = {}
     for method in methods:
         mine = rows[rows["agent"] == method]
         table = mine.pivot_table(index="context", columns="seed", values=scale, aggfunc="first")
-        wide[method] = table.loc[:, table.notna().sum() >= len(table) / 2]
+        there = table.loc[table.index.isin(mine["context"][counting(mine)])].notna()
+        wide[method] = table.loc[:, there.sum() >= max(len(there) / 2, 1)]
         if wide[method].empty:
             raise InputError(
                 f"No seed of '{method}' is trained on at least half of its {len(table)} points of "

@@ -15,7 +15,7 @@ import pandas as pd
 
 from lcd.curves.reading import group_numbers
 from lcd.families.quadrature import learned, positions, surprises, with_known
-from lcd.families.weights import SETTING
+from lcd.families.weights import SETTING, counting
 
 TURN = "turn"
 """A column of curves: the seed of a point's agent, where points take turns; NaN elsewhere."""
@@ -55,7 +55,8 @@ class Turns:
 def with_turns(curves: pd.DataFrame) -> pd.DataFrame:
     """Curves in which the agents of points that take turns share one seed number, with theirs in the column `TURN`.
 
-    A method's points take turns where each has one seed, and not all have the same one.
+    A method's points take turns where each has one seed, and not all have the same one. One of them, the default, may
+    have more, of which the first counts; so it is of points that weigh nothing, which have no say in this.
 
     Args:
         curves: rows that `lcd.curves.table.of_points` chooses.
@@ -65,12 +66,15 @@ def with_turns(curves: pd.DataFrame) -> pd.DataFrame:
         group_numbers(curves.assign(method=method), ["method", "context", "seed"]),
         return_index=True, return_inverse=True,
     )  # fmt: skip
-    agents = curves.iloc[first][["context", "seed"]].assign(method=method[first])
-    of_method = agents.groupby("method")["seed"]
-    one_each = ~agents.duplicated(["method", "context"], keep=False).groupby(agents["method"]).transform("any")
-    takes = one_each & (of_method.transform("nunique") > 1)
-    called, turn = agents["seed"].where(~takes, of_method.transform("min")), agents["seed"].where(takes)
-    return curves.assign(seed=called.to_numpy()[agent], **{TURN: turn.to_numpy(float)[agent]})
+    agents = curves.iloc[first][["context", "seed"]].assign(method=method[first], counts=counting(curves)[first])
+    several = agents.duplicated(["method", "context"], keep=False)
+    further = agents.duplicated(["method", "context"])
+    with_more = agents[several & ~further & agents["counts"]].groupby("method").size()
+    seeds = agents[~several & agents["counts"]].groupby("method")["seed"]
+    takes = agents["method"].map(with_more).fillna(0).le(1) & agents["method"].map(seeds.nunique()).gt(1)
+    called, turn = agents["seed"].where(~takes, agents["method"].map(seeds.min())), agents["seed"].where(takes)
+    told = curves.assign(seed=called.astype(int).to_numpy()[agent], **{TURN: turn.to_numpy(float)[agent]})
+    return told[~(takes & further).to_numpy()[agent]]
 
 
 def one_agent_a_point(rows: pd.DataFrame) -> pd.DataFrame:

@@ -93,6 +93,11 @@ def says_weights(rows: pd.DataFrame) -> bool:
     return WEIGHT in rows and bool(weight_numbers(rows).notna().any())
 
 
+def counting(rows: pd.DataFrame) -> np.ndarray:
+    """Whether what curves say of their points' weights lets each row's point count for anything."""
+    return ~(weight_numbers(rows) == 0).to_numpy() if WEIGHT in rows else np.ones(len(rows), bool)
+
+
 def _given_weights(contexts: list[str], rows: pd.DataFrame) -> np.ndarray:
     """What curves say that each point weighs, 1 the most."""
     given, points = weight_numbers(rows), rows["context"].astype(object)

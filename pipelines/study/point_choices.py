@@ -18,7 +18,7 @@ from lcd.config.keys import show
 from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.envs.families.family import Family, Point, point_name
 from lcd.pipelines.study import store
-from lcd.pipelines.study.point_weights import RECORD, recorded
+from lcd.pipelines.study.point_weights import RECORD, own_seeds, recorded
 from lcd.pipelines.study.quarantine import read_finished
 
 KEYS = ("choose", "budget", "seed", "seeds")
@@ -74,10 +74,7 @@ class Chosen:
     @property
     def own_seeds(self) -> dict[str, int]:
         """Point as curves call it → its seed, where points take turns; the default point has all seeds."""
-        turns = self.asked.turns
-        places = [place for places in self.rounds for place in places] if turns else []
-        names = [self.family.context_of(self.family.points[place]) for place in places]
-        return {name: turns[number % len(turns)] for number, name in enumerate(names) if name}
+        return own_seeds(self.record)
 
     @property
     def record(self) -> dict[str, Any]:

@@ -30,8 +30,27 @@ def _is_choice(record: Any) -> bool:
     )
 
 
+def own_seeds(record: Mapping[str, Any]) -> dict[str, int]:
+    """Point as curves call it → its seed, where points take turns at them; the default point has all seeds.
+
+    Args:
+        record: a choice; where it is a stranger's, its turns may be no seeds, and then nothing takes turns.
+    """
+    turns, rounds = record.get("turns"), record.get("rounds")
+    if not _is_list_of(int, turns) or not _is_list_of(list, rounds):
+        return {}
+    names = [name for some in rounds for name in some]
+    return {name: turns[place % len(turns)] for place, name in enumerate(names) if name and isinstance(name, str)}
+
+
+def _is_list_of(kind: type, given: Any) -> bool:
+    return isinstance(given, list) and bool(given) and all(type(each) is kind for each in given)
+
+
 def weighed(curves: pd.DataFrame, study: Mapping[str, Any]) -> pd.DataFrame:
     """Curves with what their points weigh; a task whose points nobody chose has NaN, and weighs as in its family.
+
+    Where points take turns at the seeds, what another choice has trained of them with other seeds is left out.
 
     Args:
         curves: a study's.
@@ -41,8 +60,23 @@ def weighed(curves: pd.DataFrame, study: Mapping[str, Any]) -> pd.DataFrame:
         return curves
     from lcd.families.weights import WEIGHT
 
+    for task, choice in choices.items():
+        curves = _of_their_turns(curves, task, own_seeds(choice))
     weights = np.full(len(curves), np.nan)
     for task, choice in choices.items():
         mine = (curves["task"] == task).to_numpy()
         weights[mine] = curves["context"][mine].astype(object).map(choice["weights"]).fillna(0.0).to_numpy(float)
     return curves.assign(**{WEIGHT: weights})
+
+
+def _of_their_turns(curves: pd.DataFrame, task: str, seeds: Mapping[str, int]) -> pd.DataFrame:
+    """Curves without a point's agents of other seeds, where it has that of its turn."""
+    from lcd.curves.names import evaluated_name
+    from lcd.curves.reading import group_numbers
+
+    contexts = curves["context"].astype(object)
+    trained = contexts.map({name: evaluated_name(task, name) for name in seeds}) == curves["trained_on"].astype(object)
+    taking = (curves["task"] == task).to_numpy() & trained.to_numpy(bool)
+    its_turn = taking & (curves["seed"] == contexts.map(seeds)).to_numpy(bool)
+    points = group_numbers(curves, ["benchmark", "trained_on", "view", "frontend", "reward_p", "shaping", "agent"])
+    return curves[~taking | its_turn | ~np.isin(points, points[its_turn])]

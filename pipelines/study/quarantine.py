@@ -83,7 +83,7 @@ def read_finished(source: Path, study: store.Study | None) -> Finished:
     if study is None:
         return Finished(read_curves(source))
     finished = sort_out(study.trainings(), str(study.path))
-    return replace(finished, curves=weighed(_with_default_points(finished.curves, study), study.record))
+    return replace(finished, curves=_with_default_points(weighed(finished.curves, study.record), study))
 
 
 def _with_default_points(curves: pd.DataFrame, study: store.Study) -> pd.DataFrame:

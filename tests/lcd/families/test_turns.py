@@ -82,6 +82,41 @@ def test_a_seed_on_all_points_is_no_turn():
     assert both.scores["ppo"].shape == (len(NAMES), 3)
 
 
+def test_a_default_that_is_given_again_as_a_point_may_have_all_seeds():
+    frame, scores = taking_turns({agent: np.full(3, 0.8) for agent in SCORES})
+    again = family_curves("cart", ["length=3,mass=1"], {agent: np.array([[0.1, 0.5, 0.9]]) for agent in SCORES})
+    found = measured(pd.concat([frame, again]))
+    for agent, expected in scores.items():
+        assert found.turns[agent].seeds == (0, 1, 2)
+        assert found.overall[agent].mean() == pytest.approx((expected.sum() + 0.1) / (len(NAMES) + 1))
+        assert len(whole_families(*parted(pd.concat([frame, again])))["seed"].unique()) == 3
+
+
+def test_points_that_weigh_nothing_have_no_say_in_whether_the_others_take_turns():
+    frame, scores = taking_turns()
+    others = family_curves("cart", ["length=3,mass=1", "length=3,mass=3"], {agent: np.ones((2, 3)) for agent in SCORES})
+    found = measured(pd.concat([frame.assign(weight=1.0), others.assign(weight=0.0)]))
+    for agent, expected in scores.items():
+        assert found.turns[agent].seeds == (0, 1, 2)
+        assert found.overall[agent].mean() == pytest.approx(expected.mean())
+
+
+def test_points_that_weigh_nothing_have_no_say_in_which_seeds_count():
+    frame = family_curves("cart", NAMES[:1], {"ppo": np.array([[0.4]])}).assign(weight=1.0)
+    others = family_curves("cart", NAMES[1:3], {"ppo": np.full((2, 3), 0.9)}).assign(weight=0.0)
+    found = measured(pd.concat([frame, others]))
+    assert found.seeds["ppo"] == (0,)
+    np.testing.assert_allclose(found.overall["ppo"], [0.4])
+
+
+def test_turns_of_which_one_seed_is_left_are_none():
+    frame, _ = taking_turns()
+    lost = (frame["agent"] == "dqn") & (frame["seed"] > 0)
+    found = measured(frame[~lost])
+    assert {agent: len(seeds) for agent, seeds in found.seeds.items()} == {"ppo": 1, "dqn": 1}
+    assert not any("take turns" in note for note in found.notes)
+
+
 def test_a_surprise_is_the_distance_to_what_all_others_lead_to_expect():
     features = np.random.default_rng(3).uniform(size=(7, 2))
     one = Kernels(np.array([[0.6, 1.3]]), np.array([0.1]), np.array([0.2]), np.ones(1))

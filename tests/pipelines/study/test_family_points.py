@@ -1,11 +1,13 @@
 """How a study asks for points of a family."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from family_studies import SMALL, WORLD, asked, names
 from point_worlds import OTHER, TASK, WORLDS
 
 from lcd.config.compose import compose
+from lcd.curves.names import evaluated_name
 from lcd.envs.errors import InputError
 from lcd.envs.families.benchmark import FAMILIES
 from lcd.envs.families.family import Family, grid_family, point_name
@@ -15,6 +17,7 @@ from lcd.pipelines.study import runs
 from lcd.pipelines.study.configs import population, run_id
 from lcd.pipelines.study.family_points import listed_points, points_asked
 from lcd.pipelines.study.point_choices import Asked, choose
+from lcd.pipelines.study.point_weights import own_seeds, weighed
 
 GRID = grid_family({"far": [0, 1, 2], "near": [0.5, 1.5]}, {"far": 1, "near": 0.5})
 
@@ -101,6 +104,27 @@ def test_points_take_turns_at_seeds_and_the_task_itself_has_all():
     by_run = asked(*words, "study.points_per_run=1")
     assert {len(config["points"]) for config in by_run} == {1}
     assert len(by_run) == len(trained) + 1
+
+
+def test_of_points_that_take_turns_the_agents_of_their_turn_count():
+    names, turns = ["near=1", "near=2", "near=3"], [4, 6]
+    agents = [("near=1", 4), ("near=1", 6), ("near=2", 6), ("near=3", 6), ("near=9", 5), ("", 4), ("", 6)]
+    curves = pd.DataFrame(agents, columns=["context", "seed"]).assign(
+        benchmark="b", task=TASK, trained_on=[evaluated_name(TASK, name) for name, _ in agents], view="state",
+        frontend="identity", reward_p=1.0, shaping="none", agent="ppo",
+    )  # fmt: skip
+    choice = {"turns": turns, "rounds": [names[:1], ["", *names[1:]]], "weights": dict.fromkeys(names, 1 / 3)}
+    assert own_seeds(choice) == {"near=1": 4, "near=2": 4, "near=3": 6}
+    kept = weighed(curves, {"point_choices": {TASK: choice}})
+    # One that has no agent of its turn keeps those that it has.
+    assert list(zip(kept["context"], kept["seed"], strict=True)) == [agents[0], *agents[2:]]
+    assert len(weighed(curves, {"point_choices": {"another": choice}})) == len(agents)
+    for junk in ("abc", [], None, [1.5], [True], {"a": 1}, [[4]]):
+        assert own_seeds(choice | {"turns": junk}) == {}
+        assert len(weighed(curves, {"point_choices": {TASK: choice | {"turns": junk}}})) == len(agents)
+    for junk in ("abc", [], None, [1], ["near=1"], {"a": 1}):
+        assert own_seeds(choice | {"rounds": junk}) == {}
+    assert own_seeds(choice | {"rounds": [[3, ["near=1"], {}]]}) == {}
 
 
 @pytest.mark.parametrize(

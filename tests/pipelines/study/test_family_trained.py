@@ -96,6 +96,11 @@ def test_the_default_counts_where_a_family_of_the_study_has_it(tmp_path, capsys)
     pd.testing.assert_frame_equal(own, again)
     assert set(curves.trained_on[curves.context == point]) == {f"{task}@{point}"}
     assert cli.main(["verify", str(folder)]) == 0
+    # Of a choice, too, it is one point by two names.
+    (other,) = set(curves.context) - {"", point}
+    made.note(point_choices={task: {"choose": "kmeans", "seed": 0, "weights": {"": 0.25, other: 0.75}}})
+    weights = read_finished(folder, made).curves.groupby("context", observed=True)["weight"].unique()
+    assert {name: each.tolist() for name, each in weights.items()} == {"": [0.25], point: [0.25], other: [0.75]}
 
 
 @pytest.mark.parametrize(
