@@ -36,15 +36,14 @@ def own_seeds(record: Mapping[str, Any]) -> dict[str, int]:
     Args:
         record: a choice; where it is a stranger's, its turns may be no seeds, and then nothing takes turns.
     """
-    turns, rounds = record.get("turns"), record.get("rounds")
-    if not _is_list_of(int, turns) or not _is_list_of(list, rounds):
-        return {}
-    names = [name for some in rounds for name in some]
+    turns, rounds = _list_of(int, record.get("turns")), _list_of(list, record.get("rounds"))
+    names = [name for some in rounds for name in some] if turns else []
     return {name: turns[place % len(turns)] for place, name in enumerate(names) if name and isinstance(name, str)}
 
 
-def _is_list_of(kind: type, given: Any) -> bool:
-    return isinstance(given, list) and bool(given) and all(type(each) is kind for each in given)
+def _list_of(kind: type, given: Any) -> list[Any]:
+    """What is given, if it is a list of this kind alone; else none."""
+    return given if isinstance(given, list) and all(type(each) is kind for each in given) else []
 
 
 def weighed(curves: pd.DataFrame, study: Mapping[str, Any]) -> pd.DataFrame:
