@@ -57,7 +57,7 @@ def _of_family(found: Measured, place: int, settings: FamilySettings, diagnosis:
     pairs = pair_table(found, random, points, settings)
     solved = solved_points(found, settings)
     table = method_table(found, random, solved, settings)
-    says = [*_held(table, settings), *_orders(found, pairs, settings)]
+    says = [*_held(table, settings, "points" if found.turns else "seeds"), *_orders(found, pairs, settings)]
     failing = failing_points(found, solved)
     if failing is not None and found.failed:
         says.append(_failed_where(found, failing.points))
@@ -73,7 +73,7 @@ def _of_family(found: Measured, place: int, settings: FamilySettings, diagnosis:
         f"{settings.concentration:g}); best, seeds: how often it is the best of resampled seeds."
     )
     if solved is not None:
-        note += f" Solved: the mean over seeds is {settings.solved_from:g} or "
+        note += f" Solved: {'its agent has' if found.turns else 'the mean over seeds is'} {settings.solved_from:g} or "
         note += "more." if settings.higher_is_better else "less."
     yield Analysis(stem, f"The family of {what}", table, [*says, *found.notes], note,
                    drawings(found, table, stem, what, settings.higher_is_better, diagnosis))  # fmt: skip
@@ -245,8 +245,14 @@ def _difference(name: str, samples: Sequence[np.ndarray], found: Measured, metho
     return with_interval((name,), named, lambda both: (both[..., 0] - both[..., 1])[..., None])
 
 
-def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
-    """What each method reports and reaches over the family, and of which of them intervals say that it differs."""
+def _held(table: pd.DataFrame, settings: FamilySettings, more_of: str) -> list[str]:
+    """What each method reports and reaches over the family, and of which of them intervals say that it differs.
+
+    Args:
+        table: a row a method.
+        settings: which scores are good.
+        more_of: what would tell more.
+    """
     known = table[table["reported"].notna()]
     if known.empty:
         return []
@@ -269,7 +275,7 @@ def _held(table: pd.DataFrame, settings: FamilySettings) -> list[str]:
         unsure = joined_names(known.loc[~(worse | better), "agent"].tolist())
         says.append(
             f"Of {unsure} what is reported and what holds over the family cannot be told apart (their intervals "
-            "overlap): more seeds would tell."
+            f"overlap): more {more_of} would tell."
         )
     return says
 

@@ -309,6 +309,7 @@ def _complete(
             "their seeds are trained: an overall performance needs one."
         )
     missing = rows["context"].nunique() - len(contexts)
-    left = [f"{missing} points are left out: some method has not all of its seeds there."] if missing else []
+    lacking = "no agent" if rows[TURN].notna().any() else "not all of its seeds"
+    left = [f"{missing} points are left out: some method has {lacking} there."] if missing else []
     seeds = {name: tuple(int(seed) for seed in table.columns) for name, table in wide.items()}
     return {name: table.loc[contexts].to_numpy(float) for name, table in wide.items()}, seeds, contexts, left

@@ -58,6 +58,7 @@ def both(env, members, size, steps, copies):
     agent.memory = whole = Replay(members, size, inputs, np.uint8)
     stepper = Stepper(env)
     observations = stepper.reset()
+    env.action_space.seed(0)
     for _ in range(steps):
         actions = env.action_space.sample()
         outcome = stepper.step(actions)

@@ -61,6 +61,9 @@ def test_a_report_has_intervals_and_says_what_they_are_of():
     assert (table["overall_low"] < table["overall"]).all()
     assert (table["overall"] < table["overall_high"]).all()
     assert "take turns" in " ".join(made["families"].says)
+    assert "Solved: its agent has" in made["families"].note
+    fewer = frame[(frame["agent"] == "dqn") | (frame["context"] != NAMES[2])]
+    assert "1 points are left out: some method has no agent there." in told(fewer)["families"].says
     assert made["families-pairs"].table["overall_low"].notna().all()
     assert made["families-distributions"].table["D1_low"].notna().all()
 
