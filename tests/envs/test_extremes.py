@@ -210,7 +210,6 @@ Nothing here draws by OpenGL: a forked child that does after its parent did may 
 
 
 @pytest.mark.parametrize(("needs", "task", "view", "knobs"), WORLDS, ids=lambda each: each if "/" in each else "")
-@pytest.mark.filterwarnings("ignore")
 def test_worlds_of_others_at_their_extremes(needs, task, view, knobs):
     """Engines of others may fail in their own words, but not loop for ever."""
     pytest.importorskip(needs)
