@@ -61,24 +61,27 @@ def _deep_sea(settings: Mapping[str, Any]) -> tuple[float, float]:
 
 SUITE: Mapping[str, Task] = {
     "bsuite/bandit": Task(
-        "bandit:SimpleBandit", "to find the best of eleven arms", {"mapping_seed": 0}, lambda settings: (0.5, 1.0)
+        "bandit:SimpleBandit", "finding the best of eleven arms", {"mapping_seed": 0}, lambda settings: (0.5, 1.0)
     ),
-    "bsuite/catch": Task("catch:Catch", "credit over ten steps", {}, _catch),
+    "bsuite/catch": Task("catch:Catch", "credit over ten steps: a ball falls, a paddle catches", {}, _catch),
     "bsuite/deep_sea": Task(
         "deep_sea:DeepSea", "exploration that does not give up", {"size": 10, "mapping_seed": 42}, _deep_sea
     ),
     "bsuite/deep_sea_stochastic": Task(
-        "deep_sea:DeepSea", "the same under chance", {"size": 10, "mapping_seed": 42, "deterministic": False}, _deep_sea
+        "deep_sea:DeepSea",
+        "exploration that does not give up, under chance",
+        {"size": 10, "mapping_seed": 42, "deterministic": False},
+        _deep_sea,
     ),
     # Four ways are paid 1, the fifth 1.1; the first step chooses.
     "bsuite/discounting_chain": Task(
         "discounting_chain:DiscountingChain", "patience", {"mapping_seed": 4}, lambda settings: (5.1 / 5, 1.1)
     ),
     "bsuite/memory_len": Task(
-        "memory_chain:MemoryChain", "to remember for long", {"memory_length": 10}, lambda settings: (0.0, 1.0)
+        "memory_chain:MemoryChain", "remembering for long", {"memory_length": 10}, lambda settings: (0.0, 1.0)
     ),
     "bsuite/memory_size": Task(
-        "memory_chain:MemoryChain", "to remember much", {"memory_length": 2, "num_bits": 5}, lambda settings: (0.0, 1.0)
+        "memory_chain:MemoryChain", "remembering much", {"memory_length": 2, "num_bits": 5}, lambda settings: (0.0, 1.0)
     ),
     # All that is paid on the way is chance.
     "bsuite/umbrella_length": Task(
@@ -89,13 +92,13 @@ SUITE: Mapping[str, Task] = {
     ),
     "bsuite/umbrella_distract": Task(
         "umbrella_chain:UmbrellaChain",
-        "the same among things that do not matter",
+        "credit for the first step, among things that do not matter",
         {"chain_length": 20, "n_distractor": 100},
         lambda settings: (0.0, 1.0),
     ),
     "bsuite/cartpole": Task("cartpole:Cartpole", "balance"),
-    "bsuite/cartpole_swingup": Task("cartpole_swingup:CartpoleSwingup", "to swing up at a cost"),
-    "bsuite/mountain_car": Task("mountain_car:MountainCar", "to gather momentum"),
+    "bsuite/cartpole_swingup": Task("cartpole_swingup:CartpoleSwingup", "swinging up although moving costs"),
+    "bsuite/mountain_car": Task("mountain_car:MountainCar", "gathering momentum"),
 }
 
 
@@ -106,6 +109,7 @@ class BehaviourSuite(SingleBenchmark):
     tasks: Sequence[str] = tuple(SUITE)
     needs = (("bsuite", "dm_env"), "bsuite")
     of_engine = True
+    about: Mapping[str, str] = {name: f"asks for {task.asks}" for name, task in SUITE.items()}
 
     @property
     def r_min(self) -> Mapping[str, float]:

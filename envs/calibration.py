@@ -64,6 +64,14 @@ class CalibrationBenchmark(NativeBenchmark):
         """The grid's tasks, row by row."""
         return tuple(self.truth)
 
+    @property
+    def about(self) -> Mapping[str, str]:
+        """What each task's levels turn."""
+        return {
+            task: f"sight: {_turned(self.sights[truth.perception])}; reward: {_turned(self.rewards[truth.reward])}"
+            for task, truth in self.truth.items()
+        }
+
     def knobs(self, task: str) -> dict[str, Any]:
         """A task's own knobs of the toy."""
         truth = self.truth[task]
@@ -94,6 +102,10 @@ class CalibrationBenchmark(NativeBenchmark):
     def tabular(self, task: str, seed: int, start: int | None = None, **knobs: Any) -> TabularMDP:
         """A seed's toy as a tabular MDP that begins in the state `start`, where the knobs make it deterministic."""
         return as_tabular(self.toy(task, seed, **knobs), task, start)
+
+
+def _turned(knobs: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in knobs.items()) or "plain"
 
 
 CALIBRATION = CalibrationBenchmark(

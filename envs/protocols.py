@@ -95,6 +95,12 @@ class RangeSets(Protocol):
     range_sets: Mapping[str, Mapping[str, tuple[float, float]]]
 
 
+class ExplainsTasks(Protocol):
+    """What each task is: task → a line for `lcd list tasks`."""
+
+    about: Mapping[str, str]
+
+
 class ViewsByTask(Protocol):
     """Tasks that do not have all of the benchmark's views."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gymnasium.vector import VectorEnv
@@ -41,6 +41,17 @@ REWARDS: dict[str, dict[str, Any]] = {
     "hard-reward": {"reward_every_n_steps": 5},
 }
 
+ABOUT: dict[str, str] = {
+    "easy-sight": "states drawn plainly",
+    "jittered-sight": "states drawn out of place",
+    "cluttered-sight": "states of many sizes among texture and two distractors",
+    "hard-sight": "faint states of any size and place among texture and three distractors",
+    "easy-reward": "paid on arrival",
+    "delayed-reward": "paid two steps after arrival",
+    "hard-reward": "paid in every fifth step only",
+}
+"""What the halves of tasks' names mean."""
+
 TASKS = (
     ("easy-sight", "easy-reward"),
     ("easy-sight", "delayed-reward"),
@@ -66,6 +77,7 @@ class ToyBenchmark(NativeBenchmark):
     name = "toy"
     tasks: Sequence[str] = tuple(KNOBS)
     views: Sequence[str] = IMAGE_VIEWS
+    about: Mapping[str, str] = {f"toy/{sight}-{reward}": f"{ABOUT[sight]}, {ABOUT[reward]}" for sight, reward in TASKS}
 
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:
         """The exact mean returns of a random and of an optimal agent."""

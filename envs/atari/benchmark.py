@@ -45,6 +45,20 @@ The first four have tables of ours, the others are OCAtari's: of its games some 
 nothing depends on what colour it has (as cubes in Qbert, ghosts in MsPacman, floes in Frostbite do).
 """
 
+ABOUT: Mapping[str, str] = {
+    "atari/Pong": "return the ball past the other paddle, to 21",
+    "atari/Breakout": "bounce a ball to break six rows of bricks",
+    "atari/Freeway": "lead a chicken over ten lanes of cars",
+    "atari/Boxing": "land more punches than the other boxer in two minutes",
+    "atari/Bowling": "bowl ten frames",
+    "atari/Tennis": "win sets against the other player",
+    "atari/FishingDerby": "catch more fish than the other angler, past a shark",
+    "atari/Asterix": "run between lanes for cauldrons, away from lyres",
+    "atari/Kangaroo": "climb to the joey, past apples and monkeys",
+    "atari/Seaquest": "shoot sharks, take divers aboard, and surface for air",
+    "atari/SpaceInvaders": "shoot rows of invaders before they land",
+}
+
 
 class MemoryMasks:
     """Labels by the console's memory."""
@@ -68,6 +82,7 @@ class Atari(ViewedBenchmark):
 
     name = "atari"
     tasks: Sequence[str] = tuple(RANGES)
+    about: Mapping[str, str] = ABOUT
     r_min: Mapping[str, float] = {task: low for task, (low, _) in RANGES.items()}
     r_max: Mapping[str, float] = {task: high for task, (_, high) in RANGES.items()}
     knobs: Mapping[str, Any] = {"size": SIDE, "frames": FRAMES, "sticky": STICKY, "longest": LONGEST}

@@ -54,6 +54,25 @@ SUITE: Mapping[str, tuple[str, str]] = {
     "dm_control/walker-walk": ("walker", "walk"),
 }
 """Task → domain and task of the control suite."""
+ABOUT: Mapping[str, str] = {
+    "mujoco/InvertedPendulum": "keep a pole upright on a cart",
+    "mujoco/Reacher": "bring a two-jointed arm's tip to a target",
+    "mujoco/Swimmer": "swim forward with three links",
+    "mujoco/Hopper": "hop forward on one leg without falling",
+    "mujoco/HalfCheetah": "run forward on two legs in a plane",
+    "mujoco/Walker2d": "walk forward on two legs without falling",
+    "mujoco/Ant": "walk forward on four legs without falling",
+    "dm_control/cartpole-balance": "keep a pole upright on a cart",
+    "dm_control/cartpole-swingup": "swing a hanging pole up and keep it there",
+    "dm_control/cartpole-swingup-sparse": "the same, paid only while the pole stands in the middle",
+    "dm_control/reacher-easy": "bring an arm's tip to a large target",
+    "dm_control/reacher-hard": "bring an arm's tip to a small target",
+    "dm_control/ball-in-cup-catch": "swing a ball on a string into a cup; paid while it is inside",
+    "dm_control/point-mass-easy": "bring a point mass to the middle",
+    "dm_control/finger-spin": "keep a hinged body spinning by a finger",
+    "dm_control/cheetah-run": "run forward on two legs in a plane",
+    "dm_control/walker-walk": "walk forward upright on two legs",
+}
 
 
 class Bodies(ViewedBenchmark):
@@ -70,6 +89,11 @@ class Bodies(ViewedBenchmark):
         "other square metre of the floor, and figure_ground does not, so that there is no telling how fast it goes. φ "
         "says how much better agents learn from these than from pictures."
     )
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """What a body has to do."""
+        return {task: ABOUT[task] for task in self.tasks}
 
     @property
     def r_min(self) -> Mapping[str, float]:

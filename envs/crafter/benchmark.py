@@ -28,6 +28,13 @@ TASKS: Mapping[str, str | None] = {
     **{f"crafter/{goal.replace('_', '-')}": goal for goal in GOALS},
 }
 """Task → the achievement that it asks for; None: all of them, as Crafter itself pays."""
+ABOUT: Mapping[str, str] = {
+    "crafter/reward": "survive, and unlock 22 achievements, each paid once",
+    "crafter/collect-drink": "find water and drink",
+    "crafter/collect-wood": "find a tree and take wood",
+    "crafter/eat-cow": "find a cow, and hit it until it is eaten",
+    "crafter/place-table": "take wood until there is enough for a table, and place it",
+}
 
 
 class Crafter(ViewedBenchmark):
@@ -35,6 +42,7 @@ class Crafter(ViewedBenchmark):
 
     name = "crafter"
     tasks: Sequence[str] = tuple(TASKS)
+    about: Mapping[str, str] = ABOUT
     knobs: Mapping[str, Any] = {"size": SIDE, "frames": 1, "length": None, "area": None}
     needs = (("crafter",), "crafter")
     masks_are = (

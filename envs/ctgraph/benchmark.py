@@ -49,6 +49,23 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 """Graphs that a small budget solves, so that what wait states and observations do to learning can be told."""
 
+ABOUT: Mapping[str, str] = {
+    "ctgraph/depth-1": "one decision, no waiting; every state looks different",
+    "ctgraph/depth-1-wait-0.5": "one decision after waiting (p .5); every state looks different",
+    "ctgraph/depth-1-wait-0.9": "one decision after long waiting (p .9); every state looks different",
+    "ctgraph/depth-1-surjective": "one decision; all decisions look alike, all wait states too",
+    "ctgraph/depth-1-confounding": "one decision; a wait state looks like any of a hundred",
+    "ctgraph/depth-1-stochastic": "one decision; every state looks like any of four",
+    "ctgraph/ct-fo-b1": "two decisions, no waiting; every state looks different",
+    "ctgraph/ct-fo-b2": "three decisions after waiting (p .5); every state looks different",
+    "ctgraph/ct-su-b1": "two decisions, no waiting; all decisions look alike, all wait states too",
+    "ctgraph/ct-co-b1": "two decisions, no waiting; a wait state looks like any of a hundred",
+    "ctgraph/ct-posr-b1": "two decisions after waiting (p .5); all decisions look alike, all wait states too",
+    "ctgraph/depth-5": "five decisions, no waiting; every decision looks different",
+    "ctgraph/wait-0.9-ids-500": "two decisions after long waiting (p .9); a wait state looks like any of five hundred",
+}
+"""What a task's graph asks for, and what is seen of it."""
+
 IMAGES = {"noise_on_read": 0.1, "rotation_on_read": 5}
 KNOBS = {task: {**knobs, "image_dataset": IMAGES} for task, knobs in {**SMALL, **NAMED}.items()}
 
@@ -67,6 +84,7 @@ class CTGraphBenchmark(NativeBenchmark):
 
     name = "ctgraph"
     tasks: Sequence[str] = tuple(KNOBS)
+    about: Mapping[str, str] = ABOUT
     views: Sequence[str] = VIEWS
 
     def reward_range(self, task: str, seed: int, **knobs: Any) -> tuple[float, float]:

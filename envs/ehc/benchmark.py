@@ -35,6 +35,17 @@ def _drawn(recipe: Recipe) -> Recipe:
 
 RECIPES: dict[str, Recipe] = {f"{NAME}/{recipe.name}": recipe for recipe in (*PUZZLES, *map(_drawn, GAMES))}
 """Task to its recipe."""
+FAMILIES: Mapping[str, str] = {
+    "slide": "slide eight tiles into order",
+    "hanoi": "move a tower to the last peg, no disc on a smaller one",
+    "sokoban": "push boxes onto targets",
+    "cube": "turn a tower cube until each face has one colour",
+    "connect-four": "Connect Four against a fixed opponent",
+    "go": "Go against a fixed opponent",
+    "checkers": "draughts against a fixed opponent",
+    "chess": "chess on a small board against a fixed opponent",
+}
+"""What a family of recipes asks for."""
 CHANGES = ("horizon", "sticky", "left")
 """Knobs that change the MDP: fewer steps, repeated actions, and how many steps of the best play are left at first."""
 SHOWN = ("observation",)
@@ -46,6 +57,11 @@ class EHCBenchmark(NativeBenchmark):
     name = NAME
     tasks: Sequence[str] = tuple(RECIPES)
     views: Sequence[str] = (*IMAGE_VIEWS, "state")
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """What is asked for, and what sets a task apart from others of its family."""
+        return {task: f"{FAMILIES[recipe.family]} ({recipe.about})" for task, recipe in RECIPES.items()}
 
     @property
     def horizons(self) -> Mapping[str, HorizonRow]:

@@ -56,6 +56,11 @@ class FamiliesBenchmark(NativeBenchmark):
     tasks: Sequence[str] = TaskNames()
     views: Sequence[str] = VIEWS
 
+    @property
+    def about(self) -> Mapping[str, str]:
+        """What there is to do, and how many points it is trained on."""
+        return {name: f"{task.about}; {len(task.family.points)} points" for name, task in TASKS.items()}
+
     def family(self, task: str) -> Family | None:
         """The family of a task; None where only a study says what it is."""
         check_task(self, task)

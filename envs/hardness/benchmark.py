@@ -51,6 +51,12 @@ def knob_order(base: str) -> list[str]:
     return names
 
 
+ABOUT: Mapping[str, str] = {
+    f"{PREFIX}discrete": "MDP Playground's discrete toy; its knobs follow a colon, as in hardness/discrete:delay=4",
+    f"{PREFIX}continuous": "MDP Playground's continuous toy: bring a point to a target",
+}
+
+
 class TaskNames(Sequence[str]):
     """The bases; but every well-formed name counts as one of them."""
 
@@ -90,6 +96,7 @@ class HardnessBenchmark(NativeBenchmark):
 
     name = "hardness"
     tasks: Sequence[str] = TaskNames()
+    about: Mapping[str, str] = ABOUT
     views: Sequence[str] = VIEWS
 
     def views_of(self, task: str) -> Sequence[str]:

@@ -45,6 +45,21 @@ IDS: Mapping[str, str] = {
     "minigrid/OpenRedDoor": "BabyAI-OpenRedDoor-v0",
 }
 """Task → id. Missions are texts, which no agent here reads: these are the tasks that need none."""
+ABOUT: Mapping[str, str] = {
+    "minigrid/Empty-Random-6x6": "one room, a goal in its corner, a start anywhere",
+    "minigrid/LavaGapS5": "one gap in a strip of lava before the goal",
+    "minigrid/SimpleCrossingS9N1": "one gap in a wall across the room",
+    "minigrid/FourRooms": "four large rooms, start and goal anywhere",
+    "minigrid/DoorKey-5x5": "take a key, open a door, reach the goal",
+    "minigrid/DoorKey-6x6": "the same in larger rooms",
+    "minigrid/Unlock": "take a key and open a door",
+    "minigrid/MultiRoom-N2-S4": "open a door between two rooms, reach the goal",
+    "minigrid/RedBlueDoors-6x6": "open the red door, and only then the blue one",
+    "minigrid/MemoryS7": "go to the thing that was seen at the start",
+    "minigrid/GoToRedBallGrey": "go to the red ball among seven grey things",
+    "minigrid/GoToRedBall": "go to the red ball among seven things of any colour",
+    "minigrid/OpenRedDoor": "open the red door of the room",
+}
 RANGES = "ranges.csv"
 SIGHT = 7
 """Cells that an agent sees, ahead and across."""
@@ -55,6 +70,7 @@ class MiniGrid:
 
     name = "minigrid"
     tasks: Sequence[str] = tuple(IDS)
+    about: Mapping[str, str] = ABOUT
     views: Sequence[str] = VIEWS
     masks_are = (
         "masks are drawn of MiniGrid's symbolic observation, of the same cells that the pixels show. In figure_ground "

@@ -69,6 +69,26 @@ def _measured() -> Mapping[tuple[str, str], float]:
     return {(row["benchmark"], row["task"]): float(row["r_min"]) for row in csv.DictReader(lines)}
 
 
+ABOUT: Mapping[str, str] = {
+    "bigfish": "eat smaller fish, and grow",
+    "bossfight": "shoot a boss's ship between its shields, and dodge",
+    "caveflyer": "fly through caves to a ship, past what kills",
+    "chaser": "eat orbs in a maze away from foes; stars turn the tables",
+    "climber": "climb platforms and take stars",
+    "coinrun": "run and jump to the coin at the far right",
+    "dodgeball": "hit foes with balls, then reach the door",
+    "fruitbot": "steer through gaps, into fruit and not into the rest",
+    "heist": "open locks by keys of their colour, to the gem",
+    "jumper": "jump through caves to the carrot, by a compass",
+    "leaper": "cross a road and a river",
+    "maze": "find the cheese in a maze",
+    "miner": "dig for diamonds under boulders, then to the exit",
+    "ninja": "jump over ledges and bombs to the mushroom",
+    "plunder": "sink the ships that the legend shows, and no others",
+    "starpilot": "fly, dodge, and shoot what comes",
+}
+
+
 # The seven games with consistent motion: the paper's section 4.
 MOVING = ("chaser", "leaper", "dodgeball", "climber", "bossfight", "starpilot", "bigfish")
 
@@ -78,6 +98,7 @@ class ProcgenBenchmark:
 
     views: Sequence[str] = VIEWS
     tasks: Sequence[str] = tuple(f"procgen/{game}" for game in GAMES)
+    about: Mapping[str, str] = {f"procgen/{game}": ABOUT[game] for game in GAMES}
     shapings: Sequence[str] = SHAPINGS
     moving_tasks: Sequence[str] = tuple(f"procgen/{game}" for game in MOVING)
     shaped_tasks: Mapping[str, Sequence[str]] = {"subgoals": tuple(f"procgen/{game}" for game in SHAPED)}

@@ -34,6 +34,7 @@ class TrafficBenchmark(NativeBenchmark):
     name = NAME
     tasks: Sequence[str] = (TASK,)
     views: Sequence[str] = VIEWS
+    about: Mapping[str, str] = {TASK: "switch a junction's signals so that vehicles wait little; a family of 250"}
     failure = ("waiting", FAILURE)
 
     def family(self, task: str) -> Family:

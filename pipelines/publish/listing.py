@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 from lcd.config import budgets
 from lcd.config.budgets import choices
@@ -12,7 +13,7 @@ from lcd.config.registries import registry
 from lcd.config.schemas import ListConfig
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError, nearest
-from lcd.envs.protocols import ViewsByTask, offers
+from lcd.envs.protocols import ExplainsTasks, offers
 from lcd.scores.asked_contrasts import parse_contrast
 
 Rows = Iterator[tuple[str, ...]]
@@ -24,9 +25,14 @@ def run(cfg: ListConfig) -> int:
     console = Console()
     for kind in wanted:
         headings, rows = LISTS[kind]
-        table = Table(*headings, box=None, pad_edge=False)
+        table = Table(
+            Column(headings[0], no_wrap=True),
+            *(Column(heading, overflow="fold") for heading in headings[1:]),
+            box=None,
+            pad_edge=False,
+        )
         for row in rows():
-            table.add_row(*row)
+            table.add_row(*map(Text, row))
         console.print(table)
         console.print()
     return 0
@@ -46,11 +52,14 @@ def _benchmarks() -> Rows:
 
 
 def _tasks() -> Rows:
+    """Each benchmark with its views, and its tasks below it."""
     for name in registered("benchmark"):
         benchmark = get_benchmark(name)
+        about = benchmark.about if offers(benchmark, ExplainsTasks) else {}
+        yield f"benchmark={name}", ", ".join(benchmark.views)
         for task in benchmark.tasks:
-            views = benchmark.views_of(task) if offers(benchmark, ViewsByTask) else benchmark.views
-            yield task, name, ", ".join(views)
+            yield f"  {task}", about.get(task, "")
+        yield "", ""
 
 
 def _budgets() -> Rows:
@@ -90,7 +99,7 @@ def _described(kind: str, name: str) -> str:
 
 LISTS: dict[str, tuple[tuple[str, ...], Callable[[], Rows]]] = {
     "benchmarks": (("benchmark", "tasks", "views", "is"), _benchmarks),
-    "tasks": (("task", "benchmark", "views"), _tasks),
+    "tasks": (("task", "is"), _tasks),
     "agents": (("agent", "is"), _explained("agent")),
     "frontends": (("frontend", "is"), _explained("frontend")),
     "studies": (("study", "is"), _studies),

@@ -9,7 +9,7 @@ import pytest
 
 from lcd import cli
 from lcd.config.compose import compose
-from lcd.envs.benchmarks import get_benchmark
+from lcd.envs.benchmarks import BENCHMARKS, get_benchmark
 from lcd.pipelines.publish.view import frames
 
 TASK = "task=toy/hard-sight-easy-reward"
@@ -63,6 +63,18 @@ def test_list_shows_what_there_is(capsys):
     told = capsys.readouterr().out.split()
     assert told[:3] == ["agent", "is", "ppo"]
     assert {"recurrent_ppo", "sb3/dqn", "tabular/sarsa"} <= set(told)
+
+
+def test_every_task_that_ships_is_listed_in_whole_with_a_line_of_what_it_is(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli.main(["list", "tasks"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name in filter(BENCHMARKS.is_built_in, BENCHMARKS.names()):
+        benchmark = get_benchmark(name)
+        assert any(line.startswith(f"benchmark={name} ") for line in lines)
+        assert set(benchmark.about) == set(benchmark.tasks), name
+        for task, about in benchmark.about.items():
+            assert any(line.split()[:2] == [task, about.split()[0]] for line in lines), task
 
 
 def curves(path):
