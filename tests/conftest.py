@@ -1,5 +1,6 @@
 """Lets the tests of all rooms import what they share, and start processes quickly."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -7,6 +8,11 @@ import pytest
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "shared"), str(HERE / "soak")]
+
+
+def pytest_xdist_auto_num_workers():
+    """One more than there are cores: a third of the tests' time is waiting for clusters, browsers and processes."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -292,18 +292,19 @@ def test_a_curriculum_stands_for_a_task():
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_choice_composes(group):
-    for command in SCHEMAS:
-        if group not in groups(command):
-            continue
-        for choice in choices(group):
-            task = [TASK] if "task" in groups(command) and group != "task" else []
-            cfg = compose(command, [*task, f"{group}={choice}"])
-            part = getattr(cfg, group)
-            name = part["name"] if isinstance(part, dict) else getattr(part, "name", part)
-            # Several files may have settings of one agent; sweeps lie in a folder.
-            plain = choice.rpartition("/")[2] if group == "study" else choice
-            varied = choice in SETTINGS or "_mdp_playground" in choice
-            assert name == (choice.partition("_")[0] if varied else plain)
+    commands = [command for command in SCHEMAS if group in groups(command)]
+    # Every choice under one command, and every command with one choice.
+    asked = [(commands[0], choice) for choice in choices(group)]
+    asked += [(command, choice) for command in commands[1:] for choice in choices(group)[:1]]
+    for command, choice in asked:
+        task = [TASK] if "task" in groups(command) and group != "task" else []
+        cfg = compose(command, [*task, f"{group}={choice}"])
+        part = getattr(cfg, group)
+        name = part["name"] if isinstance(part, dict) else getattr(part, "name", part)
+        # Several files may have settings of one agent; sweeps lie in a folder.
+        plain = choice.rpartition("/")[2] if group == "study" else choice
+        varied = choice in SETTINGS or "_mdp_playground" in choice
+        assert name == (choice.partition("_")[0] if varied else plain)
 
 
 OPEN = ("study.grid", "study.steps")
