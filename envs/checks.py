@@ -6,7 +6,8 @@ import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
 
 import numpy as np
 
@@ -119,3 +120,27 @@ def checked_actions(actions: Any, copies: int, options: int) -> np.ndarray:
             f"actions go from {actions.min()} to {actions.max()}, but they must be from 0 to {options - 1}."
         )
     return actions
+
+
+def of_kind(key: str, value: Any, kind: Any) -> Any:
+    """The value as a type hint has it; only an integer may stand for a fraction, and hints that are no types take all.
+
+    Args:
+        key: what the value is called, for an error's sentence.
+        value: of a user.
+        kind: the hint.
+    """
+    options = [get_origin(option) or option for option in (get_args(kind) if _is_union(kind) else (kind,))]
+    if Any in options or not all(isinstance(option, type) for option in options):
+        return value
+    if float in options and isinstance(value, int) and not isinstance(value, bool) and int not in options:
+        return float(value)
+    if not isinstance(value, tuple(options)) or (isinstance(value, bool) and bool not in options):
+        names = " or ".join("null" if option is NoneType else option.__name__ for option in options)
+        raise InputError(f"{key}={value} should be of type {names}.")
+    return value
+
+
+def _is_union(kind: Any) -> bool:
+    """Whether a type hint names alternatives."""
+    return get_origin(kind) in (Union, UnionType)

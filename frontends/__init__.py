@@ -1,16 +1,18 @@
 """Frozen perceptual encoders between a view and an agent.
 
 A front-end is an `nn.Module` with a pure `forward(observations) -> features`. Observations are a batch of uint8
-images (NHWC) or of float vectors. `channels` is the number of channels of its feature maps (NCHW), `features`
-the length of its feature vectors; None means: as the observations.
+images (NHWC) or of float vectors; features are maps (NCHW), vectors, or images again. Agents take whatever shape it
+gives.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
+from lcd.envs.checks import of_kind
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.registry import Registry
 
@@ -38,6 +40,8 @@ def make(name: str, **knobs: Any) -> nn.Module:
         for knob, value in knobs.items():
             if knob not in parameters:
                 raise InputError(f"frontend.{knob}={value} is no knob of '{name}': {nearest(knob, parameters)}")
+    hints = _hints_of(build)
+    knobs = {knob: of_kind(f"frontend.{knob}", value, hints.get(knob, Any)) for knob, value in knobs.items()}
     import torch
     from torch import nn
 
@@ -56,6 +60,16 @@ def make(name: str, **knobs: Any) -> nn.Module:
         if not isinstance(made, nn.Module):
             raise InputError(f"frontend={name} makes a {type(made).__name__}: a front-end is a torch.nn.Module.")
         return made.requires_grad_(False).eval()
+
+
+def _hints_of(build: Any) -> dict[str, Any]:
+    """What kind of value each knob takes, as far as whoever wrote it says so in plain types."""
+    try:
+        hints = get_type_hints(build.__init__ if inspect.isclass(build) else build)
+    except (TypeError, NameError, AttributeError):
+        return {}
+    plain = (str, int, float, bool, NoneType)
+    return {name: hint for name, hint in hints.items() if all(each in plain for each in get_args(hint) or (hint,))}
 
 
 def parameters_of(name: str) -> Mapping[str, inspect.Parameter]:

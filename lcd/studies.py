@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from lcd.scores.diagnosis import Diagnosis
 
 PLANE, CURVES = "plane", "curves"
+TABLE = "curves"
+"""What a study is called that is a table."""
 DIAGNOSE = "diagnose"
 
 
@@ -37,7 +39,7 @@ class Study:
     """What a study has found, or what curves of anybody's say.
 
     Attributes:
-        path: its folder, or the file of curves.
+        path: its folder, or the file of curves; "curves" of a table.
         runs: a row a run: what it trains and how far it is; empty of a file of curves.
         curves: a row an evaluation, of the runs that are finished.
         diagnosis: the scores, with their intervals, statuses and findings.
@@ -76,13 +78,25 @@ class Study:
             raise InputError(f"analysis {key!r} is not among those that the curves allow: {nearest(key, found)}")
         return found[key]
 
-    def plot(self, what: str = PLANE, *, task: str | None = None, agent: str | None = None) -> Figure:
+    def plot(
+        self,
+        what: str = PLANE,
+        *,
+        task: str | None = None,
+        agent: str | None = None,
+        frontend: str | None = None,
+        shaping: str | None = None,
+        benchmark: str | None = None,
+    ) -> Figure:
         """Draw the φ-ψ plane, or the learning curves of a task.
 
         Args:
             what: "plane" or "curves".
             task: whose curves; may be left out where there is one.
             agent: whose, where several were trained.
+            frontend: through which, where several were.
+            shaping: under which, where several were.
+            benchmark: of which, where tasks are of several.
 
         Returns:
             A figure of matplotlib's, which notebooks show and `figure.savefig` keeps.
@@ -95,11 +109,14 @@ class Study:
 
         if what not in (PLANE, CURVES):
             raise InputError(f"what={what!r} cannot be drawn: {nearest(str(what), (PLANE, CURVES))}")
-        rows = _only(self.table, "agent", agent)
+        rows = self.table
+        group = {"agent": agent, "frontend": frontend, "shaping": shaping, "benchmark": benchmark}
+        for key, wanted in group.items():
+            rows = _only(rows, key, wanted)
         if what == CURVES:
             row = _only(rows, "task", task)
             if len(row) > 1:
-                key = "task" if row["task"].nunique() > 1 else "agent"
+                key = next(name for name in ("task", *group) if row[name].nunique() > 1)
                 raise InputError(f"{key} is missing: {nearest('', dict.fromkeys(row[key]))}")
             return shown_in_notebooks(draw_curves(task_curves(self.diagnosis, row.iloc[0])))
         if task is not None:
@@ -121,28 +138,32 @@ def _only(rows: pd.DataFrame, column: str, wanted: str | None) -> pd.DataFrame:
 
 
 def load_study(
-    path: str | Path,
+    path: str | Path | pd.DataFrame,
     *,
     definition: str = "paper",
     threshold: Any = 0.5,
     ranges: str | Mapping[str, Any] | None = None,
 ) -> Study:
-    """What a study's folder, or a CSV or Parquet file of curves, says; nothing is written.
+    """What a study's folder, a CSV or Parquet file of curves, or a table of these says; nothing is written.
 
     Args:
-        path: the folder or file.
+        path: the folder or file, or curves such as `import_curves` gives.
         definition: of the headline's φ and ψ, "paper" or "calibrated".
         threshold: from where on a scaled score is hard: a number, "median", "largest-gap", or one for each score.
         ranges: task to (R_min, R_max), a file of these, or "measured", as `lcd report ranges=` takes them.
     """
     from lcd.scores.contrasts import check_definition
 
-    source = Path(path).expanduser()
     hard = HardFrom.parse("threshold", threshold)
     given = {task: list(pair) for task, pair in ranges.items()} if isinstance(ranges, Mapping) else ranges
     options = resolve("lcd.pipelines.publish.telling:ReportOptions")
     how = options(check_definition(definition), hard, ranges=given)
-    told = resolve("lcd.pipelines.publish.loading:told_of")(source, how)
+    if isinstance(path, str | Path):
+        source = Path(path).expanduser()
+        told = resolve("lcd.pipelines.publish.loading:told_of")(source, how)
+    else:
+        source = Path(TABLE)
+        told = resolve("lcd.pipelines.publish.loading:told_of_table")(source, path, how)
     runs = resolve("lcd.pipelines.publish.loading:table_of_runs")(source)
     return Study(source, runs, told.finished.curves, told.diagnosis, tuple(told.analyses), hard)
 

@@ -228,7 +228,9 @@ class ReportConfig:
 
     path: str | None = field(
         default=None,
-        metadata=doc("study folder, file of curves, or wandb:entity/project/group; path= may be left out"),
+        metadata=doc(
+            "study folder, file of curves, wandb:entity/project/group or wandb:offline/FOLDER; path= may be left out"
+        ),
     )
     against: str | None = field(
         default=None, metadata=doc("a second study or file, to compare with; against= may be left out")
@@ -264,7 +266,10 @@ class ImportConfig:
     """Make curves of anybody's logs: W&B, TensorBoard, Stable-Baselines3, RLlib, CleanRL, rliable, any CSV."""
 
     path: str | None = field(
-        default=None, metadata=doc("folder of logs, one file, or wandb:entity/project/group; path= may be left out")
+        default=None,
+        metadata=doc(
+            "folder of logs, one file, wandb:entity/project/group or wandb:offline/FOLDER; path= may be left out"
+        ),
     )
     map: Any = field(
         default=None,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from lcd.config.keys import show
 from lcd.config.registries import registry
+from lcd.envs.checks import of_kind
 from lcd.envs.errors import InputError, nearest
 
 PARAMETER = "settings"
@@ -107,26 +107,8 @@ def checked(schema: type, given: Mapping[str, Any], key: str, owner: str, noun: 
     for name in given:
         if name not in known:
             raise InputError(f"{key}.{name} is not a {noun} of {owner}: {nearest(name, [*known, *common])}")
-    values = {name: _typed(f"{key}.{name}", value, types[name]) for name, value in given.items()}
+    values = {name: of_kind(f"{key}.{name}", value, types[name]) for name, value in given.items()}
     for field in fields(schema):
         if field.name in known and field.name not in values and field.default is field.default_factory is MISSING:
             raise InputError(f"{key}.{field.name} is missing: {owner} has no default for it.")
     return schema(**values)
-
-
-def _typed(key: str, value: Any, kind: Any) -> Any:
-    """The value as the field's type; only an integer may stand for a fraction."""
-    options = [get_origin(option) or option for option in (get_args(kind) if _is_union(kind) else (kind,))]
-    if Any in options:
-        return value
-    if float in options and isinstance(value, int) and not isinstance(value, bool) and int not in options:
-        return float(value)
-    if not isinstance(value, tuple(options)) or (isinstance(value, bool) and bool not in options):
-        names = " or ".join("null" if option is NoneType else option.__name__ for option in options)
-        raise InputError(f"{key}={value} should be of type {names}.")
-    return value
-
-
-def _is_union(kind: Any) -> bool:
-    """Whether a type hint names alternatives."""
-    return get_origin(kind) in (Union, UnionType)

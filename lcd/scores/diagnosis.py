@@ -81,7 +81,7 @@ class Diagnosis:
     cost: dict[str, Any] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     index: CurveIndex = field(default_factory=CurveIndex, repr=False)
-    contrasts: tuple[Contrast, ...] = HEADLINE
+    contrasts: tuple[Contrast, ...] = field(default=HEADLINE, repr=False)
     solved: dict[str, str] = field(default_factory=dict)
     others: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     points: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,22 +100,28 @@ def floor_sentences(diagnosis: Diagnosis) -> list[str]:
             if curves and min(len(steps) for steps, _ in curves.values()) >= 3:
                 found.append(steps_to_leave_the_floor(curves, diagnosis.thresholds.floor, condition.label))
         if found:
-            told.append(_sentence(str(row["task"]), str(row["agent"]), found))
+            told.append(_sentence(str(row["task"]), _whose(row), found))
     return told
 
 
-def _sentence(task: str, agent: str, found: Sequence[Longer]) -> str:
+def _whose(row: Mapping[Hashable, Any]) -> str:
+    """Who is at the floor: the agent, and its front-end and shaping where it has one."""
+    named = {"front-end": (row["frontend"], "identity"), "shaping": (row["shaping"], "none")}
+    return ", ".join([str(row["agent"]), *(f"{kind} {name}" for kind, (name, usual) in named.items() if name != usual)])
+
+
+def _sentence(task: str, whose: str, found: Sequence[Longer]) -> str:
     first = min(found, key=lambda each: each.steps)
     if math.isinf(first.steps):
         return (
-            f"{task} ({agent}) is at the floor, and its returns do not rise in the last half of training: nothing "
+            f"{task} ({whose}) is at the floor, and its returns do not rise in the last half of training: nothing "
             "tells how much longer it would take. Another agent, other settings or a shorter task may."
         )
     between = "one seed cannot tell how sure this is"
     if not math.isnan(first.low):
         between = f"{_times(first.low, first.trained)} to {_times(first.high, first.trained)}, 80 % over seeds"
     return (
-        f"{task} ({agent}) is at the floor. If its returns go on as in the last half of training, {first.condition} "
+        f"{task} ({whose}) is at the floor. If its returns go on as in the last half of training, {first.condition} "
         f"leaves it after about {first.steps:,.0f} steps, {_times(first.steps, first.trained)} the "
         f"{first.trained:,.0f} that were trained ({between}); no curve has to go on as it did."
     )

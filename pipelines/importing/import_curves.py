@@ -13,7 +13,13 @@ from lcd.config.schemas import ImportConfig
 from lcd.curves.table import COLUMNS, NEEDED, check_curves
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files import outputs
-from lcd.pipelines.importing.mapping import FolderNames, check_complete, mapping_from, read_by
+from lcd.pipelines.importing.mapping import (
+    FolderNames,
+    check_complete,
+    mapping_from,
+    read_by,
+    refuse_constants_that_are_columns,
+)
 from lcd.pipelines.importing.read_run import ReadRun
 from lcd.pipelines.publish.wandb_client import SCHEME, is_wandb
 
@@ -196,6 +202,7 @@ def _read(run: ReadRun, given: Mapping[str, Any], pattern: FolderNames, lost: _L
         lost.misnamed.append(run.name)
         return pd.DataFrame()
     columns = [str(name) for name in run.table.columns]
+    refuse_constants_that_are_columns(run, given)
     try:
         mapping = check_complete({**run.usual, **pattern.mapping, **given})
     except InputError as lacking:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SEED = "{seed}"
 HISTORY = "history."
+PLACES = ("history", "config", "summary", "run", "path")
+"""What sources that are no constants begin with."""
 FROM_RUN = ("id", "name", "group", "job_type")
 EXAMPLE = "config.KEY, summary.KEY, history.KEY, path.NAME, run.name or a constant"
 FIELD = re.compile(r"\{(\w+)\}")
@@ -56,6 +58,21 @@ def _file(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or not content:
         raise InputError(f"map={path} holds no mapping: give a YAML file with a line 'column: source' for each.")
     return content
+
+
+def refuse_constants_that_are_columns(run: ReadRun, mapping: Mapping[str, Any]) -> None:
+    """Refuse a constant that is what the run calls a column, or a setting: its source was meant."""
+    columns = set(map(str, run.table.columns))
+    for column, source in mapping.items():
+        if not isinstance(source, str) or source.partition(".")[0] in PLACES:
+            continue
+        place = "history" if source in columns else "config" if source in run.config else None
+        if place is not None:
+            kind = "column" if place == "history" else "setting"
+            raise InputError(
+                f"map.{column}={source} would be the constant '{source}', but the logs have a {kind} of that name: "
+                f"give map.{column}={place}.{source}."
+            )
 
 
 def read_by(run: ReadRun, mapping: Mapping[str, Any], named: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -131,11 +148,11 @@ class FolderNames:
         self.fields = [name for name in FIELD.findall(pattern or "") if name.strip("_")]
         if pattern is not None and not self.fields:
             raise InputError(
-                f"paths={pattern} names nothing: write {{COLUMN}} where a column's value stands, as in "
+                f"folders={pattern} names nothing: write {{COLUMN}} where a column's value stands, as in "
                 "'{task}/{view}/p{reward_p}/seed_{seed}'."
             )
         if twice := [name for name in self.fields if self.fields.count(name) > 1]:
-            raise InputError(f"paths={pattern} has {{{twice[0]}}} twice: leave one of them out, or write {{_}}.")
+            raise InputError(f"folders={pattern} has {{{twice[0]}}} twice: leave one of them out, or write {{_}}.")
         # Every second piece is a field's name; in one part of a path none is empty.
         pieces = FIELD.split(pattern or "")
         expression = "".join(

@@ -46,6 +46,8 @@ def offline_runs(where: str) -> Iterator[ReadRun]:
 
 
 def _online(where: str, mapping: Mapping[str, Any]) -> Iterator[ReadRun]:
+    if Path(where).expanduser().is_dir():
+        raise InputError(f"{SCHEME}{where} is a folder here: give {SCHEME}{OFFLINE}{where} for the offline runs in it.")
     parts = where.strip("/").split("/")
     if len(parts) not in (2, 3) or not all(parts):
         raise InputError(

@@ -23,6 +23,13 @@ def told_of(source: Path, how: ReportOptions) -> Told:
     return tell(source, study_at(source), how)
 
 
+def told_of_table(name: Path, curves: pd.DataFrame, how: ReportOptions) -> Told:
+    """What is told of a table of curves, with the notes of who made it."""
+    from lcd.curves.table import check_curves
+
+    return tell(name, None, how, check_curves(curves), tuple(curves.attrs.get("notes", ())))
+
+
 def study_at(source: Path) -> store.Study | None:
     """The study in a folder, if it is one."""
     return store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None

@@ -28,7 +28,7 @@ def test_identity_leaves_vectors_alone():
 class Eye(nn.Module):
     channels, features = None, 4
 
-    def __init__(self, width=4):
+    def __init__(self, width: int = 4, slope: float | None = None):
         super().__init__()
         self.layer = nn.Linear(7, width)
 
@@ -44,6 +44,15 @@ def test_a_front_end_is_frozen(monkeypatch):
     assert not eye(torch.rand(2, 7)).requires_grad
     with pytest.raises(InputError, match=r"frontend\.widht=3 is no knob of 'eye': did you mean 'width'"):
         frontends.make("eye", widht=3)
+
+
+def test_knobs_are_of_the_kind_that_their_hints_say(monkeypatch):
+    monkeypatch.setitem(frontends.frontends._built_in, "eye", Eye)
+    with pytest.raises(InputError, match=r"frontend\.width=wide should be of type int"):
+        frontends.make("eye", width="wide")
+    with pytest.raises(InputError, match=r"frontend\.slope=steep should be of type float or null"):
+        frontends.make("eye", slope="steep")
+    frontends.make("eye", slope=1)
 
 
 def test_unknown_names_and_knobs_are_mistakes():

@@ -30,6 +30,26 @@ def test_a_file_of_curves_is_loaded_as_it_is_diagnosed(curves):
     assert loaded.analysis("taxonomy").key == "taxonomy"
 
 
+def test_a_table_of_curves_is_loaded_as_a_file_of_them_with_the_notes_of_who_made_it(curves):
+    table = pd.read_csv(curves)
+    table.attrs["notes"] = ("Of training alone.",)
+    loaded, of_file = lcd.load_study(table), lcd.load_study(curves)
+    pd.testing.assert_frame_equal(loaded.table, of_file.table)
+    assert loaded.notes == ("Of training alone.", *of_file.notes)
+    assert len(loaded.cards) == len(of_file.cards)
+    assert "<function" not in repr(loaded.diagnosis)
+
+
+def test_curves_of_several_front_ends_are_drawn_one_by_one():
+    both = pd.concat([study({"toy/easy": TASKS["toy/easy"]}, seeds=2, frontend=name) for name in ("identity", "mine")])
+    loaded = lcd.load_study(both)
+    with pytest.raises(InputError, match="frontend is missing: choose from: identity, mine"):
+        loaded.plot("curves", task="toy/easy")
+    assert loaded.plot("curves", task="toy/easy", frontend="mine").axes
+    with pytest.raises(InputError, match="frontend='min' has no scores: did you mean 'mine'"):
+        loaded.plot("curves", frontend="min")
+
+
 def test_a_notebook_shows_scores_and_nothing_of_a_name_is_markup(curves):
     shown = lcd.load_study(curves)._repr_html_()
     assert "toy/&lt;b&gt;&amp;&#39;" in shown

@@ -49,3 +49,12 @@ def test_the_sentence_names_the_condition_that_leaves_first():
     assert "toy/flat" in told[0]
     assert "do not rise" in told[0]
     assert "semantic leaves it after about 2,488 steps, 2.5 times the 1,000" in told[1]
+
+
+def test_the_sentence_names_the_front_end_and_the_shaping_that_it_is_about():
+    parts = [study({"toy/flat": (0.0,) * 6}, seeds=2, frontend=name, shaping="lanes") for name in ("identity", "mine")]
+    told = floor_sentences(diagnose_curves(pd.concat(parts)))
+    assert [sentence.partition(" is at")[0] for sentence in told] == [
+        "toy/flat (unknown, shaping lanes)",
+        "toy/flat (unknown, front-end mine, shaping lanes)",
+    ]

@@ -158,6 +158,15 @@ def test_any_csv_by_a_map(tmp_path):
     ]
 
 
+def test_a_constant_that_is_a_columns_name_is_refused_for_its_source_was_forgotten(tmp_path):
+    table = pd.DataFrame({"env": ["cave", "maze"], "t": [0, 0], "score": [1.5, 2.5]})
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    mapping = {"step": "history.t", "return_mean": "history.score", "seed": 0, "reward_p": 1, "view": "pixels"}
+    with pytest.raises(InputError, match=r"a column of that name: give map\.task=history\.env"):
+        imported(tmp_path / "mine.csv", {**mapping, "task": "env"})
+    assert set(imported(tmp_path / "mine.csv", {**mapping, "task": "history.env"}).curves["task"]) == {"cave", "maze"}
+
+
 # The command ----------------------------------------------------------------------------------------------------------
 
 
@@ -322,7 +331,7 @@ def test_nothing_there_is_said(tmp_path):
     with pytest.raises(InputError, match="no log of a known format"):
         imported(tmp_path)
     pd.DataFrame({"a": [1]}).to_csv(tmp_path / "x.csv", index=False)
-    given = {"task": "a", "view": "pixels", "reward_p": 1, "seed": 0, "step": "history.a", "return_mean": "history.b"}
+    given = {"task": "cave", "view": "pixels", "reward_p": 1, "seed": 0, "step": "history.a", "return_mean": "history.b"}
     with pytest.raises(Unfinished, match="their histories have a"):
         imported(tmp_path, given)
 

@@ -90,6 +90,11 @@ def test_places_that_are_none_are_mistakes(place):
         read_wandb(place, MAP)
 
 
+def test_a_folder_that_is_here_is_said_to_be_one(offline):
+    with pytest.raises(InputError, match="is a folder here: give wandb:offline/"):
+        read_wandb(f"wandb:{offline}", MAP)
+
+
 def test_a_file_that_is_cut_off_anywhere_gives_what_is_whole(offline, tmp_path):
     content = file_of(offline).read_bytes()
     whole = list(records(content))
