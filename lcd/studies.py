@@ -62,7 +62,8 @@ class Study:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that a reader should know, what keeps scores from being trusted first."""
-        return (*(sentence for _, sentence in self.diagnosis.warnings), *self.diagnosis.notes)
+        found = self.diagnosis
+        return (*found.cautions, *(sentence for _, sentence in found.warnings), *found.notes)
 
     @property
     def cards(self) -> list[Card]:

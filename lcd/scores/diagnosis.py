@@ -58,6 +58,7 @@ class Diagnosis:
         points: those of points of families on which agents were trained, likewise; see `lcd.analyses.families`.
         thresholds: what the statuses were decided by.
         notes: sentences about the curves that a reader should know.
+        cautions: those that a reader should know before all scores: that runs are missing, or were for trying out.
         definition: which of `lcd.scores.contrasts.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
         calibration: definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high;
             empty where the tasks' true hardness is not known. See `lcd.scores.calibration.calibrate`.
@@ -106,6 +107,7 @@ class Diagnosis:
         return self.index.under({name: row[name] for name in KEYS}, condition)
 
     left_out: tuple[LeftOut, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     @classmethod
     def empty(cls, others: pd.DataFrame | None = None, points: pd.DataFrame | None = None) -> "Diagnosis":
@@ -124,6 +126,7 @@ class Diagnosis:
             "interval": {"level": LEVEL, "method": METHOD, "resamples": RESAMPLES, "unit": "seed"},
             "thresholds": asdict(self.thresholds),
             "findings": [asdict(found) for found in self.findings],
+            "cautions": list(self.cautions),
             "notes": list(self.notes),
             "calibration": self.calibration,
             "cost": self.cost,
@@ -155,7 +158,7 @@ class Diagnosis:
         )
         told["left_out"] = tuple(LeftOut(**each) for each in content["left_out"])
         thresholds, notes = Thresholds(**content["thresholds"]), tuple(content["notes"])
-        told |= {"contrasts": contrasts, "solved": solved}
+        told |= {"contrasts": contrasts, "solved": solved, "cautions": tuple(map(str, content.get("cautions", ())))}
         return cls(table, pd.DataFrame(), thresholds, notes, content["definition"], **told)
 
     def save(self, folder: str | Path) -> dict[str, Path]:

@@ -168,15 +168,38 @@ def nothing_learned(found: Evidence) -> Iterator[Concern]:
 
 
 def nothing_learned_from_pixels(found: Evidence) -> Iterator[Concern]:
-    """φ by the paper's definition divides by next to nothing."""
-    rows = found.rows[(found.rows["status"] == "no_pixels_signal") & found.rows["phi_raw"].notna()]
-    rows = rows[rows["phi_status"] == rows["status"]]
+    """φ by the paper's definition divides by next to nothing, and other views are surely better."""
+    rows = _without_pixels(found)
+    rows = rows[rows["phi_gain_low"] > 0]
     if len(rows):
         yield (
             rows,
-            f"next to nothing was learned from pixels (AUC {rows['auc_pixels'].max():.3f} at most), so φ divides by "
-            "the least area that may be divided by: it says that the task is hard to see, and not how hard.",
+            f"next to nothing was learned from pixels (AUC {_rounded(rows['auc_pixels'].max())} at most), so φ divides "
+            "by the least area that may be divided by: it says that the task is hard to see, and not how hard.",
         )
+
+
+def no_view_surely_learned(found: Evidence) -> Iterator[Concern]:
+    """φ by the paper's definition divides by next to nothing, and what other views gain may be chance."""
+    rows = _without_pixels(found)
+    rows = rows[rows["phi_gain_low"] <= 0]
+    if len(rows):
+        gains = f"{_rounded(rows['phi_gain_low'].min())} to {_rounded(rows['phi_gain_high'].max())}"
+        yield (
+            rows,
+            f"next to nothing was learned from pixels (AUC {_rounded(rows['auc_pixels'].max())} at most), and what "
+            f"other views gain over them may be chance (intervals from {gains}), so that φ is of noise: train longer, "
+            "or more seeds.",
+        )
+
+
+def _without_pixels(found: Evidence) -> pd.DataFrame:
+    rows = found.rows[(found.rows["status"] == "no_pixels_signal") & found.rows["phi_raw"].notna()]
+    return rows[rows["phi_status"] == rows["status"]]
+
+
+def _rounded(value: float) -> str:
+    return f"{round(value, 2) + 0:.2f}"
 
 
 def one_seed(found: Evidence) -> Iterator[Concern]:
@@ -238,6 +261,7 @@ CHECKS: Mapping[str, tuple[str, Callable[[Evidence], Iterator[Concern]]]] = {
     "nothing_to_see": (ERROR, nothing_to_see),
     "definitions_disagree": (ERROR, definitions_disagree),
     "nothing_learned": (ERROR, nothing_learned),
+    "no_view_surely_learned": (ERROR, no_view_surely_learned),
     "one_seed": (ERROR, one_seed),
     "interval_covers_scale": (ERROR, interval_covers_scale),
     "nothing_learned_from_pixels": (WARNING, nothing_learned_from_pixels),

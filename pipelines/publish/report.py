@@ -208,6 +208,8 @@ def _print_diagnosis(
     from lcd.report.terminal import analysis_table, terminal_table, transfer_table, validity_text
     from lcd.scores.contrasts import SAMPLES
 
+    for caution in diagnosis.cautions:
+        console.print(f"Note: {caution}", highlight=False, soft_wrap=True, markup=False)
     if (warnings := validity_text(diagnosis)) is not None:
         console.print(warnings, soft_wrap=True)
     leading = [analysis for analysis in analyses if how.first and analysis.key.startswith(how.first)]

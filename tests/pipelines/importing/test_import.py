@@ -331,7 +331,14 @@ def test_nothing_there_is_said(tmp_path):
     with pytest.raises(InputError, match="no log of a known format"):
         imported(tmp_path)
     pd.DataFrame({"a": [1]}).to_csv(tmp_path / "x.csv", index=False)
-    given = {"task": "cave", "view": "pixels", "reward_p": 1, "seed": 0, "step": "history.a", "return_mean": "history.b"}
+    given = {
+        "task": "cave",
+        "view": "pixels",
+        "reward_p": 1,
+        "seed": 0,
+        "step": "history.a",
+        "return_mean": "history.b",
+    }
     with pytest.raises(Unfinished, match="their histories have a"):
         imported(tmp_path, given)
 

@@ -211,6 +211,22 @@ def test_a_failing_run_does_not_stop_the_others_and_is_tried_again(tmp_path, mon
     pd.testing.assert_frame_equal(scores(out), scores(uninterrupted))
 
 
+def test_the_page_of_an_unfinished_study_and_of_one_for_trying_out_says_so_first(tmp_path, capsys):
+    out = tmp_path / "study"
+    assert cli.main(arguments(out, "budget=smoke")) == 0
+    for run in store.Study(out).runs():
+        if run.config["view"] == "figure_ground":
+            store.update_status(run.path, state="queued")
+    capsys.readouterr()
+    assert cli.main(["report", str(out)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    page = (out / "diagnosis" / "report.html").read_text()
+    first = page[page.index("Read this first") :][:1500]
+    for said in ("2 of 12 runs are not trained yet", "budget=smoke, which is for trying out commands"):
+        assert said in told
+        assert said in first
+
+
 def test_a_dying_worker_is_a_failed_run(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(fake_training.DIE_ON, "pixels")
     assert cli.main(arguments(tmp_path / "s")) == 1
