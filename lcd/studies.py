@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,14 +138,23 @@ def load_study(
     """
     from lcd.scores.contrasts import check_definition
 
+    if not isinstance(path, str | Path):
+        raise InputError(f"path={path!r} must be a study's folder, or a CSV or Parquet file of curves.")
     source = Path(path).expanduser()
     hard = HardFrom.parse("threshold", threshold)
-    given = {task: list(pair) for task, pair in ranges.items()} if isinstance(ranges, Mapping) else ranges
+    given = {task: _plain_pair(pair) for task, pair in ranges.items()} if isinstance(ranges, Mapping) else ranges
     options = resolve("lcd.pipelines.publish.telling:ReportOptions")
     how = options(check_definition(definition), hard, ranges=given)
     told = resolve("lcd.pipelines.publish.loading:told_of")(source, how)
     runs = resolve("lcd.pipelines.publish.loading:table_of_runs")(source)
     return Study(source, runs, told.finished.curves, told.diagnosis, tuple(told.analyses), hard)
+
+
+def _plain_pair(pair: Any) -> Any:
+    """A range as files hold one: numpy's numbers as Python's."""
+    if isinstance(pair, str) or not isinstance(pair, Iterable):
+        return pair
+    return [float(each) if isinstance(each, Real) and not isinstance(each, bool) else each for each in pair]
 
 
 def diagnose(benchmark: Any = "toy", *, quiet: bool = False, **keys: Any) -> Study:
