@@ -142,7 +142,7 @@ def _own_view(each: str) -> str:
     space = _observed(each)
     if not is_image(space):
         return STATE
-    shape = space.shape or ()
+    shape: tuple[int, ...] = tuple(space.shape or ())
     if len(shape) == 3 and shape[-1] not in (1, 3):
         raise InputError(
             f"benchmark=gym:{each} observes images of shape {shape}, but a picture has (height, width), or its colours "

@@ -260,9 +260,10 @@ def _names(given: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
 def _grid(given: Any) -> float | None:
     if given is None or (isinstance(given, str) and given == "auto"):
         return None
-    if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= given < 1e15:
+    steps = float(given) if isinstance(given, Real) and not isinstance(given, bool) else -1.0
+    if not 0 <= steps < 1e15:
         raise InputError(f"grid={given} must be auto, 0 (steps as they are), or the steps of a bin.")
-    return float(given)
+    return steps
 
 
 def _out(cfg: ImportConfig) -> Path:

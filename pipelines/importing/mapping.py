@@ -33,7 +33,8 @@ def mapping_from(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
             raise InputError(f"map: '{column}' is no column of curves; {nearest(str(column), COLUMNS)}")
         if not isinstance(source, str | Real) or isinstance(source, bool):
             raise InputError(f"map.{column}={source} must be a text or a number: config.KEY, history.KEY, a constant.")
-        if isinstance(source, Real) and not -LARGEST < source < LARGEST:
+        number: Any = 0 if isinstance(source, str) else source
+        if not -LARGEST < number < LARGEST:
             raise InputError(f"map.{column}={source} must be a finite number below {LARGEST:g}.")
         if str(source).startswith("run.") and source not in [f"run.{name}" for name in FROM_RUN]:
             raise InputError(
