@@ -212,6 +212,8 @@ def diagnose_curves(
         the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
     """
     thresholds, definition = thresholds or Thresholds(), check_definition(definition)
+    if not isinstance(contrasts, Sequence) or not all(isinstance(each, Contrast) for each in contrasts):
+        raise InputError(f"contrasts={contrasts!r} must be a list of Contrasts (lcd.scores.contrasts).")
     all_held_out, curves, notes = _held_out(dataframe, ranges)
     own, of_family = as_trained(curves), of_points(curves)
     curves, others, points = kept(curves, own), curves[~own & ~of_family], curves[of_family]
