@@ -15,6 +15,7 @@ from lcd import cli
 from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import trainings
+from lcd.pipelines.kinds.train import rounded_up
 from lcd.pipelines.publish.wandb_client import offline_folders
 from lcd.pipelines.study import diagnose, runs, store
 from lcd.pipelines.study.configs import run_id
@@ -225,6 +226,17 @@ def test_the_page_of_an_unfinished_study_and_of_one_for_trying_out_says_so_first
     for said in ("2 of 12 runs are not trained yet", "budget=smoke, which is for trying out commands"):
         assert said in told
         assert said in first
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [(256, "256 steps become 4,096, because an update of ppo takes 64 copies x 64 steps"), (4000, ""), (40_960, "")],
+)
+def test_steps_that_are_far_fewer_than_an_update_takes_are_told_of(steps, told):
+    asked = ["benchmark=atari", "budget=smoke", "study.tasks=[atari/Pong]", f"study.steps={steps}"]
+    said = rounded_up(trainings(runs.expand(compose("diagnose", asked)))[0])
+    assert said.startswith(told)
+    assert bool(said) == bool(told)
 
 
 def test_a_dying_worker_is_a_failed_run(tmp_path, monkeypatch, capsys):
