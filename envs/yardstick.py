@@ -119,10 +119,10 @@ def sight_hardness(
             labelled_frames(_toys(benchmark, task, view, split, 32, seed), count, seed)
             for split, count in (("train", max(counts)), ("eval", HELD_OUT))
         )
-        toys.append((*labelled, *others, kernel_width(labelled[0])))
+        toys.append((labelled, others, kernel_width(labelled[0])))
     found: list[float] = []
     for count in counts:
-        read = [share_read(frames[:count], states[:count], *others) for frames, states, *others in toys]
+        read = [share_read(frames[:count], states[:count], *others, width) for (frames, states), others, width in toys]
         found.append(float(np.mean(read)))
         if found[-1] >= ACCURACY:
             break
