@@ -1,9 +1,10 @@
-"""The benchmark `calibration-drawn`: toys whose sights and rewards are drawn at random, and whose hardness is measured.
+"""How the tasks of `calibration-drawn` are drawn at random, and how their hardness is measured.
 
 No definition was fitted to them, and nobody chose them: `SEED` did. Every dial of a kind is left as it is twice as
 often as it is turned, and a turned one has any of its values. Sights and rewards are drawn, and refused, apart from
-each other, so that one kind of hardness tells nothing of the other but by chance. What is refused is refused by the
-yardstick, before anything is trained: see `refused_sight` and `refused_reward`.
+each other, so that one kind of hardness tells nothing of the other. What is refused is refused by the
+yardstick, before anything is trained (`judged_sight`, `judged_reward`), and so are orders in which they are paired
+(`paired`).
 
 Left out are dials that turn both kinds of hardness (`state_space_size`, `diameter`, `irrelevant_features`) or none
 (`reward_scale`, `reward_shift`, `image_size`, `image_channels`), what users bring (tables, functions, pictures),
@@ -23,8 +24,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from importlib import resources
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,9 @@ MOST_BLIND = 0.55
 MOST_SAMPLES = math.log2(10_240 / COMMON["state_space_size"])
 """Log₂ of the visits of a state in a training: random play tells nothing of actions that take more to be told apart."""
 
+MOST_ALIKE, MOST_ORDERS = 0.05, 10_000
+"""Spearman's ρ (either way) of both kinds of hardness at which sights and rewards are paired, and orders tried."""
+
 
 def drawn_sight(draw: int, seed: int = SEED) -> dict[str, Any]:
     """The knobs of a draw of a sight; draws of a seed do not depend on each other."""
@@ -108,25 +111,25 @@ def _turn(dials: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> dict[
     return {name: dials[name][place] for name, (chance, place) in drawn.items() if chance < TURNED}
 
 
-def refused_sight(benchmark: CalibrationBenchmark, task: str) -> str:
-    """Why a sight is no task's, or "": what no probe reads has no number, and is hard to see for everybody."""
+def judged_sight(benchmark: CalibrationBenchmark, task: str) -> tuple[str, float]:
+    """Why a sight is no task's, or "", and how hard it is to see: what no probe reads has no number."""
     try:
         seen = {view: sight_hardness(benchmark, task, view, READ) for view in ("semantic", "pixels")}
     except InputError:
-        return "knobs that refuse each other"
+        return "knobs that refuse each other", math.nan
     unread = [view for view, frames in seen.items() if np.isinf(frames)]
-    return f"{unread[0]} are never read" if unread else ""
+    return f"{unread[0]} are never read" if unread else "", seen["pixels"] - seen["semantic"]
 
 
-def refused_reward(benchmark: CalibrationBenchmark, task: str) -> str:
-    """Why rewards are no task's, or "": looking has to pay, and training has to last for telling actions apart."""
+def judged_reward(benchmark: CalibrationBenchmark, task: str) -> tuple[str, float]:
+    """Why rewards are no task's, or "", and how hard they are: looking has to pay, training to tell actions apart."""
     try:
         found = reward_hardness(benchmark, task, SEEDS)
     except InputError:
-        return "knobs that refuse each other"
+        return "knobs that refuse each other", math.nan
     if not found.blind_share <= MOST_BLIND:
-        return "blind agents gain too much"
-    return "actions are not told apart" if found.samples > MOST_SAMPLES else ""
+        return "blind agents gain too much", math.nan
+    return "actions are not told apart" if found.samples > MOST_SAMPLES else "", found.to_learn
 
 
 def benchmark_of(turned: Mapping[str, Turned]) -> CalibrationBenchmark:
@@ -139,28 +142,51 @@ def names(count: int = TASKS) -> list[str]:
     return [f"{NAME}/{place:02d}" for place in range(1, count + 1)]
 
 
+@dataclass(frozen=True)
+class Accepted:
+    """What was drawn of one kind: the numbers of the draws, how hard each is, and how many were refused for what."""
+
+    draws: list[int]
+    hardness: list[float]
+    refused: Counter[str]
+
+
 def accepted(
-    count: int,
-    drawn: Callable[[int], dict[str, Any]],
-    alone: Callable[[dict[str, Any]], Turned],
-    refused: Callable[[CalibrationBenchmark, str], str],
-) -> tuple[list[int], Counter[str]]:
-    """The first draws that are not refused, one a task, and how many were for which reason.
+    count: int, alone: Callable[[int], Turned], judged: Callable[[CalibrationBenchmark, str], tuple[str, float]]
+) -> Accepted:
+    """The first draws that are not refused, one a task.
 
     Args:
         count: how many tasks there are.
-        drawn: from the number of a draw to its knobs.
-        alone: the task of these knobs with the other kind's dials as they are.
-        refused: why it is no task's.
+        alone: from the number of a draw to its task, with the other kind's dials as they are.
+        judged: why it is no task's, or "", and how hard it is.
     """
-    tasks, found, told, draw = names(count), list[int](), Counter[str](), 0
-    while len(found) < count:
-        here = dict.fromkeys(tasks, alone(drawn(draw)))
-        why = refused(benchmark_of(here), tasks[len(found)])
-        told[why] += 1
-        found += [] if why else [draw]
+    tasks, found, draw = names(count), Accepted([], [], Counter()), 0
+    while len(found.draws) < count:
+        here = dict.fromkeys(tasks, alone(draw))
+        why, hardness = judged(benchmark_of(here), tasks[len(found.draws)])
+        if why:
+            found.refused[why] += 1
+        else:
+            found.draws.append(draw)
+            found.hardness.append(hardness)
         draw += 1
-    return found, told
+    return found
+
+
+def paired(sights: Sequence[float], rewards: Sequence[float], seed: int = SEED) -> list[int]:
+    """Which sight each task's rewards get: the first random order in which neither kind of hardness tells of the other.
+
+    By chance alone two dozen pairs may correlate at .3, and a score that is right about one kind would then seem to
+    measure the other.
+    """
+    rng = np.random.default_rng((seed, 2))
+    ours, theirs = (np.argsort(np.argsort(each)) for each in (sights, rewards))
+    for _ in range(MOST_ORDERS):
+        order = rng.permutation(len(sights))
+        if abs(np.corrcoef(ours[order], theirs)[0, 1]) <= MOST_ALIKE:
+            break
+    return [int(place) for place in order]
 
 
 def measured(benchmark: CalibrationBenchmark, task: str) -> dict[str, float]:
@@ -177,42 +203,24 @@ def measured(benchmark: CalibrationBenchmark, task: str) -> dict[str, float]:
     }
 
 
-def draw_tasks(count: int = TASKS, seed: int = SEED) -> tuple[list[dict[str, Any]], dict[str, Counter[str]]]:
-    """A row of `drawn.csv` for each task, and how often draws were refused, by kind and reason."""
+def draw_tasks(count: int = TASKS, seed: int = SEED) -> tuple[list[dict[str, Any]], dict[str, Accepted]]:
+    """A row of `drawn.csv` for each task, and what was drawn of either kind."""
     unknown = Truth(math.nan, math.nan)
-    sights, of_sights = accepted(
-        count, lambda n: drawn_sight(n, seed), lambda knobs: Turned(knobs, {}, unknown), refused_sight
-    )
-    rewards, of_rewards = accepted(
-        count, lambda n: drawn_reward(n, seed), lambda knobs: Turned({}, knobs, unknown), refused_reward
-    )
+    sights = accepted(count, lambda n: Turned(drawn_sight(n, seed), {}, unknown), judged_sight)
+    rewards = accepted(count, lambda n: Turned({}, drawn_reward(n, seed), unknown), judged_reward)
+    order = paired(sights.hardness, rewards.hardness, seed)
+    pairs = [(sights.draws[place], reward) for place, reward in zip(order, rewards.draws, strict=True)]
     turned = {
         task: Turned(drawn_sight(sight, seed), drawn_reward(reward, seed), unknown)
-        for task, sight, reward in zip(names(count), sights, rewards, strict=True)
+        for task, (sight, reward) in zip(names(count), pairs, strict=True)
     }
     rows = []
-    for task, each, *draws in zip(turned, turned.values(), sights, rewards, strict=True):
+    for (task, each), (sight, reward) in zip(turned.items(), pairs, strict=True):
+        told = {"task": task, "sight_draw": sight, "reward_draw": reward}
         knobs = {"sight": json.dumps(each.sight), "reward": json.dumps(each.reward)}
-        numbers = {name: f"{number:.4f}" for name, number in measured(benchmark_of(turned), task).items()}
-        rows.append({"task": task, **dict(zip(("sight_draw", "reward_draw"), draws, strict=True)), **knobs, **numbers})
-    return rows, {"sights": of_sights, "rewards": of_rewards}
-
-
-def kept_rows() -> list[dict[str, str]]:
-    """The rows of `drawn.csv`."""
-    lines = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8").splitlines()
-    return list(csv.DictReader(lines))
-
-
-def _kept() -> CalibrationBenchmark:
-    return benchmark_of(
-        {
-            row["task"]: Turned(
-                json.loads(row["sight"]), json.loads(row["reward"]), Truth(float(row["to_see"]), float(row["to_learn"]))
-            )
-            for row in kept_rows()
-        }
-    )
+        numbers = measured(benchmark_of(turned), task)
+        rows.append(told | knobs | {name: f"{number:.4f}" for name, number in numbers.items()})
+    return rows, {"sights": sights, "rewards": rewards}
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -222,14 +230,14 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--tasks", type=int, default=TASKS)
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args(given)
-    rows, refused = draw_tasks(options.tasks, options.seed)
+    rows, drawn = draw_tasks(options.tasks, options.seed)
     with options.out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    for kind, told in refused.items():
-        reasons = ", ".join(f"{why}: {times}" for why, times in told.items() if why)
-        print(f"{kind}: {told.total()} drawn; {reasons or 'none refused'}")
+    for kind, found in drawn.items():
+        reasons = ", ".join(f"{why}: {times}" for why, times in found.refused.items())
+        print(f"{kind}: {len(found.draws) + found.refused.total()} drawn; refused: {reasons or 'none'}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from scipy import stats
 from lcd.analyses import Evidence
 from lcd.analyses.known_hardness import recovery
 from lcd.envs.calibration import CALIBRATION, Truth
+from lcd.envs.drawn_tasks import DRAWN
 from lcd.report.calibration_figures import calibration_figure, calibration_table
 from lcd.scores.calibration import MEASURES, ground_truth
 from lcd.scores.contrasts import COMPARED
@@ -90,7 +91,7 @@ def test_where_one_kind_of_hardness_is_not_known_the_other_is_judged(make_study,
     diagnosis = diagnose_curves(curves)
     assert set(diagnosis.calibration) == {"paper", "calibrated", "samples"}
     assert list(diagnosis.calibration["calibrated"]) == ["psi_recovery", "phi_crosstalk"]
-    assert diagnosis.calibration["calibrated"]["psi_recovery"]["value"] == pytest.approx(MOST, abs=1e-3)
+    assert diagnosis.calibration["calibrated"]["psi_recovery"]["value"] == pytest.approx(1)  # equal where levels are
     assert "partial" not in diagnosis.calibration["calibrated"]["psi_recovery"]
     assert [column.header for column in calibration_table(diagnosis).columns] == [
         *("definition", "ψ with RL level", "at best", "φ with RL level")
@@ -138,3 +139,19 @@ def test_other_benchmarks_have_no_calibration_and_no_name_is_imported(curves):
     assert diagnose_curves(curves).calibration == {}
     assert math.isnan(ground_truth("os:system", "x")["perception_level"])
     assert math.isnan(ground_truth("calibration", "calibration/other")["perception_level"])
+
+
+def test_measured_levels_are_real_numbers_and_are_drawn_as_such(make_study, monkeypatch):
+    monkeypatch.setattr(type(DRAWN), "reward_range", lambda self, task, seed, **knobs: (0.0, 1.0))
+    tasks = {}
+    for task, truth in DRAWN.truth.items():
+        by_p = [0.95 - truth.reward * stretch / 40 for stretch in (1.0, 1.3, 1.7, 2.2)]
+        tasks[task] = (by_p[0] * (1 - truth.perception / 10), by_p[0], *by_p)
+    curves = make_study(tasks, 2, 0.0, benchmark="calibration-drawn").drop(columns=["r_min", "r_max"])
+    diagnosis = diagnose_curves(curves)
+    found = diagnosis.calibration["calibrated"]
+    assert found["phi_recovery"]["value"] == found["psi_recovery"]["value"] == pytest.approx(1)
+    truths = diagnosis.calibration["truths"]["value"]
+    assert found["phi_crosstalk"]["value"] == found["psi_crosstalk"]["value"] == pytest.approx(truths)
+    assert found["phi_recovery"]["partial"] == pytest.approx(1)
+    calibration_figure(diagnosis, "calibrated").savefig(io.BytesIO())
