@@ -60,8 +60,8 @@ class Diagnosis:
         notes: sentences about the curves that a reader should know.
         cautions: those that a reader should know before all scores: that runs are missing, or were for trying out.
         definition: which of `lcd.scores.contrasts.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
-        calibration: definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high;
-            empty where the tasks' true hardness is not known. See `lcd.scores.calibration.calibrate`.
+        calibration: definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high,
+            ceiling, …; empty where the tasks' true hardness is not known. See `lcd.scores.calibration.calibrate`.
         cost: what the curves took, as `lcd.pipelines.study.cost.cost_so_far` tells it; empty where nobody knows.
         findings: what keeps scores from being trusted; see `lcd.scores.validity`.
         left_out: the study's runs that have no part in it; see `lcd.scores.marking.mark`.

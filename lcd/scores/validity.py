@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from lcd.scores.calibration import spearman
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD
 from lcd.scores.judging import ROUNDING, Thresholds
 from lcd.statistics.confidence import LEVEL
 from lcd.statistics.hypotheses import adjust
+from lcd.statistics.rank_correlation import spearman
 
 ERROR, WARNING = "error", "warning"
 OK = "ok"
