@@ -22,6 +22,7 @@ from lcd.statistics.sequential import looks, nominal_levels
 
 RECORD = "stopping"
 """Where study.yaml keeps which task stopped after how many seeds, and at what nominal level its intervals are."""
+SCORES = ("phi", "psi")
 
 
 def check(cfg: DiagnoseConfig) -> None:
@@ -87,7 +88,8 @@ def decide(curves: pd.DataFrame, rule: StoppingConfig, definition: str, level: f
     A score that a task does not have (because the task is unsolved, say) keeps nobody waiting.
     """
     tasks = curves["task"].unique()
-    table = diagnose_curves(curves, definition=definition, levels=dict.fromkeys(tasks, level)).table.set_index("task")
+    both = {task: dict.fromkeys(SCORES, level) for task in tasks}
+    table = diagnose_curves(curves, definition=definition, levels=both).table.set_index("task")
     return {task: is_narrow_enough(table.loc[task], rule) for task in tasks}
 
 
@@ -97,14 +99,15 @@ def is_narrow_enough(row: pd.Series, rule: StoppingConfig) -> bool:
     return all(np.isnan(half[score]) or half[score] <= getattr(rule, score) for score in half)
 
 
-def levels(study: store.Study) -> dict[str, float]:
-    """Task → the nominal level of its intervals; empty where nothing was stopped."""
+def levels(study: store.Study) -> dict[str, dict[str, float]]:
+    """Task → score → the nominal level of its intervals; empty where nothing was stopped."""
     record: Any = study.record.get(RECORD)
     tasks = record.get("tasks") if isinstance(record, dict) else None
     if not isinstance(tasks, dict):
         return {}
     found = {task: entry.get("level") for task, entry in tasks.items() if isinstance(entry, dict)}
-    return {task: float(level) for task, level in found.items() if isinstance(level, float) and 0 < level < 1}
+    known = {task: level for task, level in found.items() if isinstance(level, float) and 0 < level < 1}
+    return {task: dict.fromkeys(SCORES, level) for task, level in known.items()}
 
 
 def _tasks_left_out(study: store.Study, tasks: list[str], seeds: list[int]) -> list[str]:

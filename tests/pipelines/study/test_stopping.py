@@ -63,9 +63,8 @@ def test_the_reports_intervals_are_those_of_the_look(tmp_path):
     level = nominal_levels([4, 8], 8)[0]
     assert level > 0.95
     curves = read_curves(out)
-    expected = diagnose_curves(
-        curves, levels=dict.fromkeys(curves["task"].unique(), round(level, 6)), definition="calibrated"
-    ).table
+    levels = {task: dict.fromkeys(("phi", "psi"), round(level, 6)) for task in curves["task"].unique()}
+    expected = diagnose_curves(curves, levels=levels, definition="calibrated").table
     for again in (False, True):
         if again:
             assert cli.main(["report", str(out), "definition=calibrated"]) == 0
