@@ -176,7 +176,7 @@ def diagnose_curves(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     thresholds: Thresholds | None = None,
     definition: str = "paper",
-    levels: Mapping[str, float] | None = None,
+    levels: Mapping[str, Mapping[str, float]] | None = None,
     dynamics: Mapping[str, Sequence[str]] | None = None,
     contrasts: Sequence[Contrast] = HEADLINE,
     horizons: Mapping[str, Span] | None = None,
@@ -189,8 +189,8 @@ def diagnose_curves(
             columns r_min and r_max; where they are empty, the benchmark's own, if it is registered.
         thresholds: when a task counts as unsolved, solved or without signal.
         definition: which definition of φ and ψ the headline follows: "paper" or "calibrated".
-        levels: task to the nominal level of its intervals, where that is not 95 %: tasks that were looked at repeatedly
-            need a higher one to keep 95 % (see `lcd.statistics.sequential`).
+        levels: task and contrast to the nominal level of the score's intervals, where that is not 95 %: scores that
+            were looked at repeatedly need a higher one to keep 95 % (see `lcd.statistics.sequential`).
         dynamics: task to sentences on how its views differ as environments, where that was looked at; see
             `lcd.envs.lockstep`.
         contrasts: what is asked of each task; φ and ψ always are.
@@ -236,8 +236,8 @@ def diagnose_curves(
     rows: list[dict[str, Any]] = []
     samples: dict[str, dict[tuple[str, ...], TaskSamples]] = {contrast.name: {} for contrast in contrasts}
     for key in tasks:
-        row, level = dict(zip(KEYS, key, strict=True)), (levels or {}).get(key[-1], LEVEL)
-        numbers = TaskNumbers(index, row, solved[row["benchmark"]], thresholds, level)
+        row = dict(zip(KEYS, key, strict=True))
+        numbers = TaskNumbers(index, row, solved[row["benchmark"]], thresholds, (levels or {}).get(key[-1], {}))
         for asked in (HEADLINE, *((each,) for each in contrasts[len(HEADLINE) :])):
             found = numbers.add(asked)
             for contrast in asked:

@@ -361,13 +361,15 @@ def _sides(rows: pd.DataFrame, name: str) -> np.ndarray:
 
 
 def _alike(curves: pd.DataFrame, *views: str) -> list[str]:
-    """Tasks with the same returns under two views, at every seed and step."""
+    """Tasks with the same returns under two views, at every step of every seed that both have."""
     tasks, where = [], ["seed", "step", "return_mean"]
     unthinned = curves.loc[np.isclose(curves["reward_p"], 1), ["task", "view", *where]]
     for task, mine in unthinned.groupby("task", sort=True):
         # Before training two views may well give the same return.
         later = mine[mine["step"] > mine["step"].min()]
         first, second = (later.loc[later["view"] == view, where] for view in views)
+        # One of them may have been given more seeds.
+        first, second = first[first["seed"].isin(second["seed"])], second[second["seed"].isin(first["seed"])]
         if len(first) == len(second) and first["return_mean"].nunique() >= LEAST_VALUES:
             first, second = (rows.sort_values(where[:2], ignore_index=True) for rows in (first, second))
             tasks += [str(task)] if first.equals(second) else []

@@ -178,8 +178,8 @@ def _write(
     origin = {"source": source.name} if study is None else {"study": study.name, "asked_for": _request_shown(study)}
     if diagnosis.cost:
         origin = {"cost": cost.cost_sentence(diagnosis.cost)} | origin
-    if study is not None and (levels := stopping.levels(study)):
-        origin = {"stopped_early": f"{len(levels)} tasks were looked at repeatedly; intervals allow for that"} | origin
+    if study is not None and (rounds := stopping.told(study)):
+        origin = {"stopped_early": rounds} | origin
     write_report(
         folder,
         diagnosis,

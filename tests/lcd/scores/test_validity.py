@@ -169,6 +169,13 @@ def test_curves_that_are_equal_under_two_views_are_found(curves, pair, key):
     assert ("toy/both" in set(taxonomy(diagnosis).table["task"])) == (key == "solved_views_identical")
 
 
+def test_views_are_alike_by_the_seeds_that_both_have(curves):
+    mine = curves[(curves["task"] == "toy/both") & (curves["reward_p"] == 1)]
+    copied = mine[(mine["view"] == "pixels") & (mine["seed"] < 3)].assign(view="semantic")
+    rest = curves.drop(mine[mine["view"] == "semantic"].index)
+    assert tasks_of(diagnose_curves(pd.concat([rest, copied])), "views_identical") == {"toy/both"}
+
+
 def test_pixels_may_be_nothing_but_the_figures(curves):
     """As in the toys that are easy to see, where pixels and figure_ground are the same picture."""
     figures = (curves["view"] == "figure_ground") & (curves["task"] == "toy/easy")
