@@ -1,6 +1,6 @@
 """Scores from one half of the seeds and from the other: how far two studies of that size would agree."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ def times_of_half(count: int) -> float:
 
 def _of_task(samples: TaskSamples, least: float, splits: int, rng: np.random.Generator) -> np.ndarray:
     """Scores (2, splits, scores) of one task."""
-    chosen = _halves([len(area) for area in samples.areas], samples.paired, splits, rng)
+    chosen = _halves(samples.seeds, splits, rng)
     areas = [_mean(area[:, None], half)[..., 0] for area, half in zip(samples.areas, chosen, strict=True)]
     scores = samples.scores(np.stack(areas, axis=-1), least)
     if samples.curves:
@@ -48,17 +48,19 @@ def _of_task(samples: TaskSamples, least: float, splits: int, rng: np.random.Gen
     return scores
 
 
-def _halves(counts: list[int], paired: bool, splits: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Of each condition which seeds (2, splits, seeds) are in which half, as weights that add up to 1."""
-    found: list[np.ndarray] = []
-    for count in counts:
-        if paired and found:
-            found.append(found[0])
-            continue
-        half = count // 2
-        place = rng.permuted(np.tile(np.arange(count), (splits, 1)), axis=1)
+def _halves(seeds: Sequence[Sequence[int]], splits: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Of each condition which seeds (2, splits, seeds) are in which half, as weights that add up to 1.
+
+    A seed that several conditions have is as early in the order of each, so that equal seeds are halved alike.
+    """
+    every = sorted({seed for own in seeds for seed in own})
+    order = rng.permuted(np.tile(np.arange(len(every)), (splits, 1)), axis=1)
+    found = []
+    for own in seeds:
+        place = order[:, [every.index(seed) for seed in own]].argsort(axis=1).argsort(axis=1)
+        half = len(own) // 2
         weights = [(place < half), (place >= half) & (place < 2 * half)]
-        found.append(np.stack(weights) / half if half else np.full((2, splits, count), np.nan))
+        found.append(np.stack(weights) / half if half else np.full((2, splits, len(own)), np.nan))
     return found
 
 
