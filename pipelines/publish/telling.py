@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from lcd.scores.diagnosis import Diagnosis
 
 
+NAMELESS = (
+    "The curves name no benchmark: give lcd import map.benchmark=NAME, or the curves a column benchmark, and it is "
+    "called by its name here."
+)
+
+
 @dataclass(frozen=True)
 class ReportOptions:
     """How a diagnosis is told.
@@ -32,7 +38,7 @@ class ReportOptions:
         formats: what tables are written in besides CSV.
         first: the key of the analysis that is told before all else: an ablation's.
         ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
-        analyses, sections: which are made, in their order; None: all that are registered.
+        analyses, sections: which are made, in their order; `all`: the other registered ones; None: all.
         analysis_params, section_params: of each by name its own settings.
         horizons: task to its effective horizon and the bounds on it, as far as a file tells them.
     """
@@ -88,7 +94,7 @@ def tell(
     from lcd.analyses.grids import Grid
     from lcd.analyses.transfer import transfers
     from lcd.curves.ranges import range_sets, ranges_from
-    from lcd.curves.table import evaluated_names
+    from lcd.curves.table import DEFAULTS, evaluated_names
     from lcd.scores.horizons import note_of_strangers
     from lcd.scores.leaving_floor import floor_sentences
 
@@ -104,7 +110,13 @@ def tell(
         how = replace(how, first=first_of(study))
     evidence = Evidence(diagnosis, how.threshold, **known)
     analyses, left_out = analyse(evidence, how.analyses, how.analysis_params, how.first)
-    said = (*notes, *floor_sentences(diagnosis), *diagnosis.notes, *([strangers] if strangers else []), *left_out)
+    if how.analyses is not None:
+        from lcd.report.sections import not_shown
+
+        left_out += not_shown(analyses, how.analyses, how.sections, how.first)
+    nameless = [NAMELESS] if study is None and (diagnosis.table["benchmark"] == DEFAULTS["benchmark"]).any() else []
+    of_scores = (*floor_sentences(diagnosis), *diagnosis.notes, *([strangers] if strangers else []))
+    said = (*notes, *nameless, *of_scores, *left_out)
     return Told(finished, replace(diagnosis, notes=said), curricula, analyses, how)
 
 
