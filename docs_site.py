@@ -53,7 +53,8 @@ API = {
 """Page of the reference → heading → what stands below it."""
 HEADS = {
     "python": "# Python\n\n`import lcd` has `lcd.diagnose`, `lcd.load_study`, `lcd.import_curves`, "
-    "`lcd.diagnose_curves`, `lcd.get_benchmark`, `lcd.wrap_rewards`, `lcd.Study` and `lcd.Diagnosis`; everything has types.\n",
+    "`lcd.diagnose_curves`, `lcd.get_benchmark`, `lcd.wrap_rewards`, `lcd.Study` and "
+    "`lcd.Diagnosis`; everything has types.\n",
     "python-analyses": "# Python: analyses, sections, questions\n\n"
     "What functions of your own are given, and what they give.\n",
     "python-benchmarks": "# Python: benchmarks\n\nWhat a benchmark of yours has, and what it may offer.\n",
