@@ -48,7 +48,7 @@ types: $(STAMP)  ## check types
 
 docs: $(STAMP)  ## build the docs as a site into build/site; no warnings, links checked
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean $(ARGS)
-	@echo 'build/site/index.html'
+	@echo 'build/site/index.html; to look at it: python -m http.server -d build/site, then http://localhost:8000'
 
 bench: $(STAMP)  ## measure speed against peers, and print the figures; ONLY=delay runs one script, which takes ARGS
 	@for script in tests/benchmarks/bench_$(or $(ONLY),*).py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done

@@ -11,6 +11,7 @@ import posixpath
 import re
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +31,35 @@ OUTSIDE = {
 """Documents of the repository that are pages: where they lie, and what they are called in the site."""
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 API = {
-    "The commands, from Python": ["lcd.studies.diagnose", "lcd.studies.load_study", "lcd.studies.import_curves"],
-    "What they give": ["lcd.studies.Study", "lcd.scores.diagnosis.Diagnosis", "lcd.report.challenge_cards.Card"],
-    "Parts": ["lcd.scores.diagnosis.diagnose_curves", "lcd.envs.benchmarks.get_benchmark"],
-    "Training elsewhere": ["lcd.envs.rewards.wrap_rewards"],
-    "What a card says": ["lcd.report.challenge_cards.Line"],
-    "Writing your own": ["lcd.envs.protocols", "lcd.agents.protocols", "lcd.frontends.protocols"],
-    "Questions, analyses": [
-        "lcd.scores.contrasts.Contrast", "lcd.scores.contrasts.Formula", "lcd.analyses.analysis.Evidence",
-        "lcd.analyses.analysis.Analysis", "lcd.report.sections.Page",
-    ],
-}  # fmt: skip
+    "python": {
+        "The commands, from Python": ["lcd.studies.diagnose", "lcd.studies.load_study", "lcd.studies.import_curves"],
+        "What they give": ["lcd.studies.Study", "lcd.scores.diagnosis.Diagnosis", "lcd.report.challenge_cards.Card"],
+        "Parts": ["lcd.scores.diagnosis.diagnose_curves", "lcd.envs.benchmarks.get_benchmark"],
+        "Training elsewhere": ["lcd.envs.rewards.wrap_rewards"],
+        "What a card says": ["lcd.report.challenge_cards.Line"],
+    },
+    "python-analyses": {
+        "An analysis": [
+            "lcd.analyses.analysis.Evidence",
+            "lcd.analyses.analysis.Analysis",
+            "lcd.analyses.analysis.Drawing",
+        ],
+        "A section of the report": ["lcd.report.sections.Page"],
+        "A question": ["lcd.scores.contrasts.Contrast", "lcd.scores.contrasts.Formula"],
+    },
+    "python-benchmarks": {"A benchmark": ["lcd.envs.protocols"]},
+    "python-agents": {"An agent": ["lcd.agents.protocols"], "A front-end": ["lcd.frontends.protocols"]},
+}
+"""Page of the reference → heading → what stands below it."""
+HEADS = {
+    "python": "# Python\n\n`import lcd` has `lcd.diagnose`, `lcd.load_study`, `lcd.import_curves`, "
+    "`lcd.diagnose_curves`, `lcd.get_benchmark`, `lcd.wrap_rewards`, `lcd.Study` and "
+    "`lcd.Diagnosis`; everything has types.\n",
+    "python-analyses": "# Python: analyses, sections, questions\n\n"
+    "What functions of your own are given, and what they give.\n",
+    "python-benchmarks": "# Python: benchmarks\n\nWhat a benchmark of yours has, and what it may offer.\n",
+    "python-agents": "# Python: agents and front-ends\n\nWhat those of yours have, and what they may offer.\n",
+}
 
 
 @event_priority(100)
@@ -61,7 +80,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/commands.md": commands,
         "reference/names.md": names,
         "reference/files.md": schemas,
-        "reference/python.md": python_page,
+        **{f"reference/{name}.md": partial(python_page, name) for name in API},
     }
     for name, made in pages.items():
         files.append(File.generated(config, name, content=made()))
@@ -159,13 +178,10 @@ def _card_schema() -> dict[str, Any]:
     return card_schema()
 
 
-def python_page() -> str:
-    """The public objects, by their docstrings."""
-    parts = [
-        "# Python\n\n`import lcd` has `lcd.diagnose`, `lcd.load_study`, `lcd.import_curves`, `lcd.diagnose_curves`, "
-        "`lcd.get_benchmark`, `lcd.wrap_rewards`, `lcd.Study` and `lcd.Diagnosis`; everything has types.\n"
-    ]
-    for title, objects in API.items():
+def python_page(name: str) -> str:
+    """Public objects of one page, by their docstrings."""
+    parts = [HEADS[name]]
+    for title, objects in API[name].items():
         parts.append(f"## {title}\n")
         parts += [f"::: {name}\n" for name in objects]
     return "\n".join(parts)

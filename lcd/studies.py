@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lcd.config.carried_out import carry_out
 from lcd.config.compose import compose
 from lcd.config.overrides import as_words
+from lcd.config.registries import analyses
 from lcd.envs.errors import InputError, nearest
 from lcd.process.children import resolve
 from lcd.scores.hard import HardFrom
@@ -74,10 +75,21 @@ class Study:
         return cards_of(self.diagnosis, self.analyses)
 
     def analysis(self, key: str) -> Analysis:
-        """One of the analyses: its table, sentences and note."""
-        found = {each.key: each for each in self.analyses}
+        """One of the analyses: its table, sentences and note.
+
+        Args:
+            key: its own, which names its files, or the name that `lcd list analyses` has of it.
+        """
+        found = {each.made_by: each for each in reversed(self.analyses)} | {each.key: each for each in self.analyses}
         if key not in found:
-            raise InputError(f"analysis {key!r} is not among those that the curves allow: {nearest(key, found)}")
+            keys = [each.key for each in self.analyses]
+            if key in analyses.names() or ":" not in key:
+                raise InputError(f"analysis {key!r} is not among those that the curves allow: {nearest(key, keys)}")
+            raise InputError(
+                f"analysis {key!r} is no installed one, and these alone are made here: lcd report "
+                f"{self.path} 'analyses=[all,{key}]' makes it, too, and so does Python, by the function itself: "
+                f"{key.partition(':')[2]}(lcd.analyses.Evidence(study.diagnosis))."
+            )
         return found[key]
 
     def plot(
@@ -129,7 +141,7 @@ class Study:
     def _repr_html_(self) -> str:
         from lcd.report.in_notebooks import study_html
 
-        return study_html(self.diagnosis, self.path.name, self.threshold)
+        return study_html(self.diagnosis, self.path.name, self.threshold, self.analyses)
 
 
 def _only(rows: pd.DataFrame, column: str, wanted: str | None) -> pd.DataFrame:

@@ -79,5 +79,6 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     site = tmp_path / "site"
     api = (site / "reference/python.html").read_text("utf-8")
     assert "Train what a diagnosis needs" in api
+    assert "What an analysis may look at" in (site / "reference/python-analyses.html").read_text("utf-8")
     assert "lcd import" in (site / "reference/commands.html").read_text("utf-8")
     assert (site / "reference/challenge_card_1.json").is_file()

@@ -237,6 +237,44 @@ def test_a_value_of_the_wrong_kind_is_refused(installed, capsys):
     assert "launcher.pause=long should be of type float." in capsys.readouterr().err
 
 
+MINE = """
+import pandas as pd
+from lcd.analyses import Analysis
+
+def rows(evidence):
+    table = pd.DataFrame({"task": ["corridors/lit", "corridors/dim"], "view": "pixels", "rows": [1.0, 2.0]})
+    return Analysis("my_rows", "How many rows?", table, ["There are three rows."])
+
+def nothing(evidence):
+    return None
+
+def footer(page):
+    return '<section><h2>What I think &amp; say</h2></section>'
+"""
+
+
+def test_ones_own_stand_beside_the_usual_ones(installed, study, capsys):
+    Path("mine.py").write_text(MINE)
+    ask = ["report", str(study / "study"), "analyses=[all,mine:rows,mine:nothing]", "out=told"]
+    assert cli.main([*ask, "sections=[all,mine:footer]"]) == 0
+    page, told = Path("told/report.html").read_text(), " ".join(capsys.readouterr().out.split())
+    assert "How many rows? There are three rows." in told
+    assert "The analysis 'mine:nothing' is left out: these curves do not allow it." in told
+    assert page.count('<td class="num" data-name="view">pixels</td>') == 2
+    assert '<a href="#section-mine-footer">What I think &amp; say</a>' in page
+    assert 'id="section-mine-footer"' in page
+    assert "Task by task</a>" in page
+    assert "How far apart do runs end?" in page
+
+
+def test_an_analysis_that_no_section_shows_is_told(installed, study, capsys):
+    Path("mine.py").write_text(MINE)
+    assert cli.main(["report", str(study / "study"), "analyses=[mine:rows]", "sections=[mine:footer]", "out=told"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "The analysis 'mine:rows' is in the tables, but in no section of the page" in told
+    assert "How many rows?" not in Path("told/report.html").read_text()
+
+
 def test_an_analysis_that_fails_is_left_out_and_named(installed, study, capsys):
     Path("broken.py").write_text("def analysis(evidence):\n    raise KeyError('nothing')\n")
     assert cli.main(["report", str(study / "study"), "analyses=[broken:analysis, taxonomy]", "out=told"]) == 0

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from lcd.analyses.analysis import Analysis, Drawing, Evidence
-from lcd.config.registries import analyses
+from lcd.config.registries import analyses, chosen
 from lcd.config.settings import settings_for
 from lcd.envs.errors import InputError
 
@@ -27,7 +27,7 @@ def analyse(
 
     Args:
         evidence: what is analysed.
-        names: analyses, registered or `module:object`, in their order; None: all that are registered.
+        names: analyses, registered or `module:object`, in their order; `all`: the other registered ones; None: all.
         settings: analysis to its own settings.
         first: the key of the analysis that comes first: an ablation's.
 
@@ -36,13 +36,16 @@ def analyse(
     """
     made: list[Analysis] = []
     notes: list[str] = []
-    for name in analyses.names() if names is None else names:
+    for name in chosen(analyses, names):
         function = analyses.resolve(name)
         given = settings_for(
             function, (settings or {}).get(name, {}), f"analysis_params.{name}", f"the analysis '{name}'"
         )
         try:
-            made += _several(function(replace(evidence, made=tuple(made)), **given))
+            given_back = _several(function(replace(evidence, made=tuple(made)), **given))
+            made += [replace(each, made_by=name) for each in given_back]
+            if name in (names or ()) and not any(len(each.table) for each in given_back):
+                notes.append(f"The analysis '{name}' is left out: these curves do not allow it.")
         except InputError as impossible:
             # Curves of different lengths cannot be compared with each other; each is diagnosed all the same.
             told = f"An analysis is left out: {impossible}"

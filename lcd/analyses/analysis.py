@@ -77,6 +77,7 @@ class Analysis:
         note: how it was computed.
         figures: what draws it.
         files: further tables that are only kept as files, by name.
+        made_by: the name under which it was asked for (`lcd list analyses`); `analyse` sets it.
     """
 
     key: str
@@ -86,6 +87,7 @@ class Analysis:
     note: str = ""
     figures: Sequence[Drawing] = ()
     files: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    made_by: str = ""
 
     def columns(self) -> list[str]:
         """The columns of the table, without those that are another's bounds, and a task that the title names."""
@@ -112,6 +114,14 @@ def cell_text(row: pd.Series, name: str, digits: int = 2, bounds: bool = True) -
     if not bounds or low is None or not np.isfinite([low, high]).all():
         return number
     return f"{number} [{_number(name, low, digits)}, {_number(name, high, digits)}]"
+
+
+def ends_text(row: pd.Series, name: str, digits: int = 2) -> str:
+    """A cell's interval, which `cell_text` may leave out; empty where it has none."""
+    low, high = (row.get(name + end) for end in ENDS)
+    if low is None or not np.isfinite([low, high]).all():
+        return ""
+    return f"{_number(name, low, digits)} to {_number(name, high, digits)}"
 
 
 def _number(name: str, value: float, digits: int) -> str:

@@ -59,7 +59,8 @@ def gains(diagnosis: Diagnosis, factor: str, threshold: HardFrom = FROM_HALF) ->
         "over seeds, one-tailed, with Holm's correction over all rows."
     )
     title = f"What {title} gain, task by task"
-    figures = [Drawing(factor, title, partial(_draw, table, factor)), *_curves(diagnosis, table, factor)]
+    caption = "AUC gained on each task, with 95 % intervals over seeds"
+    figures = [Drawing(factor, caption, partial(_draw, table, factor)), *_curves(diagnosis, table, factor)]
     by_task = Analysis(factor, title, table, _sentences(table, factor), note, figures)
     grouped = _by_hardness(diagnosis, table, samples, factor, threshold)
     return [by_task, grouped]
@@ -195,7 +196,13 @@ def _by_hardness(
         "frontend": "Do front-ends help where it is hard to see?",
         "shaping": "Does shaping help where reward is hard?",
     }[factor]
-    figure = Drawing(f"{factor}-by-hardness", words, partial(_draw_groups, grouped, pd.DataFrame(points), factor))
+    if not table[SIGN[score]].notna().any():
+        words = {"frontend": "What front-ends gain over all tasks", "shaping": "What shaping gains over all tasks"}[
+            factor
+        ]
+        says.append(f"{SIGN[score]} was not measured: there are no hard or easy tasks to compare.")
+    caption = "Mean gain over tasks, with 95 % intervals; a point a task"
+    figure = Drawing(f"{factor}-by-hardness", caption, partial(_draw_groups, grouped, pd.DataFrame(points), factor))
     return Analysis(f"{factor}-by-hardness", words, grouped, says, note, [figure])
 
 

@@ -5,6 +5,7 @@ Those of benchmarks, front-ends, agents and contrasts stand beside what they hol
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 
 from lcd.envs.registry import Registry
@@ -31,8 +32,8 @@ for _name, _function in {
     "playground_claims": "playground_claims:claims_about_dials",
     "agreement": "agreement:agreements",
     "synergy": "synergy:synergies",
-    "frontends": "gains:frontend_gains",
-    "shapings": "gains:shaping_gains",
+    "frontend": "gains:frontend_gains",
+    "shaping": "gains:shaping_gains",
     "adaptive": "adaptive:by_recommendation",
     "final": "levels:performance_at_the_end",
     "generalisation": "levels:gaps",
@@ -65,6 +66,21 @@ _HOMES = {
     "section": f"{__name__}:sections",
 }
 KINDS = tuple(_HOMES)
+ALL = "all"
+"""Among the analyses or sections that a command names: those that are registered and that it does not name."""
+
+
+def chosen(known: Registry, names: Sequence[str] | None) -> list[str]:
+    """The analyses or sections that are meant, in their order, each once.
+
+    Args:
+        known: where they are registered.
+        names: those asked for; None: all that are registered.
+    """
+    asked = (ALL,) if names is None else names
+    usual = [name for name in known.names() if name not in asked]
+    found = (part for name in asked for part in (usual if name == ALL else (name,)))
+    return list(dict.fromkeys(found))
 
 
 def registry(kind: str) -> Registry:

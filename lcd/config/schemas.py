@@ -138,8 +138,8 @@ class StoppingConfig:
     spending: str = field(default="pocock", metadata=doc("how the looks share the error", SPENDINGS))
 
 
-ANALYSES = doc("what the report analyses, in order (lcd list analyses); null: all")
-SECTIONS = doc("what the report's page tells, in order (lcd list sections); null: all")
+ANALYSES = doc("what the report analyses, in order (lcd list analyses); all: the others; null: all")
+SECTIONS = doc("what the report's page tells, in order (lcd list sections); all: the others; null: all")
 DEFINITION = doc("of φ and ψ in the headline; both are always reported", DEFINITION_NAMES)
 AGENT = doc("the learner and its hyper-parameters")
 FRONTEND = doc("the frozen encoder between view and agent")

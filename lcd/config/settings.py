@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
 
 from lcd.config.keys import show
-from lcd.config.registries import registry
+from lcd.config.registries import ALL, chosen, registry
 from lcd.envs.checks import of_kind
 from lcd.envs.errors import InputError, nearest
 
@@ -63,13 +63,17 @@ def check_choices(config: Any) -> None:
 
 def _check_parts(kind: str, key: str, names: list[str] | None, params: Mapping[str, Any]) -> None:
     known = registry(kind)
-    for name in names or ():
+    meant = chosen(known, names)
+    for name in meant:
         if not known.may_resolve(name):
-            raise InputError(f"{key}=[{name}] is unknown: {nearest(name, known.names())}")
+            raise InputError(f"{key}=[{name}] is unknown: {nearest(name, [*known.names(), ALL])}")
     for name in params:
-        if name not in (known.names() if names is None else names):
-            raise InputError(f"{kind}_params.{name}: {key} has no such {kind}: name it there, or leave this out.")
-    for name in known.names() if names is None else names:
+        if name not in meant:
+            named = ",".join([*([ALL] if names is None else names), name])
+            advice = f"name it there, {key}=[{named}], or leave this out."
+            advice = advice if known.may_resolve(name) else nearest(name, known.names())
+            raise InputError(f"{kind}_params.{name}: {key} has no such {kind}: {advice}")
+    for name in meant:
         if not known.is_built_in(name) or name in params:
             settings_for(known.resolve(name), params.get(name, {}), f"{kind}_params.{name}", f"{kind} '{name}'")
 

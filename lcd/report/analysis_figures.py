@@ -21,6 +21,8 @@ from lcd.statistics.aggregates import Scores, performance_profile, with_interval
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 MARKERS = ("o", "s", "^", "D")
+LETTER = 0.08
+"""Of a panel's title, in inches across."""
 LEVELS = np.linspace(0, 1, 51)
 VIEW_STYLES = dict(zip(PERCEPTION.values, styles(PERCEPTION), strict=True))
 
@@ -197,14 +199,16 @@ def curve_grid(curves: pd.DataFrame, contrast: Contrast, words: str, narrow: boo
         return None
     columns = min(2 if narrow else 4, len(tasks))
     rows = -(-len(tasks) // columns)
-    figure = new_figure(4.4 if narrow else 9.6, 0.8 + 1.7 * rows)
+    width = 4.4 if narrow else 9.6
+    letters = int((width - 0.6) / columns / LETTER)
+    figure = new_figure(width, 0.8 + 1.7 * rows)
     panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
     for axes, row in zip(panels, tasks, strict=False):
         conditions = contrast.conditions(solved[row["benchmark"]])
         for condition, value, style in zip(conditions, contrast.values, styles(contrast), strict=True):
             if (line := mean_line(index.under(row, condition), contrast.label(value), style)) is not None:
                 draw_line(axes, line)
-        axes.set_title(short_name(row["task"].rpartition("/")[2], 20), loc="left", fontsize=8.5)
+        axes.set_title(short_name(row["task"].rpartition("/")[2], letters), loc="left", fontsize=8.5)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.tick_params(labelsize=7.5)
     for axes in panels[len(tasks) :]:

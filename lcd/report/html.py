@@ -3,12 +3,13 @@
 import base64
 from collections.abc import Mapping
 from functools import cache
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from lcd.analyses.analysis import cell_text
+from lcd.analyses.analysis import cell_text, ends_text
 from lcd.report.terminal import two_decimals
 from lcd.scores.factors import factor_and_ends
 
@@ -27,7 +28,13 @@ def template_file(name: str) -> str:
 @cache
 def _templates() -> Environment:
     made = Environment(loader=PackageLoader("lcd.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    made.filters |= {"score": score_text, "between": bounds_text, "duration": duration_text, "cell": cell_text}
+    made.filters |= {
+        "score": score_text,
+        "between": bounds_text,
+        "duration": duration_text,
+        "cell": cell_text,
+        "ends": ends_text,
+    }
     made.filters["factor_and_ends"] = factor_and_ends
     made.filters["in_place"] = in_place_of_a_number
     return made
@@ -43,6 +50,33 @@ def in_place_of_a_number(line: Any) -> str:
 def png_uri(content: bytes) -> str:
     """A PNG file's content as an address that needs no file."""
     return "data:image/png;base64," + base64.b64encode(content).decode()
+
+
+def heading(text: str) -> str:
+    """What the first heading in some HTML says; empty where there is none."""
+    reader = _FirstHeading()
+    reader.feed(text)
+    return " ".join("".join(reader.words).split())
+
+
+class _FirstHeading(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.within = ""
+        self.done = False
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        if not self.done and not self.within and tag in ("h1", "h2", "h3"):
+            self.within = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        if self.within and tag == self.within:
+            self.done, self.within = True, ""
+
+    def handle_data(self, data: str) -> None:
+        if self.within:
+            self.words.append(data)
 
 
 def score_text(value: float) -> str:

@@ -20,18 +20,27 @@ from lcd.analyses.taxonomy import MEANINGS, SUITS, SURE, recommendations, taxono
 from lcd.analyses.transfer import MEASURES, Transfer
 from lcd.curves.index import CurveIndex
 from lcd.curves.reading import group_numbers, kept
-from lcd.curves.table import CURVE
+from lcd.curves.table import CURVE, DEFAULTS
 from lcd.files.atomic import write_atomic
 from lcd.report import html as pages
 from lcd.report import sections
 from lcd.report.asked import families_alone, is_asked, is_compared, statuses_of
-from lcd.report.challenge_cards import Card, cards_of
+from lcd.report.challenge_cards import MEASURED, NOT_MEASURED, NOT_THERE, NOT_TOLD, Card, cards_of
 from lcd.report.curve_figures import one_below_the_other
 from lcd.report.curve_lines import curves_by_task
 from lcd.report.drawers import drawing_beside
 from lcd.report.figures import data_uri, draw_svg, save_figure, styles
-from lcd.report.html import duration_text, score_text
-from lcd.report.plane_figures import planes
+from lcd.report.html import duration_text
+from lcd.report.plane_figures import is_placed, planes
+from lcd.report.reading import (
+    ALONE,
+    FURTHER_ALONE,
+    IN_PLAIN_WORDS,
+    certainty,
+    group_sentences,
+    of_two,
+    verdict,
+)
 from lcd.report.sections import Page
 from lcd.report.transfer_figures import transfer_figures
 from lcd.scores.challenge_table import GROUP
@@ -39,22 +48,14 @@ from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, Contrast
 from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.hard import FROM_HALF, HardFrom
 from lcd.scores.judging import STATUSES
-from lcd.scores.left_out import STATES, LeftOut
+from lcd.scores.left_out import STATES
 from lcd.scores.scoring import factor_columns
-from lcd.scores.validity import distrusted, withheld
+from lcd.scores.validity import withheld
 from lcd.statistics.intervals import METHOD
 
 Pictures = Mapping[str, Mapping[str, bytes]]
 """Task to view to what it shows, as the content of a PNG file."""
 MARKS = {"perception": "◉", "reward": "★", "both": "◆", "neither": "○"}
-LINKS = {
-    "families": ("over-the-family", "Over the family"),
-    "scores": ("tasks-1", "Task by task"),
-    "comparisons": ("analyses", "Comparisons"),
-    "run": ("run", "How it was run"),
-    "methods": ("methods", "How to read it"),
-}
-"""Section to what links to it at the top of the page."""
 ORDER = ("both", "perception", "reward", "neither")
 
 
@@ -96,12 +97,14 @@ def write_report(
         diagnosis = replace(diagnosis, curves=curves, index=CurveIndex(curves[curves["split"] == "eval"]))
     analyses = analyse(Evidence(diagnosis, threshold))[0] if analyses is None else analyses
     wide, narrow = _drawn(folder, diagnosis, transfers, threshold)
+    subject = _subject(diagnosis, transfers)
     content = {
         "groups": _group_sections(diagnosis, pictures or {}, threshold, analyses),
         "diagnosis": diagnosis,
         "transfers": [_of_curriculum(place, transfer) for place, transfer in enumerate(transfers)],
         "measures": MEASURES,
-        "subject": _subject(diagnosis, transfers),
+        "subject": subject,
+        "in_words": IN_PLAIN_WORDS[diagnosis.definition] if is_asked(diagnosis, diagnosis.table) else (),
         "family": families_alone(diagnosis, analyses),
         "conditions": _conditions(diagnosis),
         "further": diagnosis.contrasts[len(HEADLINE) :],
@@ -124,7 +127,7 @@ def write_report(
     whole = pages.render(
         "report.html.j2",
         sections=list(found.values()),
-        links=[(place, words) for name, (place, words) in LINKS.items() if name in found],
+        links=sections.links(found),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         **content,
@@ -159,85 +162,6 @@ def _drawn(
     return for_wide, for_narrow
 
 
-def group_sentences(rows: pd.DataFrame) -> list[str]:
-    """What one group's scores say, in plain sentences.
-
-    Args:
-        rows: rows of a diagnosis' table, of one group.
-    """
-    scored = rows[rows["phi"].notna() & rows["psi"].notna()]
-    count = f"{len(scored)} of {len(rows)} tasks" if len(rows) > 1 else "One task"
-    sentences = [f"{count} could be placed on both scales." if len(rows) > 1 else f"{count} was trained."]
-    trusted = rows[~rows["validity"].map(distrusted).astype(bool)]
-    for name, sign, words in (("phi", "φ", "see"), ("psi", "ψ", "learn from reward")):
-        placed = trusted[trusted[name].notna()]
-        if placed.empty:
-            continue
-        hardest, easiest = placed.loc[placed[name].idxmax()], placed.loc[placed[name].idxmin()]
-        apart = hardest[f"{name}_raw_low"] > easiest[f"{name}_raw_high"]
-        known = np.isfinite(hardest[f"{name}_raw_low"]) and np.isfinite(easiest[f"{name}_raw_high"])
-        sure = "their intervals are apart" if apart else "their intervals overlap, so more seeds are needed to be sure"
-        sure = sure if known else "one seed cannot tell how sure this is"
-        sentences.append(
-            f"Hardest to {words} is {hardest['task']} (raw {sign} {score_text(hardest[f'{name}_raw'])}), easiest "
-            f"{easiest['task']} ({score_text(easiest[f'{name}_raw'])}); {sure}."
-        )
-    unsolved = rows.loc[rows["status"] == "floor", "task"].tolist()
-    if unsolved:
-        sentences.append(
-            f"Nothing was learned under any condition on {joined_names(unsolved)}: train longer to tell why."
-        )
-    unseen = rows[rows["status"] == "no_pixels_signal"]
-    sure = unseen["phi_gain_low"] > 0
-    if sure.any():
-        sentences.append(
-            f"On {joined_names(unseen.loc[sure, 'task'])} nothing was learned from pixels, though it was from other "
-            "views: perception is in the way, by more than a ratio can say: compare the areas, or the steps."
-        )
-    if not sure.all():
-        sentences.append(
-            f"On {joined_names(unseen.loc[~sure, 'task'])} nothing was learned from pixels, and no more for sure from "
-            "other views: train longer, or more seeds, to tell why."
-        )
-    return sentences
-
-
-def verdict(classes: pd.DataFrame, tasks: int, untold: int = 0) -> str:
-    """The one sentence for who reads no other.
-
-    Args:
-        classes: the taxonomy's rows of one group.
-        tasks: how many tasks were trained.
-        untold: how many tasks have both scores and a class that is withheld.
-    """
-    count = classes["class"].value_counts()
-    told_of = [
-        f"{count[name]} {'is' if count[name] == 1 else 'are'} {words}"
-        for name, words in _IN_WORDS.items()
-        if name in count
-    ]
-    if not told_of:
-        return (
-            "These scores cannot be trusted: no task is called hard or easy."
-            if untold
-            else "No task could be scored on both scales yet."
-        )
-    left = tasks - len(classes) - untold
-    rest = [f"the class of {untold} is withheld"] if untold else []
-    rest += [f"{left} could not be placed"] if left else []
-    return f"Of {tasks} tasks, {'; '.join([joined_names(told_of), *rest])}."
-
-
-ALONE = "Each task was trained under one condition alone: φ and ψ have nothing to compare."
-FURTHER_ALONE = "φ and ψ were not asked: they compare views, and reward probabilities, of which one was trained."
-_IN_WORDS = {
-    "both": "hard both to see and to learn from reward",
-    "perception": "hard to see",
-    "reward": "hard to learn from reward",
-    "neither": "easy in both ways",
-}
-
-
 def _group_sections(
     diagnosis: Diagnosis, pictures: Pictures, threshold: HardFrom, analyses: Sequence[Analysis]
 ) -> list[dict[str, Any]]:
@@ -259,7 +183,7 @@ def _group_sections(
             found.table,
             advice,
             pictures,
-            diagnosis.left_out,
+            diagnosis,
             is_asked(diagnosis, rows),
             further,
             cards,
@@ -275,7 +199,7 @@ def _group(
     classes: pd.DataFrame,
     advice: pd.DataFrame,
     pictures: Pictures,
-    left_out: Sequence[LeftOut],
+    diagnosis: Diagnosis,
     asked: bool,
     contrasts: Sequence[Contrast],
     cards: Mapping[Any, Card],
@@ -284,13 +208,15 @@ def _group(
     kinds = {row["task"]: row for _, row in mine.iterrows()}
     untold = rows[rows["phi"].notna() & rows["psi"].notna() & rows["validity"].map(withheld)]
     further = () if asked or not is_compared(rows) else contrasts
-    lost = [each for each in left_out if tuple(getattr(each, name) for name in GROUP) == key]
+    lost = [each for each in diagnosis.left_out if tuple(getattr(each, name) for name in GROUP) == key]
     return {
         "figure": f"challenge-{place}",
         "name": dict(zip(GROUP, key, strict=True)),
         "verdict": verdict(mine, len(rows), len(untold)) if asked else ALONE,
         "further_alone": FURTHER_ALONE if not asked and is_compared(rows) else "",
-        "certainty": _certainty(mine),
+        "of_two": of_two(rows) if len(mine) else "",
+        "certainty": certainty(mine),
+        "on_plane": is_placed(rows).any(),
         "reading": group_sentences(rows),
         "tiles": [
             {"class": name, "tasks": [(task, row["sure"]) for task, row in kinds.items() if row["class"] == name]}
@@ -304,23 +230,32 @@ def _group(
             | {"advice": advice.loc[index].to_dict(), "pictures": _pictures(pictures.get(row["task"], {}))}
             | {"place": f"task-{index}", "withheld": withheld(row["validity"]), "statuses": statuses_of(row, further)}
             | {"left_out": [each for each in lost if each.task == row["task"]]}
-            | {"lines": [line for line in cards[index].lines if line.key not in {each.name for each in HEADLINE}]}
+            | _lines(cards[index])
+            | {"tried": _tried(diagnosis, row["benchmark"])}
             | row
             for index, row in rows.to_dict("index").items()
         ],
     }
 
 
-def _certainty(classes: pd.DataFrame) -> str:
-    if classes.empty:
-        return ""
-    known = classes["sure"].notna()
-    if not known.any():
-        return "One seed cannot tell how sure this is: train at least five."
-    sure = int((classes["sure"] >= SURE).sum())
-    unsure = classes.loc[~(classes["sure"] >= SURE), "task"].tolist()
-    words = f"{sure} of {len(classes)} classes would hold in at least {SURE:.0%} of repetitions with other seeds"
-    return f"{words}; more seeds would help with {joined_names(unsure)}." if unsure else f"{words}."
+def _lines(card: Card) -> dict[str, Any]:
+    """A card's lines but φ and ψ: what is known, what a command would measure, and what none can, by the reason."""
+    lines = [line for line in card.lines if line.key not in {each.name for each in HEADLINE}]
+    impossible: dict[str, list[str]] = {}
+    for line in lines:
+        if line.state == NOT_THERE:
+            impossible.setdefault(line.why, []).append(line.asks)
+    return {
+        "lines": [line for line in lines if line.state in (MEASURED, NOT_TOLD)],
+        "would": [line for line in lines if line.state == NOT_MEASURED],
+        "impossible": [(joined_names(asks), why) for why, asks in impossible.items()],
+    }
+
+
+def _tried(diagnosis: Diagnosis, benchmark: str) -> set[str]:
+    """The agents and front-ends that something of a benchmark was trained with."""
+    table = diagnosis.table[diagnosis.table["benchmark"] == benchmark]
+    return {*table["agent"], *table["frontend"], "–"}
 
 
 def _pictures(by_view: Mapping[str, bytes]) -> list[tuple[str, str]]:
@@ -332,9 +267,14 @@ def _pictures(by_view: Mapping[str, bytes]) -> list[tuple[str, str]]:
 def _subject(diagnosis: Diagnosis, transfers: Sequence[Transfer]) -> str:
     """The benchmark that the page is about; the first of several."""
     if not len(diagnosis.table) and transfers:
-        return str(transfers[0].key["benchmark"])
+        return _named(str(transfers[0].key["benchmark"]))
     known = next(each for each in (diagnosis.table, diagnosis.others, diagnosis.points) if len(each))
-    return str(known["benchmark"].iloc[0])
+    return _named(str(known["benchmark"].iloc[0]))
+
+
+def _named(benchmark: str) -> str:
+    """A benchmark as a heading has it: of curves that name none there is no name."""
+    return "these tasks" if benchmark == DEFAULTS["benchmark"] else benchmark
 
 
 def _of_curriculum(place: int, transfer: Transfer) -> dict[str, Any]:

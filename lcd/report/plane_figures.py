@@ -12,33 +12,47 @@ from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from lcd.report.figures import MUTED, new_figure, short_name, styled_figure
+from lcd.envs.errors import InputError
+from lcd.report.figures import INK, MUTED, new_figure, short_name, styled_figure
 from lcd.scores.challenge_table import GROUP
 from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.hard import FROM_HALF, HardFrom
 from lcd.scores.validity import withheld
 
 POINT = "#0072b2"
+SHORTEST_AXIS = 0.1
 
 
 def planes(diagnosis: Diagnosis, narrow: bool = False, threshold: HardFrom = FROM_HALF) -> Iterator[tuple[str, Figure]]:
-    """The φ-ψ plane of every group of tasks, by a name fit for a file; `narrow` draws for a phone's width."""
+    """What `challenge_plane` draws of every group, by a name fit for a file; `narrow` draws for a phone's width."""
     for place, (_, group) in enumerate(diagnosis.table.groupby(list(GROUP), sort=False)):
         # What has neither score (a front-end on pixels, a sweep) has no place on the plane.
         if group[["phi_raw", "psi_raw"]].notna().any(axis=None):
             yield f"challenge-{place}", challenge_plane(group, narrow, threshold)
 
 
+def is_placed(table: pd.DataFrame) -> pd.Series:
+    """Which tasks have both scores on a scale, and so a place on the plane."""
+    return table["phi"].notna() & table["psi"].notna()
+
+
 @styled_figure
 def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: HardFrom = FROM_HALF) -> Figure:
     """Tasks by φ (perception) and ψ (reward), with intervals; tasks without both are listed under it.
+
+    Where no task has a place on the plane, the raw scores that there are are drawn as bars.
 
     Args:
         table: rows of a diagnosis' table, of one (benchmark, agent, front-end, shaping) group.
         narrow: draw for a phone's width.
         threshold: from where on scaled scores are hard.
+
+    Raises:
+        InputError: where no task has any score.
     """
-    placed = table[table["phi"].notna() & table["psi"].notna()]
+    placed = table[is_placed(table)]
+    if placed.empty:
+        return _bars(table, narrow)
     listed = [_unplaced(row) for _, row in table.drop(placed.index).iterrows()]
     size = (4.4, 4.3) if narrow else (7.4, 5.2)
     figure = new_figure(size[0], size[1] + 0.17 * len(listed))
@@ -49,14 +63,12 @@ def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: HardFr
     axes.set_ylabel("ψ  reinforcement-learning challenge  →", loc="top")
     for line, number in zip((axes.axvline, axes.axhline), threshold.of(table).values(), strict=True):
         line(number, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-    if placed.empty or not placed["validity"].map(withheld).all():
+    if not placed["validity"].map(withheld).all():
         _name_quadrants(axes)
     for _, row in placed.iterrows():
         _point(axes, row, limits)
     if placed["validity"].map(withheld).any():
         axes.plot([], [], "o", color=MUTED, mfc="white", label="class withheld")
-    if placed.empty:
-        axes.text(0.5, 0.5, "No task has both scores", transform=axes.transAxes, ha="center", color=MUTED)
     if (placed["status"] == "ceiling").any():
         axes.plot([], [], "^", color=POINT, mfc="white", label="solved at once (ceiling)")
     if axes.get_legend_handles_labels()[0]:
@@ -64,6 +76,33 @@ def challenge_plane(table: pd.DataFrame, narrow: bool = False, threshold: HardFr
     if listed:
         figure.supxlabel("\n".join(listed), x=0.02, ha="left", fontsize=8, color=MUTED)
     _label_points(figure, axes, placed)
+    return figure
+
+
+def _bars(table: pd.DataFrame, narrow: bool) -> Figure:
+    """A panel for each score that some task has: a bar a task, its raw score, with its interval."""
+    signs = {name: sign for name, sign in (("phi", "φ"), ("psi", "ψ")) if table[f"{name}_raw"].notna().any()}
+    if not signs:
+        raise InputError("no task has a score, so that there is no plane: plot('curves') draws what was learned.")
+    scored = table[table[[f"{name}_raw" for name in signs]].notna().any(axis=1)]
+    across = 1 if narrow else len(signs)
+    down = -(-len(signs) // across)
+    figure = new_figure(4.4 if narrow else 7.4, down * (0.9 + 0.32 * len(scored)))
+    panels = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
+    places = range(len(scored))
+    for axes, (name, sign) in zip(panels, signs.items(), strict=True):
+        column = f"{name}_raw"
+        axes.barh(places, scored[column], 0.6, color=POINT, alpha=0.35)
+        axes.hlines(places, scored[f"{column}_low"], scored[f"{column}_high"], color=POINT, linewidth=1.6)
+        axes.axvline(0, color=MUTED, linewidth=0.9)
+        # What is next to nothing shall not look large.
+        axes.update_datalim([(0, 0), (SHORTEST_AXIS, 0)])
+        axes.autoscale_view()
+        names = [short_name(row["task"].removeprefix(f"{row['benchmark']}/"), 26) for _, row in scored.iterrows()]
+        axes.set_yticks(places, names, fontsize=8.5)
+        axes.set_ylim(len(scored) - 0.5, -0.5)
+        axes.tick_params(axis="y", length=0, labelcolor=INK)
+        axes.set_xlabel(f"{sign}, raw  →", loc="right")
     return figure
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lcd.analyses.analysis import Analysis
 from lcd.analyses.families import answers, is_of_methods
-from lcd.config.registries import sections
+from lcd.config.registries import analyses, chosen, sections
 from lcd.config.settings import settings_for
 from lcd.envs.errors import InputError
 from lcd.files.slugs import slug
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lcd.analyses.transfer import Transfer
+
+LINKS = {
+    "families": ("over-the-family", "Over the family"),
+    "scores": ("tasks-1", "Task by task"),
+    "comparisons": ("analyses", "Comparisons"),
+    "run": ("run", "How it was run"),
+    "methods": ("methods", "How to read it"),
+}
+"""Section of ours to what links to it at the top of the page."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +73,11 @@ def written(
 
     Args:
         page: what they tell of.
-        names: sections, registered or `module:object`, in their order; None: all that are registered.
+        names: sections, registered or `module:object`, in their order; `all`: the other registered ones; None: all.
         settings: section to its own settings.
     """
     found = {}
-    page = replace(page, sections=sections.names() if names is None else names)
+    page = replace(page, sections=chosen(sections, names))
     for name in page.sections:
         function = sections.resolve(name)
         given = settings_for(
@@ -78,8 +87,54 @@ def written(
         if not isinstance(text, str):
             raise InputError(f"The section '{name}' gives a {type(text).__name__}: a section gives HTML as a text.")
         if text:
-            found[name] = text
+            found[name] = f'<div id="{place_of(name)}">{text}</div>' if is_own(name) else text
     return found
+
+
+def links(found: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What the page's navigation leads to: the place of each section that has one, and its words.
+
+    Args:
+        found: section to its HTML, as `written` gives them.
+    """
+    ours = {name: LINKS[name] for name in found if name in LINKS}
+    others = {name: (place_of(name), html.heading(text) or name) for name, text in found.items() if is_own(name)}
+    return [(ours | others)[name] for name in found if name in ours or name in others]
+
+
+def is_own(name: str) -> bool:
+    """Whether a section is somebody else's."""
+    return not sections.is_built_in(name)
+
+
+def place_of(name: str) -> str:
+    """What a link within the page calls the place of somebody else's section."""
+    return f"section-{slug(name)}"
+
+
+def not_shown(
+    found: Sequence[Analysis], asked: Sequence[str] | None, names: Sequence[str] | None, first: str | None
+) -> list[str]:
+    """Sentences on analyses that a command names and that no section of ours shows.
+
+    Args:
+        found: all analyses.
+        asked: those that the command names; None: it names none.
+        names: the page's sections; None: all that are registered.
+        first: the key of the analysis that comes before all else.
+    """
+    on_page = chosen(sections, names)
+    if "comparisons" in on_page:
+        return []
+    leads = first if first and "leading" in on_page else "\0"
+    above = "families" in on_page
+    lost = [each for each in found if not each.key.startswith(leads) and not (above and answers(each.key))]
+    return [
+        f"The analysis '{name}' is in the tables, but in no section of the page: analyses are in 'comparisons', which "
+        f"sections=[{','.join(names or ())}] leaves out."
+        for name in dict.fromkeys(each.made_by for each in lost)
+        if name in (asked or ())
+    ]
 
 
 def validity(page: Page) -> str:
@@ -152,10 +207,11 @@ def _leads(page: Page, found: Analysis) -> bool:
 def _told(page: Page, found: Analysis, lead: bool = False) -> str:
     figures = [page.picture(each.name, each.caption, each.draw) for each in found.figures]
     rows = [row for _, row in found.table.iterrows()]
-    return page.template("analysis.html.j2", found=found, figures=figures, columns=_varied(found), rows=rows, lead=lead)
+    columns = shown_names(found)
+    return page.template("analysis.html.j2", found=found, figures=figures, columns=columns, rows=rows, lead=lead)
 
 
-def _varied(analysis: Analysis) -> list[str]:
-    """Columns that say something: a name that is the same in all rows is left out."""
-    names = {*GROUP, "view", "reward_p"}
+def shown_names(analysis: Analysis) -> list[str]:
+    """Columns that say something: of ours, a name that is the same in all rows is left out."""
+    names = {*GROUP, "view", "reward_p"} if analyses.is_built_in(analysis.made_by) else ()
     return [name for name in analysis.columns() if name not in names or analysis.table[name].nunique() > 1]

@@ -23,6 +23,7 @@ from lcd.scores.validity import ERROR, withheld
 
 NARROW_NAME = 22
 LONG_HEAD = 30
+NOTHING, LOGARITHM = "–", "log₂"
 MOST_ROWS = 24
 MOST_LETTERS = 24
 """Of a cell in one line of a terminal; longer ones are folded."""
@@ -100,14 +101,21 @@ def transfer_table(transfer: Transfer) -> Table:
 
 
 def analysis_table(analysis: Analysis, width: int = 120) -> Table:
-    """An analysis as a table for a terminal; its longest ones are cut, because the report has them whole."""
+    """An analysis as a table for a terminal; its longest ones are cut, because the report has them whole.
+
+    Factors are not told a second time as logarithms, nor are columns without any number.
+    """
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title=Text(analysis.title))
     table.title_justify = "left"
+    table.min_width = min(width, len(analysis.title))
     shown = [name for name in analysis.columns() if name not in WIDE or name in ("n",)]
     rows = analysis.table
-    kept = {"task", *(name for name in shown if f"{name}_low" in rows and rows[name].notna().any())}
+    kept = {"task", "tasks of", *(name for name in shown if f"{name}_low" in rows and rows[name].notna().any())}
     shown = [name for name in shown if len(shown) < 8 or analysis.table[name].nunique() > 1 or name in kept]
     cells = {name: [cell_text(row, name) for _, row in rows.head(MOST_ROWS).iterrows()] for name in shown}
+    cells = {name: column for name, column in cells.items() if {*column} - {NOTHING} or not column}
+    cells = {name: column for name, column in cells.items() if not name.startswith(LOGARITHM)}
+    shown = list(cells)
     fitting = _that_fit(cells, width)
     for name in fitting:
         broken = len(name) > max(map(len, cells[name]), default=0)

@@ -173,7 +173,8 @@ class Contrast:
             return f"{self.axis.removeprefix(KNOB)} {'as it is' if value is None else value}"
         if self.axis == CONTEXT and value in ("", FAMILY):
             return "over the family" if value else "default point" if FAMILY in self.variants else "as trained"
-        return str(value).replace("_", " ")
+        # Front-ends and agents are called by the names that commands take.
+        return str(value).replace("_", " ") if self.axis == "view" else str(value)
 
     @property
     def follows_stages(self) -> bool:

@@ -217,10 +217,15 @@ def _print_diagnosis(
     whole = [analysis for analysis in analyses if analysis.key in shown or is_of_methods(analysis.key)]
     for analysis in leading or whole:
         console.print(analysis_table(analysis, console.width))
+    printed = {each.key for each in leading or whole}
     if len(diagnosis.table) and not leading:
         console.print(terminal_table(diagnosis, console.width))
         for analysis in (each for each in analyses if each.key == SAMPLES):
             console.print(analysis_table(analysis, console.width))
+            printed.add(SAMPLES)
+    for analysis in (each for each in analyses if each.made_by in (how.analyses or ()) and each.key not in printed):
+        told = " ".join(analysis.says) or "it says nothing in words; its table is in the report."
+        console.print(f"{analysis.title} {told}", highlight=False, soft_wrap=True, markup=False)
     for transfer in curricula:
         console.print(transfer_table(transfer))
     if diagnosis.calibration:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 SMOKE = "smoke"
 """The budget under which nothing is learned."""
+NAMELESS = (
+    "The curves name no benchmark: give lcd import map.benchmark=NAME, or the curves a column benchmark, and it is "
+    "called by its name here."
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class ReportOptions:
         formats: what tables are written in besides CSV.
         first: the key of the analysis that is told before all else: an ablation's.
         ranges: those of tasks' returns, as `lcd.curves.ranges.ranges_from` takes them.
-        analyses, sections: which are made, in their order; None: all that are registered.
+        analyses, sections: which are made, in their order; `all`: the other registered ones; None: all.
         analysis_params, section_params: of each by name its own settings.
         horizons: task to its effective horizon and the bounds on it, as far as a file tells them.
     """
@@ -92,7 +96,7 @@ def tell(
     from lcd.analyses.grids import Grid
     from lcd.analyses.transfer import transfers
     from lcd.curves.ranges import range_sets, ranges_from
-    from lcd.curves.table import evaluated_names
+    from lcd.curves.table import DEFAULTS, evaluated_names
     from lcd.scores.horizons import note_of_strangers
     from lcd.scores.leaving_floor import floor_sentences
 
@@ -109,7 +113,13 @@ def tell(
     evidence = Evidence(diagnosis, how.threshold, **known)
     analyses, left_out = analyse(evidence, how.analyses, how.analysis_params, how.first)
     cautions = () if study is None else tuple(_cautions(study, finished))
-    said = (*notes, *floor_sentences(diagnosis), *diagnosis.notes, *([strangers] if strangers else []), *left_out)
+    if how.analyses is not None:
+        from lcd.report.sections import not_shown
+
+        left_out += not_shown(analyses, how.analyses, how.sections, how.first)
+    nameless = [NAMELESS] if study is None and (diagnosis.table["benchmark"] == DEFAULTS["benchmark"]).any() else []
+    of_scores = (*floor_sentences(diagnosis), *diagnosis.notes, *([strangers] if strangers else []))
+    said = (*notes, *nameless, *of_scores, *left_out)
     return Told(finished, replace(diagnosis, notes=said, cautions=cautions), curricula, analyses, how)
 
 

@@ -19,6 +19,8 @@ from lcd.process.exits import printable
 LEAST_WIDTH, LEAST_HEIGHT = 40, 24
 ENOUGH = 6
 """Letters of a run's id that commands are given."""
+LABEL_PARTS = "  "
+"""Between the parts of a run's label: its task, its view, …"""
 SILENT_S = 120
 """Seconds after which it is worth saying that nothing was heard of a run."""
 HOPELESS_S = 1000 * 24 * HOUR
@@ -53,7 +55,7 @@ def screen(study: Path, seen: Sequence[Seen], width: int, height: int, queued: i
 
 def _head(study: Path, summary: Summary, width: int, queued: int) -> Iterator[str]:
     cost, left, count = summary.cost, summary.left, len(summary.seen)
-    agents = f", {cost['seeds']:,} agents" if cost["seeds"] else ""
+    agents = f", {cost['seeds']:,} agent{'s' * (cost['seeds'] != 1)}" if cost["seeds"] else ""
     yield fit(f"{count:,} run{'s' * (count != 1)}{agents} of {printable(study)}", width)
     filled = int((width - 8) * summary.share)
     yield f"{'█' * filled}{'░' * (width - 8 - filled)}  {100 * summary.share:>3.0f} %"
@@ -74,9 +76,17 @@ def _head(study: Path, summary: Summary, width: int, queued: int) -> Iterator[st
 
 def _runs(seen: Sequence[Seen], width: int) -> list[str]:
     rows = [["run", "", "state", "step", "of"]] if seen else []
-    for each in seen:
-        rows.append([each.label, each.name, each.state, f"{each.status['step']:,}", f"{each.status['steps']:,}"])
+    labels = _told_apart([each.label for each in seen])
+    for label, each in zip(labels, seen, strict=True):
+        rows.append([label, each.name, each.state, f"{each.status['step']:,}", f"{each.status['steps']:,}"])
     return ["", *table(rows, width)] if rows else []
+
+
+def _told_apart(labels: Sequence[str]) -> list[str]:
+    """Labels without what all of them share: narrow screens cut the end, which may be all that two runs differ in."""
+    parts = [label.split(LABEL_PARTS) for label in labels]
+    shared = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
+    return [LABEL_PARTS.join([first, *(part for part in others if part not in shared)]) for first, *others in parts]
 
 
 def _groups(summary: Summary, width: int, most: int) -> list[str]:

@@ -45,6 +45,8 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.cell is not None:
+            # The last runs end after the last look, and a cell stays as it is.
+            self._look()
             self.cell.show(self.line(), self.count(DONE) / max(len(self.runs), 1))
         if self.live is not None:
             self.live.__exit__(kind, error, trace)
@@ -54,10 +56,7 @@ class Progress:
         now = time.monotonic()
         if now - self.read_at < max(READ_EVERY_S, self._took * (1 / READING_SHARE - 1)):
             return
-        # What is done stays done; only the others can have changed.
-        for index, run in enumerate(self.runs):
-            if self.statuses[index]["state"] != DONE:
-                self.statuses[index] = self._status(run)
+        self._look()
         self.read_at = time.monotonic()
         self._took = self.read_at - now
         if self.cell is not None:
@@ -67,6 +66,12 @@ class Progress:
         elif now - self.printed_at >= LINE_EVERY_S:
             self.printed_at = now
             self.console.print(self.line(), highlight=False)
+
+    def _look(self) -> None:
+        # What is done stays done; only the others can have changed.
+        for index, run in enumerate(self.runs):
+            if self.statuses[index]["state"] != DONE:
+                self.statuses[index] = self._status(run)
 
     def _status(self, run: Run) -> Status:
         status = run.status
@@ -81,8 +86,9 @@ class Progress:
             f"{self.count(DONE)}/{len(self.runs)} runs done",
             f"{self.rate():,.0f} steps/s",
             f"{clock(time.monotonic() - self.started)} elapsed",
-            f"{clock(left)} left" if left is not None else "time left unknown",
         ]
+        if self.count(DONE) < len(self.runs):
+            parts.append(f"{clock(left)} left" if left is not None else "time left unknown")
         parts[1:1] = [f"{count} {state}" for state in (FAILED, DIVERGED) if (count := self.count(state))]
         return ", ".join(parts)
 

@@ -29,6 +29,7 @@ def test_a_file_of_curves_is_loaded_as_it_is_diagnosed(curves):
     assert len(loaded.runs) == 0
     assert len(loaded.curves) == len(pd.read_csv(curves))
     assert loaded.analysis("taxonomy").key == "taxonomy"
+    assert all(each.key.startswith(each.made_by.removesuffix("s")) for each in loaded.analyses)
 
 
 def test_a_table_of_curves_is_loaded_as_a_file_of_them_with_the_notes_of_who_made_it(curves):
@@ -75,6 +76,10 @@ def test_figures_are_matplotlibs_and_show_themselves(curves):
         (lambda it: it.plot(task="toy/easy"), "the plane has all tasks"),
         (lambda it: it.plot(agent="ppo"), "agent='ppo' has no scores"),
         (lambda it: it.analysis("taxonomie"), "did you mean 'taxonomy'"),
+        (
+            lambda it: it.analysis("my_look:half"),
+            r"'analyses=\[all,my_look:half\]' makes it, too",
+        ),
     ],
 )
 def test_mistakes_are_sentences(curves, ask, told):
@@ -135,11 +140,18 @@ def test_progress_is_drawn_anew_in_a_notebooks_cell(monkeypatch):
     display.HTML, display.display = str, lambda first, display_id: place
     monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
-    with Progress([], Console(force_jupyter=True)) as progress:
+    status = {"state": "running", "step": 5, "steps": 10, "steps_per_s": 1.0, "updated": ""}
+    run = types.SimpleNamespace(config={"kind": "pretrain", "steps": 10, "seeds": [0]}, status=status, label="one")
+    with Progress([run], Console(force_jupyter=True)) as progress:
         progress.update()
+        assert "0/1 runs done" in shown[-1]
+        assert "left" in shown[-1]
+        # It ends after the last look.
+        run.status = status | {"state": "done", "step": 10}
     assert len(shown) == 2
-    assert "0/0 runs done" in shown[-1]
-    assert '<progress value="0.000"' in shown[-1]
+    assert "1/1 runs done" in shown[-1]
+    assert "left" not in shown[-1]
+    assert '<progress value="1.000"' in shown[-1]
 
 
 def test_everything_public_has_types():

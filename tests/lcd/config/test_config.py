@@ -167,7 +167,9 @@ def test_mistakes_are_one_sentence(override, sentence):
         ("analyses=[synergie]", "analyses=[synergie] is unknown: did you mean 'synergy'?"),
         ("sections=[method]", "sections=[method] is unknown: did you mean 'methods'?"),
         ("analysis_params={synergy: {x: 1}}", "analysis_params.synergy.x is not a setting of analysis 'synergy'"),
-        ("section_params={method: {x: 1}}", "section_params.method: sections has no such section"),
+        ("section_params={method: {x: 1}}", "section_params.method: sections has no such section: did you mean"),
+        ("analysis_params={my:own: {x: 1}}", "name it there, analyses=[all,my:own], or leave this out."),
+        ("analyses=[al,taxonomy]", "analyses=[al] is unknown: did you mean 'all'?"),
     ],
 )
 def test_what_a_choice_does_not_know_is_refused_before_anything_is_done(override, sentence):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lcd.config.registries import KINDS, registry
+from lcd.config.registries import KINDS, chosen, registry
 from lcd.config.settings import schema_of, settings_for
 from lcd.envs.errors import InputError
 from lcd.envs.registry import Registry
@@ -16,6 +16,24 @@ def test_every_built_in_is_explained_in_one_line(kind):
     known = registry(kind)
     for name in known.names():
         assert known.explains(name)[-1:] in (".", "?"), name
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        (None, ["a", "b", "c"]),
+        (["all"], ["a", "b", "c"]),
+        (["b", "my:own"], ["b", "my:own"]),
+        (["all", "my:own"], ["a", "b", "c", "my:own"]),
+        (["my:own", "c", "all", "my:own"], ["my:own", "c", "a", "b"]),
+        ([], []),
+    ],
+)
+def test_all_stands_for_what_is_registered_and_not_named(asked, meant):
+    known = Registry("thing", "nobody.has.this")
+    for name in "abc":
+        known.add(name, name)
+    assert chosen(known, asked) == meant
 
 
 def test_explaining_imports_nothing_of_what_is_explained():

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
+from lcd.envs.errors import InputError
 from lcd.report.curve_figures import draw_curves, one_below_the_other
 from lcd.report.curve_lines import POINTS, curves_by_task, task_curves
 from lcd.report.figures import data_uri, draw_svg, save_figure, short_name
@@ -85,7 +86,19 @@ def test_a_task_without_both_scores_is_listed_with_the_reason(make_study):
     own = " ".join(words(challenge_plane(diagnose_curves(make_study(tasks, 2), definition="calibrated").table)))
     assert re.search(r"not placed: dead \(φ floor, ψ \d\.\d\d\)|not placed: dead \(floor, ψ \d\.\d\d\)", own)
     alone = challenge_plane(diagnose_curves(make_study({"a": tasks["a"]}, 2)).table)
-    assert "No task has both scores" in words(alone)
+    assert {"φ, raw  →", "ψ, raw  →", "a"} <= set(words(alone))
+
+
+def test_without_a_task_on_the_plane_the_scores_there_are_are_bars(make_study):
+    curves = make_study({"a": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5), "b": (0.4, 0.5, 0.6, 0.5, 0.4, 0.3)}, 3, 0.01)
+    rewards = diagnose_curves(curves[curves["view"] == "semantic"]).table
+    (axes,) = challenge_plane(rewards).axes
+    assert [bar.get_width() for bar in axes.patches] == list(rewards["psi_raw"])
+    assert axes.get_xlabel() == "ψ, raw  →"
+    neither = diagnose_curves(curves[(curves["view"] == "pixels")])
+    assert list(planes(neither)) == []
+    with pytest.raises(InputError, match="no task has a score"):
+        challenge_plane(neither.table)
 
 
 def test_a_learning_curve_is_the_mean_over_seeds(make_study):

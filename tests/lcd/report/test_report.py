@@ -9,8 +9,9 @@ from lcd.analyses.taxonomy import taxonomy
 from lcd.config.registries import sections
 from lcd.envs.errors import InputError
 from lcd.report.html import duration_text
-from lcd.report.page import group_sentences, verdict, write_report
+from lcd.report.page import write_report
 from lcd.report.provenance import provenance
+from lcd.report.reading import group_sentences, of_two, verdict
 from lcd.report.terminal import terminal_table
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
@@ -49,6 +50,36 @@ def test_the_page_has_the_scores_and_how_it_was_run(curves, tmp_path):
         assert words in text
     figures = {file.name for file in (tmp_path / "figures").iterdir()}
     assert {"challenge-0.png", "challenge-0.svg", "curves-3.png", "curves-3.svg"} <= figures
+
+
+def test_two_tasks_are_told_to_be_compared_with_each_other_alone(make_study, tmp_path):
+    tasks = {"a": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5), "b": (0.4, 0.5, 0.6, 0.58, 0.57, 0.55)}
+    two = diagnose_curves(make_study(tasks, 4, 0.01))
+    told = of_two(two.table)
+    assert told.startswith("Of two tasks, hard means harder than the other one: raw φ is ")
+    for _, row in two.table.iterrows():
+        assert f"{row['psi_raw']:.2f} ({row['task']})" in told
+    text = " ".join(" ".join(Page(write_report(tmp_path, two).read_text()).words).split())
+    assert told in text
+    assert text.index("φ (phi) tells how hard a task is to see") < text.index(told)
+
+
+def test_three_tasks_need_no_such_sentence(curves):
+    assert of_two(diagnose_curves(curves).table) == ""
+
+
+def test_curves_that_name_no_benchmark_have_a_heading_in_words(make_study, tmp_path):
+    curves = make_study({"a": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5)}, 2, benchmark="imported")
+    assert "<h1>What makes these tasks hard</h1>" in write_report(tmp_path, diagnose_curves(curves)).read_text()
+
+
+def test_what_was_not_tried_is_recommended_as_such(make_study, tmp_path):
+    tasks = {"a": (0.2, 0.5, 0.8, 0.78, 0.77, 0.75), "b": (0.7, 0.72, 0.74, 0.5, 0.3, 0.1)}
+    curves = make_study(tasks, 4, 0.01, agent="mine")
+    text = write_report(tmp_path, diagnose_curves(curves)).read_text()
+    assert "such as ppg (not tried here)" in text
+    assert "such as flow (not tried here)" in text
+    assert "such as mine" not in text
 
 
 def test_sections_are_chosen_and_ordered(curves, tmp_path):

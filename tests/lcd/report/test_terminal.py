@@ -38,3 +38,12 @@ def test_two_columns_are_always_there_and_a_wide_terminal_shows_all(width):
     assert "agent" in told
     assert "point" in told
     assert ("More columns" in told) == (width == 40)
+
+
+def test_a_factor_is_told_once_and_an_empty_column_not_at_all():
+    table = pd.DataFrame({"task": ["a", "b"], "steps to see": ["2 times", "–"], "log₂ steps to see": [1.0, np.nan]})
+    told = " ".join(lines(table.assign(x=np.nan), 100))
+    assert "2 times" in told
+    assert "log₂" not in told
+    assert "1.00" not in told
+    assert " x " not in told

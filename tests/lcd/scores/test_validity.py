@@ -11,7 +11,8 @@ from curve_sets import TASKS
 from rich.console import Console
 
 from lcd.analyses.taxonomy import recommendations, taxonomy
-from lcd.report.page import group_sentences, write_report
+from lcd.report.page import write_report
+from lcd.report.reading import group_sentences
 from lcd.report.terminal import terminal_table, validity_text
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 

@@ -93,6 +93,15 @@ def test_a_finished_study_is_all_done(study, lcd, told):
     assert {each["view"] for each in found["each"]} == {"pixels", "semantic"}
 
 
+def test_runs_are_listed_by_what_they_differ_in():
+    from lcd.pipelines.steering.screen import _told_apart
+
+    pair = ["toy/a  pixels  p=1  ppo", "toy/a  pixels  p=1  ppo  flow"]
+    assert _told_apart(pair) == ["toy/a", "toy/a  flow"]
+    assert _told_apart(pair[:1]) == pair[:1]
+    assert _told_apart([]) == []
+
+
 def test_states_reasons_and_exit_codes(study, lcd, told):
     failed, diverged, killed, at_work = study.runs()
     broken(failed, "failed", error=f"the knob {EVIL} is wrong")
