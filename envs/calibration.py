@@ -12,7 +12,7 @@ equal levels give scores that agree no better than they would in unrelated tasks
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gymnasium.vector import VectorEnv
@@ -30,52 +30,50 @@ from lcd.envs.toy import COMMON
 
 @dataclass(frozen=True)
 class Truth:
-    """How hard a task was made, as ranks from 0."""
+    """How hard a task is: levels from 0 that it was made with, or measured numbers; the larger, the harder."""
 
-    perception: int
-    reward: int
+    perception: float
+    reward: float
+
+
+@dataclass(frozen=True)
+class Turned:
+    """What is turned in a task: the knobs of its sight, those of its rewards, and how hard they make it."""
+
+    sight: Mapping[str, Any]
+    reward: Mapping[str, Any]
+    truth: Truth
 
 
 @dataclass(frozen=True)
 class CalibrationBenchmark(NativeBenchmark):
-    """A grid of toys with the ground truth of each."""
+    """Toys with the ground truth of each."""
 
     name: str
-    sights: Sequence[Mapping[str, Any]]
-    """The knobs of each perceptual level, the easiest first."""
-    rewards: Sequence[Mapping[str, Any]]
-    """The knobs of each RL level, the easiest first."""
+    turned: Mapping[str, Turned]
+    """Task -> what makes it hard."""
     stream: int
     """Keeps this benchmark's toys apart from others'."""
     views: Sequence[str] = IMAGE_VIEWS
-    truth: Mapping[str, Truth] = field(init=False)
-    """Task -> how hard it was made: what a diagnosis should recover."""
-
-    def __post_init__(self) -> None:
-        truth = {
-            f"{self.name}/perception-{perception}-reward-{reward}": Truth(perception, reward)
-            for perception in range(len(self.sights))
-            for reward in range(len(self.rewards))
-        }
-        object.__setattr__(self, "truth", truth)
 
     @property
     def tasks(self) -> Sequence[str]:  # type: ignore[override]
-        """The grid's tasks, row by row."""
-        return tuple(self.truth)
+        """The tasks, in order."""
+        return tuple(self.turned)
+
+    @property
+    def truth(self) -> Mapping[str, Truth]:
+        """Task -> how hard it is: what a diagnosis should recover."""
+        return {task: each.truth for task, each in self.turned.items()}
 
     @property
     def about(self) -> Mapping[str, str]:
-        """What each task's levels turn."""
-        return {
-            task: f"sight: {_turned(self.sights[truth.perception])}; reward: {_turned(self.rewards[truth.reward])}"
-            for task, truth in self.truth.items()
-        }
+        """What is turned in each task."""
+        return {task: f"sight: {_told(each.sight)}; reward: {_told(each.reward)}" for task, each in self.turned.items()}
 
     def knobs(self, task: str) -> dict[str, Any]:
         """A task's own knobs of the toy."""
-        truth = self.truth[task]
-        return {**COMMON, **self.sights[truth.perception], **self.rewards[truth.reward]}
+        return {**COMMON, **self.turned[task].sight, **self.turned[task].reward}
 
     def toy_seed(self, task: str, seed: int) -> int:
         """The seed of the toy that a task plays for one seed of a run."""
@@ -104,11 +102,23 @@ class CalibrationBenchmark(NativeBenchmark):
         return as_tabular(self.toy(task, seed, **knobs), task, start)
 
 
-def _turned(knobs: Mapping[str, Any]) -> str:
+def _told(knobs: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in knobs.items()) or "plain"
 
 
-CALIBRATION = CalibrationBenchmark(
+def grid(
+    name: str, sights: Sequence[Mapping[str, Any]], rewards: Sequence[Mapping[str, Any]], stream: int
+) -> CalibrationBenchmark:
+    """Every perceptual level with every RL level, whose knobs are given with the easiest first."""
+    turned = {
+        f"{name}/perception-{seen}-reward-{paid}": Turned(sight, reward, Truth(seen, paid))
+        for seen, sight in enumerate(sights)
+        for paid, reward in enumerate(rewards)
+    }
+    return CalibrationBenchmark(name, turned, stream)
+
+
+CALIBRATION = grid(
     name="calibration",
     sights=(
         {},
@@ -126,7 +136,7 @@ CALIBRATION = CalibrationBenchmark(
 )
 """Perception by texture, contrast and distractors; RL by how seldom the rewarding state pays."""
 
-HELD_OUT = CalibrationBenchmark(
+HELD_OUT = grid(
     name="calibration-heldout",
     sights=(
         {},

@@ -19,7 +19,21 @@ from lcd.envs.benchmarks import check_task, check_view
 from lcd.envs.engines import SeededCopies, seeds_of_copies
 from lcd.envs.errors import InputError
 from lcd.envs.gym_names import FLOW, parts_of
-from lcd.envs.masks import BACKGROUND, PIXELS, SEMANTIC, VIEWS, ColourMasks, Masks, OwnMasks, greys, names_in, read_back
+from lcd.envs.masks import (
+    ALL_WHITE,
+    BACKGROUND,
+    PIXELS,
+    SEMANTIC,
+    VIEWS,
+    ColourMasks,
+    Masks,
+    OwnMasks,
+    checked_names,
+    figure_greys,
+    greys,
+    names_in,
+    read_back,
+)
 from lcd.envs.spaces import is_image
 from lcd.envs.viewed import SIDE, STATE, Viewed
 
@@ -50,7 +64,7 @@ class GymnasiumIds:
         self.tasks: Sequence[str] = tuple(self._ids)
         for each in self._ids.values():
             _registered(each)
-        self._own = {task: PIXELS if is_image(_observed(each)) else STATE for task, each in self._ids.items()}
+        self._own = {task: _own_view(each) for task, each in self._ids.items()}
         every = [view for task in self.tasks for view in self.views_of(task)]
         self.views: Sequence[str] = tuple(dict.fromkeys(every))
 
@@ -149,6 +163,20 @@ def _registered(each: str) -> str:
     return name
 
 
+def _own_view(each: str) -> str:
+    """The view that shows what an environment observes."""
+    space = _observed(each)
+    if not is_image(space):
+        return STATE
+    shape: tuple[int, ...] = tuple(space.shape or ())
+    if len(shape) == 3 and shape[-1] not in (1, 3):
+        raise InputError(
+            f"benchmark=gym:{each} observes images of shape {shape}, but a picture has (height, width), or its colours "
+            "last (height, width, 3): observe one such picture, and stack frames by study.knobs.frames=4."
+        )
+    return PIXELS
+
+
 def _observed(each: str) -> spaces.Space:
     env = _engine(each, {})
     try:
@@ -162,13 +190,15 @@ def _engine(each: str, knobs: Mapping[str, Any]) -> gymnasium.Env:
     try:
         env = gymnasium.make(name, disable_env_checker=True, **knobs)
     # Whoever registers an environment may need what is not there, and takes what it likes.
-    except Exception as why:
+    except (Exception, SystemExit) as why:
         told = str(why).split("\n")[0].rstrip(".")
         raise InputError(f"The environment '{name}' cannot be made here ({type(why).__name__}: {told}).") from why
     if isinstance(env.observation_space, spaces.Box) and is_image(env.observation_space):
         return env
     if isinstance(env.observation_space, spaces.Dict):
         env = _WithoutText(env)
+        if not env.kept:
+            raise InputError(f"'{name}' observes a dictionary without numbers, and agents here do not read.")
     if not isinstance(env.observation_space, spaces.Box) or len(env.observation_space.shape) != 1:
         try:
             env = FlattenObservation(env)
@@ -213,24 +243,24 @@ def _whole(name: str, value: Any) -> int:
     return value
 
 
-def gymnasium_benchmark(name: str, function_at: Callable[[str], Any]) -> GymnasiumIds:
+def gymnasium_benchmark(name: str, function_at: Callable[..., Any]) -> GymnasiumIds:
     """The benchmark of a name.
 
     Args:
         name: what it is called (`lcd.envs.gym_names`).
-        function_at: imports a `module:function` that says labels.
+        function_at: imports a `module:function` that says labels; its second argument is what errors call it.
     """
     _, text = parts_of(name)
     if text in ("", FLOW):
         return GymnasiumIds(name, pictures=text == FLOW)
     found: Masks | None = read_back(text)
     if found is None and ":" in text:
-        function = function_at(text)
+        function = function_at(text, "function of masks")
         if not callable(function):
             raise InputError(f"masks={text} is no function: give module:function, which says the labels of a moment.")
-        found = OwnMasks(text, function)
+        names = checked_names(getattr(function, "names", ()), text)
+        figure = figure_greys(getattr(function, "figure", ALL_WHITE), names, f"masks={text}: figure")
+        found = OwnMasks(text, function, names, figure)
     if found is None:
         raise InputError(f"masks={text} is not understood: give module:function, a YAML file of colours, or info.KEY.")
-    # Wrong greys are refused before anything is made.
-    _ = found.figure
     return MaskedGymnasiumIds(name, found)

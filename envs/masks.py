@@ -129,17 +129,40 @@ def figure_greys(given: Any, names: Sequence[str], source: str) -> Mapping[str, 
 
 def checked(labels: Any, names: Sequence[str], shape: tuple[int, ...], source: str) -> np.ndarray:
     """Labels as uint8, refused where they are none of a picture of this height and width."""
-    found = np.asarray(labels)
+    found = _as_array(labels, source)
     most = (len(names) or MOST_CLASSES) - 1
-    if found.ndim != 2 or not (np.issubdtype(found.dtype, np.integer) or found.dtype == bool):
+    if found.ndim != 2 or not found.size or not (np.issubdtype(found.dtype, np.integer) or found.dtype == bool):
         raise InputError(
             f"masks={source} gives {found.dtype} of shape {found.shape}: whole numbers of (height, width) are needed, "
             "a label a pixel, 0 for the background."
         )
-    if found.size and (found.min() < 0 or found.max() > most):
+    if found.min() < 0 or found.max() > most:
         wrong = found.max() if found.max() > most else found.min()
         raise InputError(f"masks={source} gives the label {wrong}: labels go from 0 (the background) to {most}.")
     return resized(found.astype(np.uint8), shape)
+
+
+def _as_array(labels: Any, source: str) -> np.ndarray:
+    try:
+        return np.asarray(labels)
+    except ValueError:
+        raise InputError(
+            f"masks={source} gives rows of different lengths: whole numbers of (height, width) are needed."
+        ) from None
+
+
+def checked_names(names: Any, source: str) -> tuple[str, ...]:
+    """What labels stand for, as somebody's code or file says it; refused where it is no list of names.
+
+    Args:
+        names: the classes, the background first.
+        source: what `masks=` names.
+    """
+    if not isinstance(names, list | tuple) or not all(str(name).isprintable() for name in names):
+        raise InputError(f"masks={source}: names={names!r} must be a list of printable names, the background first.")
+    if len(names) > MOST_CLASSES:
+        raise InputError(f"masks={source} has {len(names)} classes: no more than {MOST_CLASSES} have labels.")
+    return tuple(map(str, names))
 
 
 def resized(image: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -196,6 +219,7 @@ class ColourMasks:
         entries = {str(name): _entry(str(name), given, source) for name, given in table.items()}
         found = {name: _colours(name, entry[COLOUR_KEY], source) for name, entry in entries.items()}
         greys_said = {name: entry[FIGURE_KEY] for name, entry in entries.items() if FIGURE_KEY in entry}
+        checked_names([BACKGROUND, *found], source)
         said: dict[int, str] = {}
         for name, colours in found.items():
             if not NAME.fullmatch(name) or name == BACKGROUND:
@@ -250,7 +274,7 @@ class InfoMasks:
         if self.key not in moment.info:
             there = ", ".join(map(str, moment.info)) or "nothing"
             raise InputError(f"masks=info.{self.key}: the environment's info has {there}, and no '{self.key}'.")
-        return np.asarray(moment.info[self.key])
+        return _as_array(moment.info[self.key], str(self))
 
     def __str__(self) -> str:
         return f"info.{self.key}"
@@ -262,24 +286,19 @@ class OwnMasks:
 
     Attributes:
         target: `module:function`.
+        names: what labels stand for, as `checked_names` gives it.
+        figure: class → its grey in `figure_ground`, as `figure_greys` gives it.
     """
 
     target: str
     function: Callable[[Moment], Any]
+    names: tuple[str, ...] = ()
+    figure: Mapping[str, int] = field(default_factory=dict)
     ground: ClassVar[int] = 1
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(map(str, getattr(self.function, "names", ())))
-
-    @cached_property
-    def figure(self) -> Mapping[str, int]:
-        """What the function's attribute `figure` says."""
-        return figure_greys(getattr(self.function, "figure", ALL_WHITE), self.names, f"masks={self.target}: figure")
 
     def __call__(self, moment: Moment) -> np.ndarray:
         """What the function says."""
-        return np.asarray(self.function(moment))
+        return _as_array(self.function(moment), self.target)
 
     def __str__(self) -> str:
         return self.target

@@ -158,7 +158,7 @@ class Pairs(Protocol):
 
 
 class KnownHardness(Protocol):
-    """How hard tasks were made: task → an object with `perception` and `reward`, each a level from 0 to 1."""
+    """How hard tasks are: task → an object with `perception` and `reward`, which grow with it; NaN is not known."""
 
     truth: Mapping[str, Any]
 

@@ -72,7 +72,8 @@ class Registry:
 
         Args:
             prefix: with a colon at its end.
-            maker: `module:function` of such a name, and of what imports a `module:object` in it → the object.
+            maker: `module:function` of such a name, and of what imports a `module:object` in it → the object; that
+                takes as a second argument what an error's sentence should call it.
             code_in: such a name → what of it is code that making it imports.
         """
         self._made[prefix] = (maker, code_in)
@@ -139,24 +140,26 @@ class Registry:
         except Exception:
             return ""
 
-    def _load(self, target: str) -> Any:
+    def _load(self, target: str, kind: str | None = None) -> Any:
+        """What a `module:object` names, called as an error's sentence should call it."""
+        kind = kind or self.kind
         module_name, _, attribute = target.partition(":")
         if module_name in RESERVED:
             raise InputError(
-                f"The {self.kind} '{target}' is no module:object: '{module_name}:' is for {RESERVED[module_name]}."
+                f"The {kind} '{target}' is no module:object: '{module_name}:' is for {RESERVED[module_name]}."
             )
         try:
             found = import_module(module_name)
         # A module may fail in any way, and may want to end the process.
         except (Exception, SystemExit) as error:
             why = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
-            raise InputError(f"The {self.kind} '{target}' cannot be imported: {why.rstrip('.')}.") from error
+            raise InputError(f"The {kind} '{target}' cannot be imported: {why.rstrip('.')}.") from error
         for part in attribute.split("."):
             try:
                 found = getattr(found, part)
             except AttributeError:
                 options = nearest(part, (n for n in vars(found) if not n.startswith("_")))
-                raise InputError(f"The {self.kind} '{target}' has no '{part}'; {options}") from None
+                raise InputError(f"The {kind} '{target}' has no '{part}'; {options}") from None
         return found
 
 

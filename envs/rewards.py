@@ -32,6 +32,8 @@ def wrap_rewards(env: E, p: float, seed: int = 0) -> E:
     Returns:
         The environment, wrapped. A vector environment's first copy has the rewards that it would have alone.
     """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed is {seed!r}, but it must be a whole number of at least 0.")
     if isinstance(env, VectorEnv):
         return KeepRewards(env, p, seed)
     if isinstance(env, gymnasium.Env):

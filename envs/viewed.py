@@ -91,12 +91,20 @@ class Viewed(gymnasium.Wrapper):
         return {view: found[view] for view in self.views} if self.together else found[self.views[0]]
 
     def _picture(self, observation: Any) -> np.ndarray:
-        picture = observation if is_image(self.env.observation_space) else self.env.render()
-        picture = np.asarray(picture)
-        if picture.ndim not in (2, 3) or picture.dtype != np.uint8:
+        observed = is_image(self.env.observation_space)
+        picture = np.asarray(observation if observed else self.env.render())
+        name = self.env.unwrapped.spec and self.env.unwrapped.spec.id
+        if observed and picture.shape != self.env.observation_space.shape:
             raise InputError(
-                f"{self.env.unwrapped.spec and self.env.unwrapped.spec.id} renders {picture.dtype} of shape "
-                f"{picture.shape}, and no picture: it has no view but '{STATE}'."
+                f"{name} observes an image of shape {picture.shape}, but its observation space has "
+                f"{self.env.observation_space.shape}: make them agree."
+            )
+        # A rendered picture's fourth channel is how opaque it is.
+        flat = picture.ndim == 2 or (picture.ndim == 3 and picture.shape[-1] in (1, 3, 4))
+        if not flat or not picture.size or picture.dtype != np.uint8:
+            raise InputError(
+                f"{name} {'observes' if observed else 'renders'} {picture.dtype} of shape {picture.shape}, and no "
+                f"picture: it has no view but '{STATE}'."
             )
         return np.repeat(np.atleast_3d(picture), 3 if picture.ndim == 2 or picture.shape[-1] == 1 else 1, -1)[..., :3]
 

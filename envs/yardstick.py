@@ -1,8 +1,8 @@
 """How hard toys are, measured without any agent that learns: a yardstick for scores that nobody guessed.
 
 To see: how many labelled frames a probe needs until it reads the state at a fixed accuracy, from pixels against those
-from the semantic view. To learn from reward: exact returns of an optimal, a random and a blind policy, and how many
-samples of random play it takes to tell a state's actions apart by what they earn.
+from the semantic view. To learn from reward, exactly: returns of an optimal, a random and a blind policy, how many
+samples of random play tell a state's actions apart by what they earn, how far ahead one has to look, and more.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lcd.envs.calibration import CalibrationBenchmark
+from lcd.envs.hardness.chain import chain_of, relaxation_time
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
+from lcd.envs.hardness.mdp import DiscreteMDP
 from lcd.envs.hardness.solve import expected_return
 
 ACCURACY = 0.8
@@ -22,24 +24,41 @@ COUNTS = (6, 12, 24, 48, 96, 192, 384, 768, 1536)
 """Numbers of labelled frames that are tried."""
 HELD_OUT = 512
 RIDGE = 1e-2
-COPIES, PLAYED = 256, 400
-"""Copies, and steps of each, of random play."""
+WIDTH_OF = 512
+"""Frames whose distances the kernel's width is the median of."""
 
 
 @dataclass(frozen=True)
 class RewardHardness:
-    """What makes a toy hard to learn from reward, in numbers that no agent was trained for.
+    """What makes a toy hard to learn from reward, in exact numbers that no agent was trained for.
 
     Attributes:
-        optimal, random, blind: expected returns of an episode, exact; blind is the best of one action always.
+        optimal, random, blind: expected returns of an episode; blind is the best of one action always.
         samples: log₂ of the variance of returns to go under random play, as a multiple of what actions change of them:
             about how many samples of a state's actions tell which one is better.
+        steps: log₂ of the steps of look-ahead from which on one plays as good as optimally: how far credit travels.
+        rewarded: log₂ of how many episodes of random play one is rewarded in.
+        relaxation: steps in which random play forgets where it was.
     """
 
     optimal: float
     random: float
     blind: float
     samples: float
+    steps: float
+    rewarded: float
+    relaxation: float
+
+    @property
+    def to_learn(self) -> float:
+        """Log₂ of samples times steps: the yardstick of RL hardness."""
+        return self.samples + self.steps
+
+    @property
+    def blind_share(self) -> float:
+        """What an agent that does not look has of what the best has over random play."""
+        gap = self.optimal - self.random
+        return (self.blind - self.random) / gap if gap > 0 else 1.0
 
 
 def labelled_frames(env: HardnessDiscreteVectorEnv, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -56,23 +75,23 @@ def labelled_frames(env: HardnessDiscreteVectorEnv, count: int, seed: int) -> tu
     return np.concatenate(frames)[:count], np.concatenate(states)[:count]
 
 
-def accuracies(
-    frames: np.ndarray, states: np.ndarray, held_out: np.ndarray, truth: np.ndarray, counts: Sequence[int] = COUNTS
-) -> np.ndarray:
-    """Shares of held-out frames whose state is read by kernel ridge regression on the first so many labelled frames."""
-    squares = (frames**2).sum(1)
-    apart = squares[:, None] + squares - 2 * frames @ frames.T
-    across = (held_out**2).sum(1)[:, None] + squares - 2 * held_out @ frames.T
-    width = np.median(apart[apart > 1e-9]) if (apart > 1e-9).any() else 1.0
-    alike, like = np.exp(-apart / width), np.exp(-across / width)
+def share_read(frames: np.ndarray, states: np.ndarray, held_out: np.ndarray, truth: np.ndarray, width: float) -> float:
+    """Share of held-out frames whose state is read by kernel ridge regression on labelled ones."""
+    alike, like = (np.exp(-_squared_distances(each, frames) / width) for each in (frames, held_out))
     targets = np.eye(int(max(states.max(), truth.max())) + 1)[states]
-    found = []
-    for count in counts:
-        mean = targets[:count].mean(0)
-        weights = np.linalg.solve(alike[:count, :count] + RIDGE * np.eye(count), targets[:count] - mean)
-        read = (like[:, :count] @ weights + mean).argmax(1)
-        found.append(float((read == truth).mean()))
-    return np.array(found)
+    mean = targets.mean(0)
+    weights = np.linalg.solve(alike + RIDGE * np.eye(len(frames)), targets - mean)
+    return float(((like @ weights + mean).argmax(1) == truth).mean())
+
+
+def kernel_width(frames: np.ndarray) -> float:
+    """The usual squared distance of two frames that differ."""
+    apart = _squared_distances(frames[:WIDTH_OF], frames[:WIDTH_OF])
+    return float(np.median(apart[apart > 1e-9])) if (apart > 1e-9).any() else 1.0
+
+
+def _squared_distances(frames: np.ndarray, others: np.ndarray) -> np.ndarray:
+    return (frames**2).sum(1)[:, None] + (others**2).sum(1) - 2 * frames @ others.T
 
 
 def frames_needed(found: np.ndarray, counts: Sequence[int] = COUNTS, accuracy: float = ACCURACY) -> float:
@@ -90,26 +109,40 @@ def frames_needed(found: np.ndarray, counts: Sequence[int] = COUNTS, accuracy: f
 def sight_hardness(
     benchmark: CalibrationBenchmark, task: str, view: str, seeds: Sequence[int], counts: Sequence[int] = COUNTS
 ) -> float:
-    """Log₂ of the labelled frames that a probe needs to read the state, by its mean accuracy over a task's toys."""
-    found = []
+    """Log₂ of the labelled frames that a probe needs to read the state, by its mean accuracy over a task's toys.
+
+    Infinite where it never reads it.
+    """
+    toys = []
     for seed in seeds:
         labelled, others = (
             labelled_frames(_toys(benchmark, task, view, split, 32, seed), count, seed)
             for split, count in (("train", max(counts)), ("eval", HELD_OUT))
         )
-        found.append(accuracies(*labelled, *others, counts))
-    return frames_needed(np.mean(found, axis=0), counts)
+        toys.append((labelled, others, kernel_width(labelled[0])))
+    found: list[float] = []
+    for count in counts:
+        read = [share_read(frames[:count], states[:count], *others, width) for (frames, states), others, width in toys]
+        found.append(float(np.mean(read)))
+        if found[-1] >= ACCURACY:
+            break
+    return frames_needed(np.array(found), counts[: len(found)])
 
 
 def reward_hardness(benchmark: CalibrationBenchmark, task: str, seeds: Sequence[int]) -> RewardHardness:
     """A task's numbers, as means over its toys of several seeds."""
-    returns, samples = [], []
-    for seed in seeds:
-        mdp = benchmark.toy(task, seed)
-        returns.append([expected_return(mdp, "optimal"), expected_return(mdp, "random"), expected_return(mdp, "blind")])
-        samples.append(noise_to_signal(*random_play(_toys(benchmark, task, "semantic", "train", COPIES, seed), seed)))
-    optimal, random, blind = (float(mean) for mean in np.mean(returns, axis=0))
-    return RewardHardness(optimal, random, blind, float(np.log2(np.mean(samples))))
+    found = [_of_toy(benchmark.toy(task, seed)) for seed in seeds]
+    return RewardHardness(*(float(mean) for mean in np.mean(found, axis=0)))
+
+
+def _of_toy(mdp: DiscreteMDP) -> tuple[float, ...]:
+    chain = chain_of(mdp)
+    with np.errstate(divide="ignore"):
+        logs = np.log2([chain.noise_to_signal, chain.depth, chain.rewarded])
+    return (
+        *(chain.optimal, chain.random, expected_return(mdp, "blind")),
+        *(float(logs[0]), float(logs[1]), -float(logs[2]), relaxation_time(mdp)),
+    )
 
 
 def _toys(
@@ -118,45 +151,3 @@ def _toys(
     made = benchmark.make_vec(task, view=view, split=split, num_envs=copies, seed=seed)
     assert isinstance(made, HardnessDiscreteVectorEnv)
     return made
-
-
-def random_play(env: HardnessDiscreteVectorEnv, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """States, actions, rewards and ends of random play, each (steps, copies)."""
-    rng = np.random.default_rng(seed)
-    env.reset(seed=seed)
-    told: list[tuple[np.ndarray, ...]] = []
-    for _ in range(PLAYED):
-        states, actions = env.states.copy(), rng.integers(env.knobs.action_space_size, size=env.num_envs)
-        _, rewards, terminated, truncated, _ = env.step(actions)
-        told.append((states, actions, rewards, terminated | truncated))
-    states, actions, rewards, ends = (np.array(each) for each in zip(*told, strict=True))
-    return states, actions, rewards, ends
-
-
-def noise_to_signal(states: np.ndarray, actions: np.ndarray, rewards: np.ndarray, ends: np.ndarray) -> float:
-    """The variance of returns to go within a state and action, over how much its actions' means differ.
-
-    What is left of an episode is not the action's doing: its mean is taken out. Of the difference of means what chance
-    alone makes is taken off; where nothing is left the ratio is infinite.
-    """
-    to_go, left = np.zeros(rewards.shape), np.zeros(rewards.shape, dtype=int)
-    later, count = np.zeros(rewards.shape[1]), np.zeros(rewards.shape[1], dtype=int)
-    whole = np.zeros(rewards.shape, dtype=bool)
-    ended = np.zeros(rewards.shape[1], dtype=bool)
-    for step in range(len(rewards) - 1, -1, -1):
-        ended |= ends[step]
-        later, count = np.where(ends[step], 0, later) + rewards[step], np.where(ends[step], 0, count) + 1
-        to_go[step], left[step], whole[step] = later, count, ended
-    usual = np.bincount(left[whole], to_go[whole]) / np.maximum(np.bincount(left[whole]), 1)
-    values = to_go[whole] - usual[left[whole]]
-    many = int(actions.max()) + 1
-    groups = states[whole] * many + actions[whole]
-    size = np.bincount(groups, minlength=(int(states.max()) + 1) * many).reshape(-1, many)
-    sums = np.bincount(groups, values, minlength=size.size).reshape(size.shape)
-    squares = np.bincount(groups, values**2, minlength=size.size).reshape(size.shape)
-    known = (size > 1).all(1)
-    size, sums, squares = size[known], sums[known], squares[known]
-    means = sums / size
-    within = (squares - sums * means).sum() / (size - 1).sum()
-    signal = (means.var(1, ddof=1) - (within / size).mean(1)).mean()
-    return float(within / signal) if signal > 0 else np.inf

@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,8 @@ class Study:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that a reader should know, what keeps scores from being trusted first."""
-        return (*(sentence for _, sentence in self.diagnosis.warnings), *self.diagnosis.notes)
+        found = self.diagnosis
+        return (*found.cautions, *(sentence for _, sentence in found.warnings), *found.notes)
 
     @property
     def cards(self) -> list[Card]:
@@ -152,10 +154,16 @@ def load_study(
         threshold: from where on a scaled score is hard: a number, "median", "largest-gap", or one for each score.
         ranges: task to (R_min, R_max), a file of these, or "measured", as `lcd report ranges=` takes them.
     """
+    import pandas as pd
+
     from lcd.scores.contrasts import check_definition
 
+    if not isinstance(path, str | Path | pd.DataFrame):
+        raise InputError(
+            f"path={path!r} must be a study's folder, a CSV or Parquet file of curves, or a table of them."
+        )
     hard = HardFrom.parse("threshold", threshold)
-    given = {task: list(pair) for task, pair in ranges.items()} if isinstance(ranges, Mapping) else ranges
+    given = {task: _plain_pair(pair) for task, pair in ranges.items()} if isinstance(ranges, Mapping) else ranges
     options = resolve("lcd.pipelines.publish.telling:ReportOptions")
     how = options(check_definition(definition), hard, ranges=given)
     if isinstance(path, str | Path):
@@ -166,6 +174,13 @@ def load_study(
         told = resolve("lcd.pipelines.publish.loading:told_of_table")(source, path, how)
     runs = resolve("lcd.pipelines.publish.loading:table_of_runs")(source)
     return Study(source, runs, told.finished.curves, told.diagnosis, tuple(told.analyses), hard)
+
+
+def _plain_pair(pair: Any) -> Any:
+    """A range as files hold one: numpy's numbers as Python's."""
+    if isinstance(pair, str) or not isinstance(pair, Iterable):
+        return pair
+    return [float(each) if isinstance(each, Real) and not isinstance(each, bool) else each for each in pair]
 
 
 def diagnose(benchmark: Any = "toy", *, quiet: bool = False, **keys: Any) -> Study:

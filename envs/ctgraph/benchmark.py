@@ -83,6 +83,8 @@ class CTGraphBenchmark(NativeBenchmark):
     """Every task's goal alternates between branches 1 and 2 unless another is given, so that observability matters."""
 
     name = "ctgraph"
+    graphs: Mapping[str, Mapping[str, Any]] = KNOBS
+    """Task -> its own knobs."""
     tasks: Sequence[str] = tuple(KNOBS)
     about: Mapping[str, str] = ABOUT
     views: Sequence[str] = VIEWS
@@ -95,7 +97,7 @@ class CTGraphBenchmark(NativeBenchmark):
 
     def graph(self, task: str, seed: int, **knobs: Any) -> tuple[GraphKnobs, np.ndarray]:
         """The graph of a task, and the goal that a seed has in it (at first, where goals change)."""
-        graph = GraphKnobs.from_dict(task_knobs(task, knobs))
+        graph = GraphKnobs.from_dict(task_knobs(task, knobs, self.graphs))
         return graph, GoalSchedule(graph, seed).goal(0)
 
     def family(self, task: str) -> Family:
@@ -104,7 +106,7 @@ class CTGraphBenchmark(NativeBenchmark):
 
     def features_of(self, task: str) -> Mapping[str, float]:
         """The numbers of a task's graph, each with the task's own value."""
-        graph = GraphKnobs.from_dict(task_knobs(task, {}))
+        graph = GraphKnobs.from_dict(task_knobs(task, {}, self.graphs))
         return {name: float(attrgetter(name)(graph)) for name in NUMBERS}
 
     def tabular(self, task: str, seed: int, **knobs: Any) -> TabularMDP:
@@ -115,14 +117,14 @@ class CTGraphBenchmark(NativeBenchmark):
         self, task: str, *, seeds: Sequence[int], copies: int, view: str, split: str, **knobs: Any
     ) -> VectorEnv:
         """Copies of a task for several seeds, in one environment."""
-        own = task_knobs(task, knobs)
+        own = task_knobs(task, knobs, self.graphs)
         return CTGraphVectorEnv(len(seeds) * copies, view=view, split=split, seed=seeds, **own)
 
 
-def task_knobs(task: str, knobs: dict[str, Any]) -> dict[str, Any]:
-    """A task's knobs with `knobs` (and before them those in their file `config`) over them."""
+def task_knobs(task: str, knobs: dict[str, Any], graphs: Mapping[str, Mapping[str, Any]] = KNOBS) -> dict[str, Any]:
+    """A task's knobs, as `graphs` has them, with `knobs` (and before them those in their file `config`) over them."""
     given = canonical(knobs)
-    layers = [KNOBS[task], given]
+    layers = [graphs[task], given]
     if (path := given.pop("config", None)) is not None:
         layers.insert(1, load_json(path))
     merged = merge(*layers)

@@ -49,7 +49,7 @@ def expected_return(mdp: DiscreteMDP, policy: Literal["optimal", "random", "blin
 def _return_of(mdp: DiscreteMDP, policy: str | int) -> float:
     """The expected return of the optimal or the random policy, or of always taking one action."""
     knobs = mdp.knobs
-    past = _past_of_function(mdp) if mdp.window else _past_of_sequences(mdp)
+    past = _past_of_function(mdp) if mdp.window else past_of_sequences(mdp)
     values = np.unique(np.concatenate([np.zeros(1), *(each.ravel() for each in past.earned)]))
     slots = knobs.delay if mdp.terminal.any() else 0
     pending = power(len(values), slots)
@@ -60,7 +60,7 @@ def _return_of(mdp: DiscreteMDP, policy: str | int) -> float:
             f"states that makes {many:.3g} Markov states, too many to solve exactly; a shorter delay or "
             "sequence would do."
         )
-    noise = _noise(mdp)
+    noise = straying(mdp)
     goal = np.zeros((past.count, pending))
     for step in range(knobs.horizon, 0, -1):
         earned = past.earned[min(step, len(past.earned)) - 1]
@@ -73,7 +73,7 @@ def _return_of(mdp: DiscreteMDP, policy: str | int) -> float:
 
 
 @dataclass(frozen=True)
-class _Past:
+class Past:
     """What the reward can depend on of the past, as numbers from 0. A is 1 where actions do not matter."""
 
     state: np.ndarray
@@ -90,7 +90,7 @@ class _Past:
         return len(self.state)
 
 
-def _past_of_sequences(mdp: DiscreteMDP) -> _Past:
+def past_of_sequences(mdp: DiscreteMDP) -> Past:
     knobs = mdp.knobs
     size, sets, length = knobs.set_size, knobs.sets, knobs.sequence_length
     remembered = max(length - 1, 1)
@@ -110,10 +110,10 @@ def _past_of_sequences(mdp: DiscreteMDP) -> _Past:
     state = own * size + local % size
     start = np.arange(knobs.state_space_size)
     first = start // size * size**remembered + start % size
-    return _Past(state, [each[:, None, :] for each in earned], code(remembered)[:, None, :], first)
+    return Past(state, [each[:, None, :] for each in earned], code(remembered)[:, None, :], first)
 
 
-def _past_of_function(mdp: DiscreteMDP) -> _Past:
+def _past_of_function(mdp: DiscreteMDP) -> Past:
     knobs, window = mdp.knobs, mdp.window
     states, actions, size = knobs.state_space_size, knobs.action_space_size, knobs.set_size
     kept = actions ** (window - 1)
@@ -125,10 +125,10 @@ def _past_of_function(mdp: DiscreteMDP) -> _Past:
     all_taken = taken[:, None, None] * actions + np.arange(actions)[:, None]
     earned = mdp.rewards[all_reached * actions**window + all_taken]
     after = all_reached % states**window * kept + all_taken % kept
-    return _Past(state, [earned], after, np.arange(states) * kept)
+    return Past(state, [earned], after, np.arange(states) * kept)
 
 
-def _noise(mdp: DiscreteMDP) -> np.ndarray:
+def straying(mdp: DiscreteMDP) -> np.ndarray:
     """(states, actions): the probability of straying."""
     knobs = mdp.knobs
     shape = (knobs.state_space_size, knobs.action_space_size)
@@ -146,7 +146,7 @@ def _noise(mdp: DiscreteMDP) -> np.ndarray:
 
 
 def _outcomes(
-    goal: np.ndarray, earned: np.ndarray, past: _Past, mdp: DiscreteMDP, slots: int, values: np.ndarray
+    goal: np.ndarray, earned: np.ndarray, past: Past, mdp: DiscreteMDP, slots: int, values: np.ndarray
 ) -> np.ndarray:
     """(pasts, A, pending, states of a set): what is paid on reaching a state, and the value of going on from there.
 
@@ -168,7 +168,7 @@ def _outcomes(
     return due * knobs.reward_scale + extra + going_on
 
 
-def _choose(outcome: np.ndarray, mdp: DiscreteMDP, past: _Past, noise: np.ndarray, policy: str | int) -> np.ndarray:
+def _choose(outcome: np.ndarray, mdp: DiscreteMDP, past: Past, noise: np.ndarray, policy: str | int) -> np.ndarray:
     """(pasts, pending): the value of the policy's choice among the actions."""
     local = mdp.true_local()[past.state]
     chance = noise[past.state]

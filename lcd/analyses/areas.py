@@ -83,9 +83,9 @@ def with_interval(names: Sequence[str], samples: Mapping[str, pd.Series], statis
         names: of what `statistic` makes of averages (..., samples), in order.
     """
     arrays = [sample.sort_index().to_numpy() for sample in samples.values()]
-    paired = len({tuple(sample.sort_index().index) for sample in samples.values()}) == 1
+    seeds = [tuple(sample.sort_index().index) for sample in samples.values()]
     estimate = statistic(np.array([mean_over_seeds(array) for array in arrays]))
-    low, high = bootstrap(arrays, statistic, paired=paired)
+    low, high = bootstrap(arrays, statistic, seeds=seeds)
     return {
         name + end: float(values[place])
         for place, name in enumerate(names)

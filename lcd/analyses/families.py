@@ -183,8 +183,8 @@ def _resampled(found: Measured, settings: FamilySettings) -> np.ndarray:
     estimate = np.array([[sample.mean() for sample in samples]])
     fewest = min(map(len, samples))
     if fewest > 1:
-        paired = len(set(found.seeds.values())) == 1
-        drawn = replicates(samples, paired=paired, rng=np.random.default_rng(BOOTSTRAP_SEED))
+        seeds = [found.seeds[method] for method in found.overall]
+        drawn = replicates(samples, seeds=seeds, rng=np.random.default_rng(BOOTSTRAP_SEED))
         estimate = widen(estimate[0], drawn, fewest)
     return estimate if settings.higher_is_better else -estimate
 

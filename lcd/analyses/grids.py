@@ -243,7 +243,7 @@ def summarise(table: pd.DataFrame, dimensions: Sequence[str]) -> pd.DataFrame:
             row |= dict(zip(dimensions, point if isinstance(point, tuple) else (point,), strict=True))
             low, high = np.nan, np.nan
             if len(seeds) > 1:
-                interval = bootstrap([seeds], lambda means: means, paired=False, level=level)
+                interval = bootstrap([seeds], lambda means: means, level=level)
                 low, high = float(np.ravel(interval.low)[0]), float(np.ravel(interval.high)[0])
             spread = float(seeds.std(ddof=1)) if len(seeds) > 1 else np.nan
             rows.append(

@@ -101,14 +101,14 @@ def _ranks(means: Mapping[tuple[str, str], Means]) -> pd.DataFrame:
         return pd.DataFrame()
     samples = [of[setting].sort_index() for of in means.values() for setting in shared]
     arrays = [sample.to_numpy() for sample in samples]
-    paired = len({tuple(sample.index) for sample in samples}) == 1
+    seeds = [tuple(sample.index) for sample in samples]
 
     def mean_ranks(averages: np.ndarray) -> np.ndarray:
         by_task = averages.reshape(*averages.shape[:-1], len(means), len(shared))
         return ranks_of(by_task).mean(-2)
 
     estimate = np.array([mean_over_seeds(array) for array in arrays])
-    drawn = replicates(arrays, paired=paired, rng=np.random.default_rng(BOOTSTRAP_SEED))
+    drawn = replicates(arrays, seeds=seeds, rng=np.random.default_rng(BOOTSTRAP_SEED))
     low, high = rank_intervals(estimate, drawn, min(map(len, arrays)), mean_ranks)
     table = pd.DataFrame(shared, columns=list(NAMES)).assign(tasks=float(len(means)))
     return table.assign(**{"mean rank": mean_ranks(estimate), "mean rank_low": low, "mean rank_high": high})

@@ -243,7 +243,7 @@ def _spans(key: dict[str, Any], of_stages: dict[str, list[Outcome]]) -> dict[str
 
 
 def _with_interval(values: np.ndarray) -> tuple[float, float, float]:
-    low, high = bootstrap([values], lambda averages: averages, paired=True)
+    low, high = bootstrap([values], lambda averages: averages)
     return float(values.mean()), float(low[0]), float(high[0])
 
 

@@ -120,7 +120,15 @@ class StoppingConfig:
 
     name: str = field(
         default="none",
-        metadata=doc("auto runs seeds in rounds and stops a task once its scores are certain", ("none", "auto")),
+        metadata=doc(
+            "auto runs seeds in rounds, for those conditions on which a score still depends", ("none", "auto")
+        ),
+    )
+    until: str = field(
+        default="width",
+        metadata=doc(
+            "certain enough: by the interval's width alone, or also once hard or easy is decided", ("width", "class")
+        ),
     )
     first: int = field(default=4, metadata=doc("seeds of the first round", least=2))
     every: int = field(default=2, metadata=doc("seeds of each further round, up to study.seeds", least=1))

@@ -40,6 +40,8 @@ def ranges_from(
     """
     if isinstance(given, str) and given in (named or {}):
         return dict((named or {})[given])
+    if given is not None and not isinstance(given, str | Mapping):
+        raise InputError(f"ranges={given!r} must be task: [R_min,R_max], or a file of these.")
     content = _content(given, named or {}) if isinstance(given, str) else dict(given or {})
     unknown = [task for task in content if task not in tasks]
     if unknown and (not isinstance(given, str) or len(unknown) == len(content)):

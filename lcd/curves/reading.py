@@ -4,8 +4,10 @@ A categorical column holds each name once: millions of rows are read, compared a
 """
 
 import io
+import sys
+import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -42,8 +44,10 @@ def read_csv(path: Path, names: Sequence[str], numbers: Sequence[str], whole_lin
         with open_regular(path) as file:
             if whole_lines:
                 content = file.read()
-                return _parsed(io.BytesIO(content[: content.rfind(b"\n") + 1]), names, numbers)
-            return _parsed(file, names, numbers)
+                file = io.BytesIO(content[: content.rfind(b"\n") + 1])
+            table = _parsed(file, names, numbers)
+            refuse_twice(table, file, {*names, *numbers})
+            return table
     except pd.errors.EmptyDataError:
         return pd.DataFrame(columns=[*names, *numbers])
     except (Unreadable, OSError) as why:
@@ -53,19 +57,66 @@ def read_csv(path: Path, names: Sequence[str], numbers: Sequence[str], whole_lin
         raise InputError(f"'{path}' is not readable as CSV: {' '.join(str(error).split())}.") from error
 
 
+def parsed_csv(file: BinaryIO, **how: Any) -> pd.DataFrame:
+    """`pandas.read_csv`, whose columns stand over their own cells.
+
+    Where rows have more cells than the first line has names, it would take the first ones for labels of rows, so that
+    every name stood over the next one's numbers.
+
+    Raises:
+        ValueError: where there are such rows, or no CSV.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(file, index_col=False, **how)
+        except pd.errors.ParserWarning:
+            raise ValueError("its rows have more cells than its first line has names") from None
+
+
+def refuse_twice(table: pd.DataFrame, file: BinaryIO, columns: Collection[str] | None = None) -> None:
+    """Refuse a column whose name comes twice: pandas calls the second one by another name.
+
+    Args:
+        table: what was read.
+        file: what it was read from.
+        columns: those that may not come twice; None: all.
+
+    Raises:
+        ValueError: where one does.
+    """
+    there = set(map(str, table.columns))
+    if not any(f"{name}.1" in there for name in there if columns is None or name in columns):
+        return
+    file.seek(0)
+    named = pd.read_csv(file, header=None, nrows=1, dtype=str, encoding="utf-8-sig", skipinitialspace=True).iloc[0]
+    twice = [name for name in named[named.duplicated()].dropna() if columns is None or name in columns]
+    if twice:
+        raise ValueError(f"it has the column '{twice[0]}' twice")
+
+
+def as_numbers(column: pd.Series) -> pd.Series:
+    """A column's numbers; what is none is missing, and what is too large for one is infinite."""
+    try:
+        return pd.to_numeric(column, errors="coerce").astype(float)
+    except OverflowError:  # whole numbers of any length, as Python has them
+        large = column.map(lambda value: isinstance(value, int) and abs(value) > sys.float_info.max)
+        return pd.to_numeric(column.mask(large, np.inf), errors="coerce").astype(float)
+
+
 def _parsed(file: BinaryIO, names: Sequence[str], numbers: Sequence[str]) -> pd.DataFrame:
     # No name is taken for a missing value: a task may be called "NA" or "None".
     how: dict[str, Any] = {"encoding": "utf-8-sig", "keep_default_na": False, "skipinitialspace": True}
     text: dict[str, Any] = dict.fromkeys(names, "category")
     try:
         kinds: defaultdict[str, Any] = defaultdict(lambda: str, text | dict.fromkeys(numbers, np.float64))
-        return pd.read_csv(file, dtype=kinds, na_values=dict.fromkeys(numbers, EMPTY), **how)
+        return parsed_csv(file, dtype=kinds, na_values=dict.fromkeys(numbers, EMPTY), **how)
     except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError):
         raise
     except ValueError:
         file.seek(0)
         kinds = defaultdict(lambda: str, text)
-        return pd.read_csv(file, dtype=kinds, **how)
+        return parsed_csv(file, dtype=kinds, **how)
 
 
 def read_parquet(path: Path, names: Sequence[str]) -> pd.DataFrame:

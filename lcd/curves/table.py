@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lcd.curves.names import evaluated_name, unvaried_task
-from lcd.curves.reading import as_categories, concatenated, group_numbers, read_csv, read_parquet
+from lcd.curves.reading import as_categories, as_numbers, concatenated, group_numbers, read_csv, read_parquet
 from lcd.curves.row_ranges import CurveRows
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.families.family import parse_point
@@ -76,6 +76,10 @@ def check_curves(frame: pd.DataFrame) -> pd.DataFrame:
     Args:
         frame: at least the columns `NEEDED`, one row an evaluation.
     """
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(f"The curves are a {type(frame).__name__}: give a pandas.DataFrame with a row an evaluation.")
+    if (twice := frame.columns.duplicated()).any():
+        raise InputError(f"The curves have the column '{frame.columns[twice][0]}' twice: leave one of them out.")
     return _cleaned(frame.copy(deep=False))
 
 
@@ -190,6 +194,8 @@ def attach_ranges(curves: pd.DataFrame, ranges: Mapping[str, Range] | None = Non
     Returns:
         The curves, and sentences on ranges that disagree. Where nothing tells R_min or R_max, that stays NaN.
     """
+    if ranges is not None and not isinstance(ranges, Mapping):
+        raise InputError(f"ranges={ranges!r} must be a mapping of task: (R_min, R_max).")
     ranges = {str(task): _checked(pair, f"ranges['{task}']") for task, pair in (ranges or {}).items()}
     notes = []
     low, high = (curves[name].to_numpy(float, copy=True) for name in ("r_min", "r_max"))
@@ -279,7 +285,7 @@ def _numbers(frame: pd.DataFrame, name: str) -> pd.Series:
     if name not in frame:
         return pd.Series(np.nan, index=frame.index)
     column = frame[name]
-    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    numbers = as_numbers(column)
     wordy = numbers.isna() & column.notna()
     if wordy.any():
         wrong = wordy & ~column.where(wordy, "").map(str).str.strip().str.lower().isin(["", "nan", "none", "<na>"])

@@ -187,11 +187,17 @@ def group_sentences(rows: pd.DataFrame) -> list[str]:
         sentences.append(
             f"Nothing was learned under any condition on {joined_names(unsolved)}: train longer to tell why."
         )
-    blind = rows.loc[rows["status"] == "no_pixels_signal", "task"].tolist()
-    if blind:
+    unseen = rows[rows["status"] == "no_pixels_signal"]
+    sure = unseen["phi_gain_low"] > 0
+    if sure.any():
         sentences.append(
-            f"On {joined_names(blind)} nothing was learned from pixels, though it was from other views: perception is "
-            "in the way, by more than a ratio can say: compare the areas, or the steps."
+            f"On {joined_names(unseen.loc[sure, 'task'])} nothing was learned from pixels, though it was from other "
+            "views: perception is in the way, by more than a ratio can say: compare the areas, or the steps."
+        )
+    if not sure.all():
+        sentences.append(
+            f"On {joined_names(unseen.loc[~sure, 'task'])} nothing was learned from pixels, and no more for sure from "
+            "other views: train longer, or more seeds, to tell why."
         )
     return sentences
 

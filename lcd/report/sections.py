@@ -83,8 +83,9 @@ def written(
 
 
 def validity(page: Page) -> str:
-    """Whether the scores mean what they say: the findings of the checks."""
-    return page.template("validity.html.j2") if page.diagnosis.findings else ""
+    """Whether the scores mean what they say: what is missing, and the findings of the checks."""
+    found = page.diagnosis.findings or page.diagnosis.cautions
+    return page.template("validity.html.j2") if found else ""
 
 
 def leading(page: Page) -> str:

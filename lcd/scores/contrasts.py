@@ -340,7 +340,7 @@ for _each in (*HEADLINE, FRONTEND_GAIN, SHAPING_GAIN, MEMORY_GAIN, *DIALS, HORIZ
 
 def check_definition(name: Any) -> str:
     """The name, refused where no definition is called so."""
-    if name not in DEFINITIONS:
+    if not isinstance(name, str) or name not in DEFINITIONS:
         raise InputError(f"definition={name} is unknown: {nearest(str(name), DEFINITIONS)}")
     return name
 

@@ -58,9 +58,10 @@ class Diagnosis:
         points: those of points of families on which agents were trained, likewise; see `lcd.analyses.families`.
         thresholds: what the statuses were decided by.
         notes: sentences about the curves that a reader should know.
+        cautions: those that a reader should know before all scores: that runs are missing, or were for trying out.
         definition: which of `lcd.scores.contrasts.DEFINITIONS` the columns phi, psi, phi_raw and psi_raw follow.
-        calibration: definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high;
-            empty where the tasks' true hardness is not known. See `lcd.scores.calibration.calibrate`.
+        calibration: definition → measure (phi_recovery, psi_recovery, phi_crosstalk, psi_crosstalk) → value, low, high,
+            ceiling, …; empty where the tasks' true hardness is not known. See `lcd.scores.calibration.calibrate`.
         cost: what the curves took, as `lcd.pipelines.study.cost.cost_so_far` tells it; empty where nobody knows.
         findings: what keeps scores from being trusted; see `lcd.scores.validity`.
         left_out: the study's runs that have no part in it; see `lcd.scores.marking.mark`.
@@ -106,6 +107,7 @@ class Diagnosis:
         return self.index.under({name: row[name] for name in KEYS}, condition)
 
     left_out: tuple[LeftOut, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     @classmethod
     def empty(cls, others: pd.DataFrame | None = None, points: pd.DataFrame | None = None) -> "Diagnosis":
@@ -124,6 +126,7 @@ class Diagnosis:
             "interval": {"level": LEVEL, "method": METHOD, "resamples": RESAMPLES, "unit": "seed"},
             "thresholds": asdict(self.thresholds),
             "findings": [asdict(found) for found in self.findings],
+            "cautions": list(self.cautions),
             "notes": list(self.notes),
             "calibration": self.calibration,
             "cost": self.cost,
@@ -155,7 +158,7 @@ class Diagnosis:
         )
         told["left_out"] = tuple(LeftOut(**each) for each in content["left_out"])
         thresholds, notes = Thresholds(**content["thresholds"]), tuple(content["notes"])
-        told |= {"contrasts": contrasts, "solved": solved}
+        told |= {"contrasts": contrasts, "solved": solved, "cautions": tuple(map(str, content.get("cautions", ())))}
         return cls(table, pd.DataFrame(), thresholds, notes, content["definition"], **told)
 
     def save(self, folder: str | Path) -> dict[str, Path]:
@@ -173,7 +176,7 @@ def diagnose_curves(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     thresholds: Thresholds | None = None,
     definition: str = "paper",
-    levels: Mapping[str, float] | None = None,
+    levels: Mapping[str, Mapping[str, float]] | None = None,
     dynamics: Mapping[str, Sequence[str]] | None = None,
     contrasts: Sequence[Contrast] = HEADLINE,
     horizons: Mapping[str, Span] | None = None,
@@ -186,8 +189,8 @@ def diagnose_curves(
             columns r_min and r_max; where they are empty, the benchmark's own, if it is registered.
         thresholds: when a task counts as unsolved, solved or without signal.
         definition: which definition of φ and ψ the headline follows: "paper" or "calibrated".
-        levels: task to the nominal level of its intervals, where that is not 95 %: tasks that were looked at repeatedly
-            need a higher one to keep 95 % (see `lcd.statistics.sequential`).
+        levels: task and contrast to the nominal level of the score's intervals, where that is not 95 %: scores that
+            were looked at repeatedly need a higher one to keep 95 % (see `lcd.statistics.sequential`).
         dynamics: task to sentences on how its views differ as environments, where that was looked at; see
             `lcd.envs.lockstep`.
         contrasts: what is asked of each task; φ and ψ always are.
@@ -209,6 +212,8 @@ def diagnose_curves(
         the estimates are, and not clipped to 0-1. The numbers do not depend on the order of rows.
     """
     thresholds, definition = thresholds or Thresholds(), check_definition(definition)
+    if not isinstance(contrasts, Sequence) or not all(isinstance(each, Contrast) for each in contrasts):
+        raise InputError(f"contrasts={contrasts!r} must be a list of Contrasts (lcd.scores.contrasts).")
     all_held_out, curves, notes = _held_out(dataframe, ranges)
     own, of_family = as_trained(curves), of_points(curves)
     curves, others, points = kept(curves, own), curves[~own & ~of_family], curves[of_family]
@@ -231,8 +236,8 @@ def diagnose_curves(
     rows: list[dict[str, Any]] = []
     samples: dict[str, dict[tuple[str, ...], TaskSamples]] = {contrast.name: {} for contrast in contrasts}
     for key in tasks:
-        row, level = dict(zip(KEYS, key, strict=True)), (levels or {}).get(key[-1], LEVEL)
-        numbers = TaskNumbers(index, row, solved[row["benchmark"]], thresholds, level)
+        row = dict(zip(KEYS, key, strict=True))
+        numbers = TaskNumbers(index, row, solved[row["benchmark"]], thresholds, (levels or {}).get(key[-1], {}))
         for asked in (HEADLINE, *((each,) for each in contrasts[len(HEADLINE) :])):
             found = numbers.add(asked)
             for contrast in asked:

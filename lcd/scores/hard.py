@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,27 @@ class HardFrom:
             group: the rows of a diagnosis' table that are scaled together. NaN comes of a rule without scores.
         """
         return {name: _number(getattr(self, name), group[name].to_numpy(float)) for name in SIGNS}
+
+    def border(self, score: str, raw: Sequence[float]) -> dict[int, float] | None:
+        """Which tasks set the unscaled number from which on a score is hard: place to weight; None where none does.
+
+        Args:
+            score: one of `SIGNS`.
+            raw: the unscaled scores of a group's tasks; NaN where a task sets no scale.
+        """
+        import numpy as np
+
+        order = [int(place) for place in np.argsort(raw, kind="stable") if math.isfinite(raw[place])]
+        if len(order) < 2:
+            return None
+        rule = getattr(self, score)
+        if rule == "median":
+            middle = order[(len(order) - 1) // 2 : len(order) // 2 + 1]
+            return dict.fromkeys(middle, 1 / len(middle))
+        if rule == "largest-gap":
+            widest = int(np.diff(np.asarray(raw)[order]).argmax())
+            return {order[widest]: 0.5, order[widest + 1]: 0.5}
+        return {order[0]: 1 - rule, order[-1]: rule}
 
     @property
     def words(self) -> str:

@@ -11,6 +11,7 @@ from lcd.curves.index import Curve, CurveIndex
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD, Contrast, StepsFormula, all_conditions
 from lcd.scores.left_out import STATES
 from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
+from lcd.statistics.confidence import LEVEL
 from lcd.statistics.intervals import bootstrap, iqm
 
 ENDS = ("", "_low", "_high")
@@ -68,12 +69,17 @@ class TaskNumbers(dict[str, Any]):
     """What is measured of one task: areas and last returns of its conditions, and the scores of every formula."""
 
     def __init__(
-        self, index: CurveIndex, row: Mapping[str, Any], solved: str, thresholds: Thresholds, level: float
+        self,
+        index: CurveIndex,
+        row: Mapping[str, Any],
+        solved: str,
+        thresholds: Thresholds,
+        levels: Mapping[str, float],
     ) -> None:
         super().__init__(seeds=0)
         self.without_range: set[str] = set()
         self.open: dict[str, str] = {}
-        self.index, self.row, self.solved, self.thresholds, self.level = index, row, solved, thresholds, level
+        self.index, self.row, self.solved, self.thresholds, self.levels = index, row, solved, thresholds, levels
 
     def add(self, asked: Sequence[Contrast]) -> TaskSamples:
         """Measure some contrasts over the steps that all of their conditions span; returns the per-seed areas."""
@@ -92,12 +98,13 @@ class TaskNumbers(dict[str, Any]):
             steps = dict.fromkeys(names, common_steps(curves, agents, where, overlap))
         samples = samples_between(curves, steps, self.solved, asked)
         finals = [np.array([np.interp(steps[name][1], *curve) for curve in curves[name].values()]) for name in names]
-        estimate, interval = samples.intervals(least, self.level)
+        estimate, interval = samples.intervals(least, self.levels)
         found = bounded([*(f"auc_{name}" for name in names), *score_columns(asked)], estimate, *interval)
-        for column, (shift, ends) in samples.shift_intervals(self.level).items():
+        for column, (shift, ends) in samples.shift_intervals(self.levels).items():
             found |= bounded([column], [shift.value], *([end] for end in ends))
             self.open[column] = UNRESOLVED if np.isnan(shift.value) else OPEN[int(shift.open)]
-        spread = bootstrap(finals, lambda averages: averages, paired=samples.paired, aggregate=iqm, level=self.level)
+        strictest = max([LEVEL, *self.levels.values()])
+        spread = bootstrap(finals, lambda averages: averages, seeds=samples.seeds, aggregate=iqm, level=strictest)
         found |= bounded([f"final_{name}" for name in names], [iqm(final) for final in finals], *spread)
         first = {"seeds": samples.count, "steps": max(high for _, high in steps.values())} if not self["seeds"] else {}
         # A further contrast may span fewer steps: the areas shown are those of φ and ψ.

@@ -1,6 +1,6 @@
 """From per-seed areas to scores: what is computed from the seeds of one task, and again from resampled seeds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,9 +26,9 @@ from lcd.statistics.intervals import (
     RESAMPLES,
     Interval,
     bootstrap,
-    curve_replicates,
     half_width,
     mean_over_seeds,
+    own_seeds,
     replicates,
 )
 
@@ -87,14 +87,13 @@ class TaskSamples:
     centres: np.ndarray = field(default_factory=lambda: np.zeros(BINS))
 
     @property
-    def paired(self) -> bool:
-        """Whether all conditions were trained on the same seeds."""
-        return len(set(self.seeds)) == 1
-
-    @property
     def count(self) -> int:
         """Seeds of the condition that has fewest."""
         return min(map(len, self.areas))
+
+    def count_of(self, contrast: Contrast) -> int:
+        """Seeds of the one that has fewest of a contrast's conditions; all of them are there."""
+        return min(len(self.seeds[self.names.index(each.name)]) for each in contrast.conditions(self.solved))
 
     def scores(self, averages: np.ndarray, least: float) -> np.ndarray:
         """Mean AUCs (..., conditions) to `score_columns`, (..., scores); NaN for those in steps, which `shifts` has."""
@@ -129,30 +128,53 @@ class TaskSamples:
                 )
         return found
 
-    def shift_intervals(self, level: float = LEVEL) -> dict[str, tuple[Shift, Interval]]:
-        """The scores in steps by column, with their intervals over seeds."""
+    def shift_intervals(self, levels: Mapping[str, float] | None = None) -> dict[str, tuple[Shift, Interval]]:
+        """The scores in steps by column, with their intervals over seeds.
+
+        Args:
+            levels: Contrast to its intervals' nominal level, where that is not 95 %.
+        """
         if not self.curves:
             return {}
+        of = {f"{contrast.name}_{name}": contrast for name, contrast in _formulas(self.contrasts)}
         estimates = self.shifts(np.array([each.mean(0) for each in self.curves]))
         drawn = self.shifts(self.resampled_curves(np.random.default_rng(BOOTSTRAP_SEED), OF_CURVES))
-        return {name: (each, shift_interval(each, drawn[name], self.count, level)) for name, each in estimates.items()}
+        found = {}
+        for name, each in estimates.items():
+            level = (levels or {}).get(of[name].name, LEVEL)
+            found[name] = each, shift_interval(each, drawn[name], self.count_of(of[name]), level)
+        return found
 
-    def resampled_curves(self, rng: np.random.Generator, resamples: int) -> np.ndarray:
-        """Mean curves (resamples, conditions, `BINS` + 1) of resampled seeds."""
-        return curve_replicates(list(self.curves), paired=self.paired, rng=rng, resamples=resamples)
+    def resampled_curves(
+        self, rng: np.random.Generator, resamples: int, among: Iterable[int] | None = None
+    ) -> np.ndarray:
+        """Mean curves (resamples, conditions, `BINS` + 1) of resampled seeds, which are `among` others' where given."""
+        return replicates(self.curves, seeds=self.seeds, rng=rng, resamples=resamples, among=among)
 
     def estimate(self, least: float) -> np.ndarray:
         """The scores of the means over all seeds."""
         return self.scores(np.array([area.mean() for area in self.areas]), least)
 
-    def intervals(self, least: float, level: float = LEVEL) -> tuple[np.ndarray, Interval]:
-        """AUCs of the conditions and then the scores: estimates, and their intervals over seeds."""
+    def intervals(
+        self, least: float, levels: Mapping[str, float] | None = None, resamples: int = RESAMPLES
+    ) -> tuple[np.ndarray, Interval]:
+        """AUCs of the conditions and then the scores: estimates, and their intervals over seeds.
+
+        Args:
+            least: The least AUC that scores divide by.
+            levels: Contrast to its intervals' nominal level, where that is not 95 %; areas have the highest of them.
+            resamples: How many are drawn.
+        """
+        given = levels or {}
+        level = [max([LEVEL, *given.values()])] * len(self.names)
+        level += [given.get(contrast.name, LEVEL) for _, contrast in _formulas(self.contrasts)]
 
         def statistic(averages: np.ndarray) -> np.ndarray:
             return np.concatenate([averages, self.scores(averages, least)], axis=-1)
 
         estimate = statistic(np.array([mean_over_seeds(area) for area in self.areas]))
-        return estimate, bootstrap(list(self.areas), statistic, paired=self.paired, level=level)
+        areas, nominal = list(self.areas), np.array(level)
+        return estimate, bootstrap(areas, statistic, seeds=self.seeds, level=nominal, resamples=resamples)
 
 
 def shift_interval(estimate: Shift, drawn: Shift, count: int, level: float = LEVEL) -> Interval:
@@ -262,9 +284,8 @@ def shift_of(pair: Mapping[str, Mapping[int, Curve]], overlap: float) -> tuple[S
         return shift_between(slow, fast)
 
     estimate = shift(np.array([each.mean(0) for each in curves]))
-    drawn = shift(
-        curve_replicates(list(curves), paired=False, rng=np.random.default_rng(BOOTSTRAP_SEED), resamples=OF_CURVES)
-    )
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    drawn = shift(replicates(curves, seeds=own_seeds(curves), rng=rng, resamples=OF_CURVES))
     return estimate, shift_interval(estimate, drawn, min(map(len, curves)))
 
 
@@ -277,8 +298,7 @@ def score_replicates(
 ) -> np.ndarray:
     """Scores of several tasks from resampled seeds, (resamples, tasks, scores).
 
-    Tasks that were all trained on the same seeds are resampled together, because a seed may make several of them
-    easy; others each on their own.
+    A seed that several tasks were trained on is drawn for all of them together, because it may make several easy.
 
     Args:
         tasks: What is known of each.
@@ -287,17 +307,16 @@ def score_replicates(
         seed: Of the generator that draws them.
         steps: Whether the scores in steps are wanted, which take longer; otherwise they are NaN.
     """
-    together = len({samples.seeds for samples in tasks.values()}) == 1
+    every = list(dict.fromkeys(each for samples in tasks.values() for mine in samples.seeds for each in mine))
     found = []
-    for place, samples in enumerate(tasks.values()):
-        seeds = seed if together else [seed, place]
-        rng = np.random.default_rng(seeds)
-        averages = replicates(list(samples.areas), paired=samples.paired, resamples=resamples, rng=rng)
+    for samples in tasks.values():
+        rng = np.random.default_rng(seed)
+        averages = replicates(samples.areas, seeds=samples.seeds, rng=rng, resamples=resamples, among=every)
         scores = samples.scores(averages, least)
         if steps and samples.curves:
             columns = score_columns(samples.contrasts)
-            drawn = samples.resampled_curves(np.random.default_rng(seeds), resamples)
-            for name, shift in samples.shifts(drawn).items():
+            curves = samples.resampled_curves(np.random.default_rng(seed), resamples, every)
+            for name, shift in samples.shifts(curves).items():
                 scores[..., columns.index(name)] = shift.value
         found.append(scores)
     return np.stack(found, axis=1)

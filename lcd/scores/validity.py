@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from lcd.scores.calibration import spearman
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD
 from lcd.scores.judging import ROUNDING, Thresholds
 from lcd.statistics.confidence import LEVEL
 from lcd.statistics.hypotheses import adjust
+from lcd.statistics.rank_correlation import spearman
 
 ERROR, WARNING = "error", "warning"
 OK = "ok"
@@ -168,15 +168,38 @@ def nothing_learned(found: Evidence) -> Iterator[Concern]:
 
 
 def nothing_learned_from_pixels(found: Evidence) -> Iterator[Concern]:
-    """φ by the paper's definition divides by next to nothing."""
-    rows = found.rows[(found.rows["status"] == "no_pixels_signal") & found.rows["phi_raw"].notna()]
-    rows = rows[rows["phi_status"] == rows["status"]]
+    """φ by the paper's definition divides by next to nothing, and other views are surely better."""
+    rows = _without_pixels(found)
+    rows = rows[rows["phi_gain_low"] > 0]
     if len(rows):
         yield (
             rows,
-            f"next to nothing was learned from pixels (AUC {rows['auc_pixels'].max():.3f} at most), so φ divides by "
-            "the least area that may be divided by: it says that the task is hard to see, and not how hard.",
+            f"next to nothing was learned from pixels (AUC {_rounded(rows['auc_pixels'].max())} at most), so φ divides "
+            "by the least area that may be divided by: it says that the task is hard to see, and not how hard.",
         )
+
+
+def no_view_surely_learned(found: Evidence) -> Iterator[Concern]:
+    """φ by the paper's definition divides by next to nothing, and what other views gain may be chance."""
+    rows = _without_pixels(found)
+    rows = rows[rows["phi_gain_low"] <= 0]
+    if len(rows):
+        gains = f"{_rounded(rows['phi_gain_low'].min())} to {_rounded(rows['phi_gain_high'].max())}"
+        yield (
+            rows,
+            f"next to nothing was learned from pixels (AUC {_rounded(rows['auc_pixels'].max())} at most), and what "
+            f"other views gain over them may be chance (intervals from {gains}), so that φ is of noise: train longer, "
+            "or more seeds.",
+        )
+
+
+def _without_pixels(found: Evidence) -> pd.DataFrame:
+    rows = found.rows[(found.rows["status"] == "no_pixels_signal") & found.rows["phi_raw"].notna()]
+    return rows[rows["phi_status"] == rows["status"]]
+
+
+def _rounded(value: float) -> str:
+    return f"{round(value, 2) + 0:.2f}"
 
 
 def one_seed(found: Evidence) -> Iterator[Concern]:
@@ -238,6 +261,7 @@ CHECKS: Mapping[str, tuple[str, Callable[[Evidence], Iterator[Concern]]]] = {
     "nothing_to_see": (ERROR, nothing_to_see),
     "definitions_disagree": (ERROR, definitions_disagree),
     "nothing_learned": (ERROR, nothing_learned),
+    "no_view_surely_learned": (ERROR, no_view_surely_learned),
     "one_seed": (ERROR, one_seed),
     "interval_covers_scale": (ERROR, interval_covers_scale),
     "nothing_learned_from_pixels": (WARNING, nothing_learned_from_pixels),
@@ -337,13 +361,15 @@ def _sides(rows: pd.DataFrame, name: str) -> np.ndarray:
 
 
 def _alike(curves: pd.DataFrame, *views: str) -> list[str]:
-    """Tasks with the same returns under two views, at every seed and step."""
+    """Tasks with the same returns under two views, at every step of every seed that both have."""
     tasks, where = [], ["seed", "step", "return_mean"]
     unthinned = curves.loc[np.isclose(curves["reward_p"], 1), ["task", "view", *where]]
     for task, mine in unthinned.groupby("task", sort=True):
         # Before training two views may well give the same return.
         later = mine[mine["step"] > mine["step"].min()]
         first, second = (later.loc[later["view"] == view, where] for view in views)
+        # One of them may have been given more seeds.
+        first, second = first[first["seed"].isin(second["seed"])], second[second["seed"].isin(first["seed"])]
         if len(first) == len(second) and first["return_mean"].nunique() >= LEAST_VALUES:
             first, second = (rows.sort_values(where[:2], ignore_index=True) for rows in (first, second))
             tasks += [str(task)] if first.equals(second) else []

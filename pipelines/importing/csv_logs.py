@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lcd.curves.reading import EMPTY
+from lcd.curves.reading import EMPTY, parsed_csv, refuse_twice
 from lcd.curves.table import COLUMNS
 from lcd.envs.errors import InputError
 from lcd.files.reading import Unreadable, open_regular, parse_json, read_bytes
@@ -64,15 +64,15 @@ def _settings(path: Path) -> dict[str, Any]:
 
 
 def _table(path: Path) -> pd.DataFrame:
-    import pandas as pd
 
     try:
         with open_regular(path) as file:
             # No name is taken for a missing value: a task may be called "NA".
-            table = pd.read_csv(
+            table = parsed_csv(
                 file, encoding="utf-8-sig", keep_default_na=False, na_values=list(EMPTY), low_memory=False,
                 nrows=MOST_ROWS + 1, skipinitialspace=True,
             )  # fmt: skip
+            refuse_twice(table, file)
     except (Unreadable, OSError) as why:
         reason = why.strerror if isinstance(why, OSError) else why
         raise InputError(f"'{path}' cannot be read ({reason}): give a CSV file.") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,7 @@ def imported(
 
     from lcd.pipelines.importing.binning import binned, cut_to_shared
 
-    if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
+    if isinstance(least, bool) or not isinstance(least, Real) or not 0 <= least <= 1:
         raise InputError(f"least={least} must be a share of the longest curve's steps, 0 to 1.")
     mapping, pattern, wanted = mapping_from(given), FolderNames(folders), _grid(grid)
     renamed = _names(names)
@@ -219,8 +220,10 @@ def _read(run: ReadRun, given: Mapping[str, Any], pattern: FolderNames, lost: _L
 
 def _typed(curves: pd.DataFrame, names: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """Numbers as numbers, where they are some, and values by what they are called here."""
+    import numpy as np
     import pandas as pd
 
+    from lcd.curves.reading import as_numbers
     from lcd.curves.table import NUMBERS
 
     for column, known in names.items():
@@ -229,15 +232,18 @@ def _typed(curves: pd.DataFrame, names: Mapping[str, Mapping[str, Any]]) -> pd.D
     for column in NUMBERS:
         if column in curves:
             # What is no number is named, with its row, when the curves are checked.
-            numbers = pd.to_numeric(curves[column], errors="coerce")
+            numbers = as_numbers(curves[column])
             if numbers.notna().sum() == curves[column].notna().sum():
-                curves[column] = numbers.astype(float)
-    # A step is told as a time, so that averages can be made before anything is checked.
+                curves[column] = numbers
+    # Averages are made before anything else is checked, and would hide what cannot be a step.
     for column in ("step", "return_mean"):
         if not pd.api.types.is_numeric_dtype(curves[column]):
-            wrong = pd.to_numeric(curves[column], errors="coerce").isna()
-            value = curves[column][wrong].iloc[0]
+            value = curves[column][as_numbers(curves[column]).isna()].iloc[0]
             raise InputError(f"map.{column} leads to '{value}', which is no number: name another key.")
+    wrong = ~curves["step"].between(0, np.inf, inclusive="left")
+    if wrong.any():
+        value = curves["step"][wrong].iloc[0]
+        raise InputError(f"map.step leads to {value:g}: steps are finite numbers of at least 0; name another key.")
     return curves
 
 
@@ -246,6 +252,8 @@ def _plainly(value: Any) -> str:
 
 
 def _names(given: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(f"names={given!r} must say for a column what is called how: names.view={{raw:pixels}}.")
     found: dict[str, dict[str, Any]] = {}
     for column, known in (given or {}).items():
         if column not in COLUMNS:
@@ -257,11 +265,12 @@ def _names(given: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
 
 
 def _grid(given: Any) -> float | None:
-    if given in ("auto", None):
+    if given is None or (isinstance(given, str) and given == "auto"):
         return None
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < 1e15:
+    steps = float(given) if isinstance(given, Real) and not isinstance(given, bool) else -1.0
+    if not 0 <= steps < 1e15:
         raise InputError(f"grid={given} must be auto, 0 (steps as they are), or the steps of a bin.")
-    return float(given)
+    return steps
 
 
 def _out(cfg: ImportConfig) -> Path:

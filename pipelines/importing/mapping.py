@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lcd.curves.table import COLUMNS, NEEDED
+from lcd.curves.table import COLUMNS, LARGEST, NEEDED
 from lcd.envs.errors import InputError, nearest
 from lcd.files.reading import Unreadable, read_yaml
 from lcd.pipelines.importing.read_run import ReadRun
@@ -26,12 +27,17 @@ FIELD = re.compile(r"\{(\w+)\}")
 
 def mapping_from(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
     """The mapping that `map=FILE` or `map.COLUMN=SOURCE` give, each of its sources checked."""
+    if given is not None and not isinstance(given, str | Mapping):
+        raise InputError(f"map={given!r} must be a YAML file of column: source, or a mapping of these.")
     content = _file(Path(given).expanduser()) if isinstance(given, str) else dict(given or {})
     for column, source in content.items():
         if column not in COLUMNS:
             raise InputError(f"map: '{column}' is no column of curves; {nearest(str(column), COLUMNS)}")
-        if not isinstance(source, str | int | float) or isinstance(source, bool):
+        if not isinstance(source, str | Real) or isinstance(source, bool):
             raise InputError(f"map.{column}={source} must be a text or a number: config.KEY, history.KEY, a constant.")
+        number: Any = 0 if isinstance(source, str) else source
+        if not -LARGEST < number < LARGEST:
+            raise InputError(f"map.{column}={source} must be a finite number below {LARGEST:g}.")
         if str(source).startswith("run.") and source not in [f"run.{name}" for name in FROM_RUN]:
             raise InputError(
                 f"map.{column}={source} is unknown: {nearest(str(source), [f'run.{n}' for n in FROM_RUN])}"
@@ -108,10 +114,12 @@ def _whole(part: pd.DataFrame) -> pd.Series:
     import numpy as np
     import pandas as pd
 
+    from lcd.curves.reading import as_numbers
+
     whole = pd.Series(True, part.index)
     for name in NEEDED:
         whole &= part[name].notna() & (part[name].astype(object) != "")
-    return whole & np.isfinite(pd.to_numeric(part["return_mean"], errors="coerce").astype(float))
+    return whole & np.isfinite(as_numbers(part["return_mean"]))
 
 
 def of_history(source: Any) -> bool:
@@ -144,12 +152,18 @@ class FolderNames:
     """How somebody's folders are called: `{task}/{view}/p{reward_p}/seed_{seed}`; {_} stands for anything."""
 
     def __init__(self, pattern: str | None) -> None:
+        if pattern is not None and not isinstance(pattern, str):
+            raise InputError(f"folders={pattern!r} must be a text: '{{task}}/{{view}}/p{{reward_p}}/seed_{{seed}}'.")
         self.pattern = pattern
         self.fields = [name for name in FIELD.findall(pattern or "") if name.strip("_")]
         if pattern is not None and not self.fields:
             raise InputError(
                 f"folders={pattern} names nothing: write {{COLUMN}} where a column's value stands, as in "
                 "'{task}/{view}/p{reward_p}/seed_{seed}'."
+            )
+        if odd := [name for name in self.fields if not name.isidentifier()]:
+            raise InputError(
+                f"folders={pattern} has {{{odd[0]}}}: a name begins with a letter; write {{_}} for the rest."
             )
         if twice := [name for name in self.fields if self.fields.count(name) > 1]:
             raise InputError(f"folders={pattern} has {{{twice[0]}}} twice: leave one of them out, or write {{_}}.")

@@ -90,8 +90,8 @@ def found_at(source: Path, wanted: str | None) -> tuple[str, list[tuple[Path, li
         source: a file or a folder.
         wanted: the format; None takes the first of `FORMATS` that is there.
     """
-    if wanted is not None and wanted not in FORMATS:
-        raise InputError(f"format={wanted} is unknown: {nearest(wanted, FORMATS)}")
+    if wanted is not None and (not isinstance(wanted, str) or wanted not in FORMATS):
+        raise InputError(f"format={wanted} is unknown: {nearest(str(wanted), FORMATS)}")
     folders = list(_files_below(source))
     there = [name for name, each in FORMATS.items() if any(map(each.is_one, (f for _, fs in folders for f in fs)))]
     if source.is_file():

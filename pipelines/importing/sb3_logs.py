@@ -50,6 +50,7 @@ def _start(head: dict[str, Any]) -> float:
 
 
 def _monitor(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
+    import numpy as np
     import pandas as pd
 
     right = "give a monitor.csv of Stable-Baselines3, which begins with # and JSON"
@@ -61,6 +62,8 @@ def _monitor(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
         head = plain(parse_json(first[len(HEAD) :].decode("utf-8", "replace")), "")
         # A killed run may leave a row half-written.
         table = pd.read_csv(io.BytesIO(rest[: rest.rfind(b"\n") + 1]), dtype=float, usecols=["r", "l", "t"])
+        if (table["l"].lt(0) | np.isinf(table["l"])).any():
+            raise ValueError("an episode's length, l, is below 0 or infinite")
     except Unreadable as why:
         raise InputError(f"'{path}' cannot be read ({why}): {right}.") from None
     except (ValueError, UnicodeDecodeError) as error:
@@ -82,8 +85,10 @@ def read_evaluations(path: Path, name: str) -> ReadRun:
         steps = numbers_in(path, archive, "timesteps", (1,))
         results = numbers_in(path, archive, "results", (2,)).astype(float)
         lengths = numbers_in(path, archive, "ep_lengths", (2,)) if "ep_lengths" in there else None
-    if len(results) != len(steps) or (lengths is not None and len(lengths) != len(steps)) or not results.shape[1]:
+    if len(results) != len(steps) or not results.shape[1]:
         raise InputError(f"{path}: 'results' has the shape {results.shape}, but there are {len(steps)} timesteps.")
+    if lengths is not None and lengths.shape != results.shape:
+        raise InputError(f"{path}: 'ep_lengths' has the shape {lengths.shape}, but 'results' {results.shape}.")
     table = pd.DataFrame(
         {
             "step": steps.astype(float),

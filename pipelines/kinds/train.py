@@ -20,6 +20,8 @@ SAMPLE_BYTES = 40
 COPY_BYTES = 512
 """An environment copy: its part of the draws that are made at once."""
 SHORT_ROLLOUT = 16
+FAR_MORE = 1.25
+"""Times the steps asked for that whole updates may take without a word."""
 LEARNING_LATE = ("dqn", "rainbow", "sac", "td3", "traffic/mplight", "traffic/mplight_star")
 LEARNING_LATE_SB3 = ("sb3/dqn", "sb3/qrdqn", "sb3/sac", "sb3/td3", "sb3/ddpg")
 """Agents that only collect for some steps: ours for `start`, the library's for the parameter `learning_starts`."""
@@ -74,6 +76,18 @@ def promised_steps(config: RunConfig) -> list[int]:
     *inner, last = evaluation_steps(ends, int(config["evaluation"]["every"]), each)
     # A library trains for as long as its own iterations take.
     return [*inner, last if len(stages) > 1 else int(config["steps"])]
+
+
+def rounded_up(config: RunConfig) -> str:
+    """What is to be known of steps that are far fewer than an update takes; "" where they are not."""
+    steps, agent = int(config["steps"]), config["agent"]
+    trained = math.ceil(steps / iteration(agent)) * iteration(agent)
+    if trained <= FAR_MORE * steps:
+        return ""
+    return (
+        f"{steps:,} steps become {trained:,}, because an update of {agent_name(agent)} takes {agent['copies']} copies "
+        f"x {agent['rollout']} steps: agent.copies= and agent.rollout= make it less."
+    )
 
 
 def iteration(agent: AgentEntry) -> int:

@@ -179,8 +179,8 @@ def _write(
     origin = {"source": source.name} if study is None else {"study": study.name, "asked_for": _request_shown(study)}
     if diagnosis.cost:
         origin = {"cost": cost.cost_sentence(diagnosis.cost)} | origin
-    if study is not None and (levels := stopping.levels(study)):
-        origin = {"stopped_early": f"{len(levels)} tasks were looked at repeatedly; intervals allow for that"} | origin
+    if study is not None and (rounds := stopping.told(study)):
+        origin = {"stopped_early": rounds} | origin
     write_report(
         folder,
         diagnosis,
@@ -209,6 +209,8 @@ def _print_diagnosis(
     from lcd.report.terminal import analysis_table, terminal_table, transfer_table, validity_text
     from lcd.scores.contrasts import SAMPLES
 
+    for caution in diagnosis.cautions:
+        console.print(f"Note: {caution}", highlight=False, soft_wrap=True, markup=False)
     if (warnings := validity_text(diagnosis)) is not None:
         console.print(warnings, soft_wrap=True)
     leading = [analysis for analysis in analyses if how.first and analysis.key.startswith(how.first)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from lcd.analyses.transfer import Transfer
     from lcd.scores.contrasts import Contrast
     from lcd.scores.diagnosis import Diagnosis
+
+
+SMOKE = "smoke"
+"""The budget under which nothing is learned."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +108,25 @@ def tell(
         how = replace(how, first=first_of(study))
     evidence = Evidence(diagnosis, how.threshold, **known)
     analyses, left_out = analyse(evidence, how.analyses, how.analysis_params, how.first)
+    cautions = () if study is None else tuple(_cautions(study, finished))
     said = (*notes, *floor_sentences(diagnosis), *diagnosis.notes, *([strangers] if strangers else []), *left_out)
-    return Told(finished, replace(diagnosis, notes=said), curricula, analyses, how)
+    return Told(finished, replace(diagnosis, notes=said, cautions=cautions), curricula, analyses, how)
+
+
+def _cautions(study: store.Study, finished: Finished) -> Iterator[str]:
+    """What a reader should know before all scores."""
+    if finished.waiting:
+        still = f"{finished.waiting} of {finished.runs} runs are" if finished.waiting > 1 else "A run is"
+        yield (
+            f"{still} not trained yet: what is told is of the others alone. The command that asked for them, given "
+            "again, goes on."
+        )
+    budgets = {each.get("budget") for each in study.record["requests"] if isinstance(each, dict)}
+    if budgets == {SMOKE}:
+        yield (
+            f"The study was asked for with budget={SMOKE}, which is for trying out commands: it trains far too little "
+            "for its scores to mean anything."
+        )
 
 
 def first_of(study: store.Study) -> str | None:

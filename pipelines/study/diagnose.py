@@ -52,12 +52,14 @@ def run(cfg: DiagnoseConfig) -> int:
         # Before anything is trained: what is killed goes on with the same points.
         point_choices.remember(study, points, _tasks_of_points(trainings(jobs)))
         if cfg.stopping.name == "auto":
-            tasks = list(dict.fromkeys(config["task"] for config in trainings(jobs)))
 
-            def train(part: DiagnoseConfig) -> bool:
-                return _trained(extended(study.path, runs.expand(part, chosen, points)), cfg, study, console)
+            def expand(part: DiagnoseConfig) -> Sequence[Job]:
+                return extended(study.path, runs.expand(part, chosen, points))
 
-            trained = stopping.rounds(cfg, study, tasks, train, console)
+            def train(jobs: Sequence[Job]) -> bool:
+                return _trained(jobs, cfg, study, console)
+
+            trained = stopping.rounds(cfg, study, expand, train, console)
         else:
             trained = _trained(jobs, cfg, study, console)
         whole = report(cfg, study, console, whole=trained)

@@ -16,6 +16,7 @@ from lcd.envs.errors import InputError
 from lcd.envs.protocols import check_installed
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.kinds.pretrain import before_pretraining
+from lcd.pipelines.kinds.train import rounded_up
 from lcd.pipelines.launch.launchers import calls_at_once, look_ahead
 from lcd.pipelines.launch.order import waits_for
 from lcd.pipelines.publish.track import tracker_entry, usable
@@ -174,7 +175,8 @@ def opening(study: store.Study, wanted: list[store.Run]) -> str:
     training = begun if done else f"Training {count} into {study.path}"
     left = [(each.config, each.status["continues"]) for each in wanted if is_training(each.config) and not each.done]
     more = longer.sentence(left)
-    return " ".join(filter(None, [f"{training}.", more, "Ctrl-C stops; the same command continues."]))
+    rounded = next(filter(None, (rounded_up(config) for config, _ in left)), "")
+    return " ".join(filter(None, [f"{training}.", rounded, more, "Ctrl-C stops; the same command continues."]))
 
 
 def _failure(errors: dict[store.Run, str], count: int) -> str:

@@ -257,10 +257,10 @@ def _rediagnosed(study: store.Study, folder: Path) -> dict[str, Any]:
 
 
 def _scores(path: Path) -> Any:
-    """What a file says of scores: not the notes, which are about analyses too, nor the cost, which is no curve's."""
+    """What a file says of scores: not the notes and cautions, which are about more, nor the cost."""
     try:
         text = read_bytes(path).decode("utf-8")
-        return text if path.suffix == ".csv" else {**json.loads(text), "notes": None, "cost": None}
+        return text if path.suffix == ".csv" else json.loads(text) | dict.fromkeys(("cautions", "notes", "cost"))
     except (OSError, ValueError, TypeError):
         return None
 

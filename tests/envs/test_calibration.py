@@ -31,7 +31,7 @@ def test_the_grid_is_full_and_knows_its_truth(benchmark):
 
 def test_the_held_out_grid_turns_other_knobs():
     def turned(benchmark):
-        return {knob for level in (*benchmark.sights, *benchmark.rewards) for knob in level}
+        return {knob for task in benchmark.turned.values() for knob in (*task.sight, *task.reward)}
 
     assert not turned(CALIBRATION) & turned(HELD_OUT)
 

@@ -9,6 +9,7 @@ import pytest
 from ctgraph_chain import Chain, states
 
 from lcd.envs import ctgraph
+from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.ctgraph.graph import CTGraphVectorEnv
 from lcd.envs.ctgraph.scripted import policy_actions
 from lcd.envs.errors import InputError
@@ -146,3 +147,19 @@ def test_mistakes(arguments, words):
     with pytest.raises(InputError) as mistake:
         ctgraph.reward_probability(*arguments)
     assert all(word in str(mistake.value) for word in words)
+
+
+def test_known_graphs_are_as_hard_as_chance_says_and_alike_in_all_else():
+    known = get_benchmark("calibration-ctgraph")
+    levels = {task: truth.reward for task, truth in known.truth.items()}
+    assert list(levels) == list(known.tasks) == list(known.about)
+    assert all(math.isnan(truth.perception) for truth in known.truth.values())
+    for task, level in levels.items():
+        graph, goal = known.graph(task, 0)
+        chain = Chain(graph.graph_shape.b, graph.graph_shape.d, graph.graph_shape.p, "random")
+        assert 2**-level == pytest.approx(chain.absorbed()["end", tuple(goal)], rel=1e-9)
+        assert known.reward_range(task, 0) == pytest.approx((2**-level, 1.0))
+        assert graph.observations.MDP_D
+        assert graph.observations.MDP_W
+    assert min(levels.values()) < 5
+    assert max(levels.values()) > 11

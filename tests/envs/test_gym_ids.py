@@ -4,8 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from lcd.config.compose import compose
 from lcd.config.own_code import names_code
@@ -13,7 +15,7 @@ from lcd.envs.benchmarks import BENCHMARKS, get_benchmark, make_copies, reward_r
 from lcd.envs.errors import InputError
 from lcd.envs.gym_names import canonical, code_in, with_masks
 from lcd.envs.lockstep import compare_views
-from lcd.envs.masks import checked, drawn, greys, names_in, read_back, resized
+from lcd.envs.masks import ColourMasks, checked, drawn, greys, names_in, read_back, resized
 from lcd.envs.protocols import Pairs, offers
 from lcd.envs.registry import naming
 from lcd.scores.masks_told import masks_told
@@ -107,6 +109,86 @@ def test_labels_that_are_none_are_refused():
         env.reset()
 
 
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        (np.zeros((0, 0), int), r"of shape \(0, 0\)"),
+        (np.zeros((0, 5), int), r"of shape \(0, 5\)"),
+        ([[1], [1, 2]], "rows of different lengths"),
+        (np.full((2, 2), -1), "gives the label -1"),
+        (np.full((2, 2), 256), "gives the label 256: labels go from 0"),
+        (np.full((2, 2), 2**63, np.uint64), "gives the label 9223372036854775808"),
+    ],
+)
+def test_no_array_becomes_other_labels(labels, says):
+    with pytest.raises(InputError, match=f"masks=mine:labels.*{says}"):
+        checked(labels, (), (4, 4), "mine:labels")
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        ([f"class {number}" for number in range(257)], "has 257 classes: no more than 256 have labels"),
+        ((name for name in ("background", "coin")), "must be a list of printable names"),
+        ("walker", "must be a list of printable names"),
+        (5, "must be a list of printable names"),
+        (("background", "a\x1b[2J"), "must be a list of printable names"),
+    ],
+)
+def test_names_that_labels_cannot_have_are_refused_before_anything_is_made(monkeypatch, names, says):
+    import coloured_worlds
+
+    monkeypatch.setattr(coloured_worlds.labels, "names", names, raising=False)
+    with pytest.raises(InputError, match=f"masks=coloured_worlds:labels.*{says}"):
+        get_benchmark(with_masks(LINE, "coloured_worlds:labels"))
+    many = {f"class {number}": f"{number:06x}" for number in range(256)}
+    with pytest.raises(InputError, match="has 257 classes"):
+        ColourMasks.of_table(many, "colours.yaml")
+
+
+class Observing(gymnasium.Env):
+    """Observes what it is told to, in a space of its own."""
+
+    metadata = {"render_modes": ["rgb_array"]}
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, space, shown, render_mode=None):
+        self.observation_space, self.shown = space, shown
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.shown, {}
+
+
+def images(*shape):
+    return spaces.Box(0, 255, shape, np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("space", "says"),
+    [
+        (images(3, 64, 64), r"observes images of shape \(3, 64, 64\), but a picture has .*its colours last"),
+        (images(84, 84, 4), "stack frames by study.knobs.frames=4"),
+        (images(16, 16, 2), "observes images of shape"),
+        (spaces.Dict(mission=spaces.Text(5)), "observes a dictionary without numbers"),
+        (spaces.Dict(), "observes a dictionary without numbers"),
+    ],
+)
+def test_what_no_view_would_show_is_refused_and_not_cut(monkeypatch, space, says):
+    monkeypatch.setitem(gymnasium.registry, "Odd-v0", gymnasium.envs.registration.EnvSpec("Odd-v0", Observing))
+    gymnasium.registry["Odd-v0"].kwargs = {"space": space, "shown": None}
+    with pytest.raises(InputError, match=says):
+        get_benchmark("gym:Odd-v0")
+
+
+def test_an_image_that_is_not_its_spaces_is_not_scaled_to_it(monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "Odd-v0", gymnasium.envs.registration.EnvSpec("Odd-v0", Observing))
+    gymnasium.registry["Odd-v0"].kwargs = {"space": images(16, 16, 3), "shown": np.zeros((8, 8, 3), np.uint8)}
+    env = make_copies(get_benchmark("gym:Odd-v0"), "gym/Odd-v0", view="pixels", split="train", num_envs=1, seed=0)
+    with pytest.raises(InputError, match=r"an image of shape \(8, 8, 3\), but its observation space has \(16, 16, 3\)"):
+        env.reset()
+
+
 def test_no_two_labels_have_one_grey():
     for names in ((), ("background", "a", "b", "c")):
         assert len(set(greys(names, "semantic"))) == len(names or range(256))
@@ -183,6 +265,7 @@ def test_what_masks_and_ids_cannot_be():
         ("gym:not_there:Cave-v0", "not_there cannot be imported"),
         ("gym:../x:Cave-v0", "names no module before its colon"),
         (f"{LINE}?masks=coloured_worlds:SIDE", "is no function"),
+        (f"{LINE}?masks=not_there:labels", "The function of masks 'not_there:labels' cannot be imported"),
         (f"{LINE}?masks=odd", "masks=odd is not understood"),
         ("coloured_worlds:Line", "is an environment: register it with Gymnasium"),
     ):

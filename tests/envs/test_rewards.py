@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lcd.envs.errors import InputError
 from lcd.envs.hardness.discrete import HardnessDiscreteVectorEnv
 from lcd.envs.hardness.mdp import HardnessKnobs, build_mdp
-from lcd.envs.rewards import KeepRewards
+from lcd.envs.rewards import KeepRewards, wrap_rewards
 
 PROBABILITIES = (0.75, 0.5, 0.25)
 
@@ -161,6 +161,13 @@ def test_state_and_seeding():
     assert np.array_equal([other.step(a)[1] for a in actions], onward)
     env.reset(seed=[1, 2])
     assert np.array_equal([env.step(a)[1] for a in actions], first)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "x", None, True, float("nan")])
+def test_no_seed(seed):
+    for env in (Paying([1.0]), gymnasium.make("CartPole-v1")):
+        with pytest.raises(InputError, match=r"seed is .*, but it must be a whole number of at least 0"):
+            wrap_rewards(env, 0.5, seed=seed)
 
 
 @pytest.mark.parametrize("p", [0, -0.5, 1.5, "half", True, float("nan")])

@@ -5,11 +5,10 @@ import pytest
 
 from lcd.envs.calibration import CALIBRATION, HELD_OUT
 from lcd.envs.yardstick import (
-    accuracies,
     frames_needed,
     labelled_frames,
-    noise_to_signal,
     reward_hardness,
+    share_read,
     sight_hardness,
 )
 
@@ -42,16 +41,7 @@ def test_rarer_rewards_tell_actions_apart_more_slowly_and_looks_change_nothing()
         assert each.random / each.optimal == pytest.approx(found[0].random / found[0].optimal)
     elsewhere = reward_hardness(CALIBRATION, "calibration/perception-3-reward-2", (0, 1))
     assert elsewhere.samples == pytest.approx(found[2].samples, abs=1)
-
-
-def test_noise_to_signal_is_what_was_put_in():
-    """One-step episodes: actions' means are 0 and 1, of variance ½, and the noise has variance 4."""
-    rng = np.random.default_rng(0)
-    states, actions = rng.integers(3, size=(2, 400, 100))[0], rng.integers(2, size=(400, 100))
-    rewards = actions + rng.normal(0, 2, actions.shape)
-    found = noise_to_signal(states, actions, rewards, np.ones(actions.shape, dtype=bool))
-    assert found == pytest.approx(4 / 0.5, rel=0.15)
-    assert noise_to_signal(states, actions, rng.normal(size=actions.shape), np.ones(actions.shape, dtype=bool)) > 500
+    assert elsewhere.to_learn == elsewhere.samples + elsewhere.steps
 
 
 def test_frames_show_the_states_that_they_are_labelled_with():
@@ -59,7 +49,7 @@ def test_frames_show_the_states_that_they_are_labelled_with():
     frames, states = labelled_frames(env, 64, 0)
     for state in np.unique(states):
         assert len(np.unique(frames[states == state], axis=0)) == 1
-    assert accuracies(frames, states, frames, states, (64,)) == pytest.approx([1])
+    assert share_read(frames, states, frames, states, 1.0) == 1
 
 
 def test_needed_frames_lie_between_those_that_were_tried():

@@ -3,6 +3,7 @@
 import sys
 import types
 
+import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
@@ -85,6 +86,11 @@ def test_threshold_definition_and_ranges_are_checked(curves):
     for wrong in ({"definition": "papr"}, {"threshold": "midian"}, {"ranges": {"nobody": (0, 1)}}):
         with pytest.raises(InputError):
             lcd.load_study(curves, **wrong)
+    for wrong in ({"ranges": 1}, {"ranges": [1]}, {"ranges": {"toy/easy": 3}}, {"definition": ["paper"]}, {"path": 1}):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))}.*="):
+            lcd.load_study(**{"path": curves, **wrong})
+    numpys = lcd.load_study(curves, ranges={"toy/easy": (np.float64(0), np.int64(2))}).table.set_index("task")
+    assert numpys.loc["toy/easy", "auc_pixels"] == pytest.approx(0.4)
     half = lcd.load_study(curves, ranges={"toy/easy": (0, 2)}).table.set_index("task")
     assert half.loc["toy/easy", "auc_pixels"] == pytest.approx(0.4)
 

@@ -144,6 +144,12 @@ def test_the_same_seed_of_a_condition_in_two_runs_is_refused(tmp_path):
         ("c.csv", MINIMAL.replace(",1,0,100", ",1.5,0,100"), r"'reward_p' holds '1.5' in row 2.*\(0, 1\]"),
         ("c.csv", MINIMAL.replace("1,0,100", "1,0.5,100"), "'seed' holds '0.5' in row 2"),
         ("c.csv", MINIMAL.replace("NA,pixels,1,0,100", ",pixels,1,0,100"), "'task' is empty in row 2"),
+        (
+            "c.csv",
+            "".join(f"{line},9\n" if "NA" in line else f"{line}\n" for line in MINIMAL.splitlines()),
+            "more cells than",
+        ),
+        ("c.csv", "".join(f"{line},step\n" for line in MINIMAL.splitlines()), "has the column 'step' twice"),
         ("c.parquet", "not parquet", "not readable as Parquet"),
     ],
 )
@@ -211,6 +217,24 @@ def test_all_missing_columns_are_named_at_once():
         check_curves(pd.DataFrame(columns=["task", "step", "return_mean"]))
     with pytest.raises(InputError, match=r"lack the column 'seed': did you mean 'seeds'\?"):
         check_curves(pd.DataFrame(columns=["task", "view", "reward_p", "seeds", "step", "return_mean"]))
+
+
+def test_what_is_no_table_of_curves_is_a_sentence(minimal):
+    for wrong in (None, "curves.csv", minimal.to_dict("records"), minimal["task"]):
+        with pytest.raises(InputError, match=r"give a pandas\.DataFrame"):
+            check_curves(wrong)
+    with pytest.raises(InputError, match="have the column 'step' twice"):
+        check_curves(pd.concat([minimal, minimal[["step"]]], axis=1))
+
+
+def test_columns_that_pandas_has_renamed_are_others(minimal, tmp_path):
+    minimal.assign(**{"step.1": 3}).to_csv(tmp_path / "c.csv", index=False)
+    assert "step.1" in read_curves(tmp_path / "c.csv")
+
+
+def test_numbers_of_any_length_are_refused(minimal):
+    with pytest.raises(InputError, match="Column 'return_mean' holds 'inf' in row 1: a finite number"):
+        check_curves(minimal.assign(return_mean=[10**400] * len(minimal)))
 
 
 def test_a_seeds_returns_are_normalised_by_one_range(minimal):

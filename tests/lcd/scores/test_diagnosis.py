@@ -201,12 +201,30 @@ def test_other_tasks_do_not_change_a_tasks_raw_numbers(curves):
         assert alone[name] == among[name]
 
 
-def test_unequal_seeds_are_resampled_apart(make_study):
-    curves = make_study({"a": (0.3, 0.5, 0.7, 0.6, 0.5, 0.4)}, 6, noise=0.05)
+def test_fewer_seeds_of_one_condition_leave_the_score_without_it_as_it_is(make_study):
+    curves = make_study({"a": (0.3, 0.5, 0.7, 0.6, 0.5, 0.4), "b": (0.5,) * 6}, 6, noise=0.05)
     fewer = curves[~((curves["view"] == "pixels") & (curves["seed"] >= 4))]
-    row = diagnose_curves(fewer).table.iloc[0]
+    diagnosis = diagnose_curves(fewer, definition="calibrated")
+    row, whole = diagnosis.table.iloc[0], diagnose_curves(curves, definition="calibrated").table.iloc[0]
     assert row["seeds"] == 4
     assert row["phi_raw_low"] < row["phi_raw"] < row["phi_raw_high"]
+    assert row["validity"] == whole["validity"]
+    for name in ("psi_raw", "auc_semantic", "auc_p0.25"):
+        assert row[name] == whole[name]
+        # Drawn from other random numbers of the same seeds.
+        widths = [each[f"{name}_high"] - each[f"{name}_low"] for each in (row, whole)]
+        assert widths[0] == pytest.approx(widths[1], rel=0.05)
+    alone = diagnose_curves(fewer[fewer["view"] == "pixels"]).table.iloc[0]
+    assert row["auc_pixels"] == alone["auc_pixels"]
+    assert Diagnosis.from_json(diagnosis.to_json()).table["seeds"].tolist() == [4, 4]
+
+
+def test_each_score_has_the_level_of_its_own_look(make_study):
+    curves = make_study({"a": (0.3, 0.5, 0.7, 0.6, 0.5, 0.4)}, 6, noise=0.05)
+    usual, stricter = (diagnose_curves(curves, levels=levels).table.iloc[0] for levels in (None, {"a": {"phi": 0.99}}))
+    assert stricter["psi_raw_high"] == usual["psi_raw_high"]
+    assert stricter["phi_raw_high"] > usual["phi_raw_high"]
+    assert stricter["auc_p0.25_high"] > usual["auc_p0.25_high"]
 
 
 def test_one_seed_has_scores_and_no_intervals(make_study):

@@ -126,6 +126,19 @@ def test_a_task_on_opposite_sides_of_two_scales_is_withheld_alone(make_study):
     assert tasks_of(diagnosis, "definitions_disagree") == {"toy/unlearned"}
 
 
+def test_a_gain_over_pixels_that_may_be_chance_is_no_hardness_of_seeing(make_study, tmp_path):
+    areas = {"u/noise": (-0.01, 0.06, 0.09, 0.08, 0.07, 0.06), "u/fine": (0.5, 0.6, 0.7, 0.6, 0.5, 0.4)}
+    chance, sure = (diagnose_curves(make_study(areas, 4, noise)) for noise in (0.2, 0.001))
+    assert sure.table.set_index("task").loc["u/noise", "status"] == "no_pixels_signal"
+    assert "nothing_learned_from_pixels" in keys(sure)
+    assert tasks_of(chance, "no_view_surely_learned") == {"u/noise"}
+    for found, told in ((sure, "perception is in the way"), (chance, "no more for sure from other views")):
+        rows = found.table[found.table["task"] == "u/noise"]
+        assert any(told in sentence for sentence in group_sentences(rows)), told
+    used = recommendations(chance, taxonomy(chance)).set_index("task").loc["u/noise"]
+    assert (used["class"], used["use front-end"]) == ("", "–")
+
+
 def test_intervals_over_the_whole_scale_and_single_seeds_withhold(make_study, curves):
     wide = diagnose_curves(
         make_study({"a": (0.5, 0.51, 0.5, 0.5, 0.5, 0.5), "b": (0.5, 0.52, 0.5, 0.5, 0.5, 0.5)}, 5, 0.1)
@@ -154,6 +167,13 @@ def test_curves_that_are_equal_under_two_views_are_found(curves, pair, key):
     assert tasks_of(diagnosis, key) == {"toy/both"}
     # Solved views may rightly show the same; pixels and semantic labels never do.
     assert ("toy/both" in set(taxonomy(diagnosis).table["task"])) == (key == "solved_views_identical")
+
+
+def test_views_are_alike_by_the_seeds_that_both_have(curves):
+    mine = curves[(curves["task"] == "toy/both") & (curves["reward_p"] == 1)]
+    copied = mine[(mine["view"] == "pixels") & (mine["seed"] < 3)].assign(view="semantic")
+    rest = curves.drop(mine[mine["view"] == "semantic"].index)
+    assert tasks_of(diagnose_curves(pd.concat([rest, copied])), "views_identical") == {"toy/both"}
 
 
 def test_pixels_may_be_nothing_but_the_figures(curves):

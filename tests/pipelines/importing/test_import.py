@@ -12,6 +12,8 @@ from lcd.curves.table import read_curves
 from lcd.envs.errors import InputError, Unfinished
 from lcd.pipelines.importing.binning import binned, cut_to_shared
 from lcd.pipelines.importing.import_curves import imported
+from lcd.pipelines.importing.mapping import read_by
+from lcd.pipelines.importing.read_run import ReadRun
 from tests.shared.curve_sets import study
 
 FOLDERS = "{task}/{view}/p{reward_p}/seed_{seed}"
@@ -288,6 +290,12 @@ def test_an_array_that_would_not_fit_is_refused_by_its_header(tmp_path):
     [
         ("monitor.csv", b"#{not json\nr,l,t\n1,2,3\n", "it is not JSON"),
         ("monitor.csv", b'#{"t_start": 0}\nr,l\n1,2\n', "no monitor's file"),
+        ("monitor.csv", b'#{"t_start": 0}\nr,l,t\n1,2,3\n1,inf,4\n', "an episode's length, l, is below 0 or infinite"),
+        ("monitor.csv", b'#{"t_start": 0}\nr,l,t\n1,-2,3\n', "an episode's length, l, is below 0 or infinite"),
+        ("progress.csv", b"x,y\n1,2,3\n2,3,4\n", "more cells than"),
+        ("progress.csv", b"x,y,x\n1,2,3\n2,3,4\n", "it has the column 'x' twice"),
+        ("progress.csv", b"x,y\n-5,2\n", "map.step leads to -5: steps are finite numbers of at least 0"),
+        ("progress.csv", b"x,y\ninf,2\n", "map.step leads to inf: steps are finite numbers of at least 0"),
         ("monitor.csv", b"r,l,t\n1,2,3\n", "its first line is no # and JSON"),
         ("evaluations.npz", b"PK\x03\x04nothing", "no .npz file that can be read"),
         ("progress.csv", b"\xff\xfe\x00", "not readable as CSV"),
@@ -313,6 +321,13 @@ def test_files_that_are_none_are_told_of_in_a_sentence(tmp_path, name, content, 
         ({"kind": "monitor"}, "no log of the format 'monitor'"),
         ({"folders": "run"}, "names nothing"),
         ({"folders": "{seed}/{seed}"}, "has {seed} twice"),
+        ({"folders": "{1a}/{view}"}, "folders={1a}/{view} has {1a}"),
+        ({"folders": 1}, "folders=1 must be a text"),
+        ({"given": 1}, "map=1 must be a YAML file"),
+        ({"given": {"reward_p": float("nan")}}, "map.reward_p=nan must be a finite number"),
+        ({"given": {"seed": 10**400}}, "must be a finite number"),
+        ({"names": [1]}, "names=\\[1\\] must say"),
+        ({"kind": ["csv"]}, "is unknown"),
         ({"folders": "other_{seed}"}, "fits none of the 1 runs"),
         ({"grid": -1}, "grid=-1 must be auto"),
         ({"names": {"veiw": {}}}, "'veiw' is no column"),
@@ -325,13 +340,34 @@ def test_mistakes_are_sentences(tmp_path, said, told):
         imported(tmp_path, **{"folders": FOLDERS, **said})
 
 
+def test_numbers_of_any_length_in_strangers_settings(tmp_path):
+    """TensorBoard's and W&B's texts may hold whole numbers that are no float."""
+    run = ReadRun(config={"seed": 10**400}, history=[{"x": 1, "y": 10**400}, {"x": 2, "y": 3}])
+    mapping = {"task": "a", "view": "b", "reward_p": 1, "seed": "config.seed", "step": "history.x"}
+    table = read_by(run, mapping | {"return_mean": "history.y"})
+    assert table["step"].tolist() == [2]
+
+
+def test_lengths_of_other_episodes_are_refused(tmp_path):
+    evaluations(tmp_path / "a/pixels/p1/seed_0", ep_lengths=np.zeros((3, 0)))
+    with pytest.raises(InputError, match=r"'ep_lengths' has the shape \(3, 0\), but 'results' \(3, 4\)"):
+        imported(tmp_path, folders=FOLDERS)
+
+
 def test_nothing_there_is_said(tmp_path):
     with pytest.raises(InputError, match="There is nothing at"):
         imported(tmp_path / "nowhere")
     with pytest.raises(InputError, match="no log of a known format"):
         imported(tmp_path)
     pd.DataFrame({"a": [1]}).to_csv(tmp_path / "x.csv", index=False)
-    given = {"task": "cave", "view": "pixels", "reward_p": 1, "seed": 0, "step": "history.a", "return_mean": "history.b"}
+    given = {
+        "task": "cave",
+        "view": "pixels",
+        "reward_p": 1,
+        "seed": 0,
+        "step": "history.a",
+        "return_mean": "history.b",
+    }
     with pytest.raises(Unfinished, match="their histories have a"):
         imported(tmp_path, given)
 

@@ -15,6 +15,7 @@ from lcd import cli
 from lcd.config.compose import compose
 from lcd.envs.errors import InputError
 from lcd.pipelines.kinds.kind import trainings
+from lcd.pipelines.kinds.train import rounded_up
 from lcd.pipelines.publish.wandb_client import offline_folders
 from lcd.pipelines.study import diagnose, runs, store
 from lcd.pipelines.study.configs import run_id
@@ -209,6 +210,33 @@ def test_a_failing_run_does_not_stop_the_others_and_is_tried_again(tmp_path, mon
     monkeypatch.delenv(fake_training.FAIL_ON)
     assert cli.main(arguments(out)) == 0
     pd.testing.assert_frame_equal(scores(out), scores(uninterrupted))
+
+
+def test_the_page_of_an_unfinished_study_and_of_one_for_trying_out_says_so_first(tmp_path, capsys):
+    out = tmp_path / "study"
+    assert cli.main(arguments(out, "budget=smoke")) == 0
+    for run in store.Study(out).runs():
+        if run.config["view"] == "figure_ground":
+            store.update_status(run.path, state="queued")
+    capsys.readouterr()
+    assert cli.main(["report", str(out)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    page = (out / "diagnosis" / "report.html").read_text()
+    first = page[page.index("Read this first") :][:1500]
+    for said in ("2 of 12 runs are not trained yet", "budget=smoke, which is for trying out commands"):
+        assert said in told
+        assert said in first
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [(256, "256 steps become 4,096, because an update of ppo takes 64 copies x 64 steps"), (4000, ""), (40_960, "")],
+)
+def test_steps_that_are_far_fewer_than_an_update_takes_are_told_of(steps, told):
+    asked = ["benchmark=atari", "budget=smoke", "study.tasks=[atari/Pong]", f"study.steps={steps}"]
+    said = rounded_up(trainings(runs.expand(compose("diagnose", asked)))[0])
+    assert said.startswith(told)
+    assert bool(said) == bool(told)
 
 
 def test_a_dying_worker_is_a_failed_run(tmp_path, monkeypatch, capsys):

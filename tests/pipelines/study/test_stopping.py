@@ -1,5 +1,10 @@
 """`stopping=auto` with made-up training: who stops when, what intervals promise, and that it goes on where it was."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import fake_training
@@ -63,9 +68,8 @@ def test_the_reports_intervals_are_those_of_the_look(tmp_path):
     level = nominal_levels([4, 8], 8)[0]
     assert level > 0.95
     curves = read_curves(out)
-    expected = diagnose_curves(
-        curves, levels=dict.fromkeys(curves["task"].unique(), round(level, 6)), definition="calibrated"
-    ).table
+    levels = {task: dict.fromkeys(("phi", "psi"), round(level, 6)) for task in curves["task"].unique()}
+    expected = diagnose_curves(curves, levels=levels, definition="calibrated").table
     for again in (False, True):
         if again:
             assert cli.main(["report", str(out), "definition=calibrated"]) == 0
@@ -92,12 +96,79 @@ def test_an_interrupted_study_decides_the_same_again(tmp_path, monkeypatch):
     assert store.Study(tmp_path / "whole").record["stopping"] == record
 
 
-def test_a_score_that_a_task_lacks_keeps_nobody_waiting():
-    rule = compose("diagnose", ["stopping=auto"]).stopping
-    ends = {f"{score}_raw_{end}": value for score in ("phi", "psi") for end, value in (("low", 0.0), ("high", 0.02))}
-    assert stopping.is_narrow_enough(pd.Series(ends), rule)
-    assert stopping.is_narrow_enough(pd.Series(ends | {"phi_raw_low": np.nan}), rule)
-    assert not stopping.is_narrow_enough(pd.Series(ends | {"psi_raw_high": 0.5}), rule)
+THINNED, SOLVED = {("semantic", p) for p in (0.75, 0.5, 0.25)}, ("semantic", 1.0)
+
+
+def seeds_by_condition(out):
+    found = {}
+    for run in store.Study(out).trainings():
+        where = run.config["view"], run.config["reward_p"]
+        found[where] = found.get(where, 0) + len(run.config["seeds"])
+    return found
+
+
+def test_conditions_of_a_score_that_is_sure_stop_and_the_others_go_on(tmp_path, capsys):
+    out = tmp_path / "s"
+    assert cli.main(arguments(out, "stopping.phi=100", "stopping.psi=1e-9")) == 0
+    found = seeds_by_condition(out)
+    assert found["pixels", 1.0] == found["figure_ground", 1.0] == 4
+    assert {found[each] for each in THINNED} | {found[SOLVED]} <= {4, 8}
+    assert max(found.values()) == 8
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"1 go on, with {sum(count == 8 for count in found.values())} of their 6 conditions" in told
+    row = pd.read_csv(out / "diagnosis" / "challenge.csv").iloc[0]
+    assert row["seeds"] == 4
+    assert row[["phi_raw_low", "phi_raw_high", "psi_raw_low", "psi_raw_high"]].notna().all()
+    first, last = nominal_levels([4, 8], 8)
+    record = store.Study(out).record["stopping"]["tasks"]["toy/easy-sight-easy-reward"]
+    assert record["levels"] == {"phi": round(first, 6), "psi": round(last, 6)}
+    assert record["seeds"] == {f"{view}, p={p:g}": count for (view, p), count in found.items()}
+    assert "whose conditions have 4 to 8 seeds" in stopping.told(store.Study(out))
+    assert cli.main(["report", str(out), "definition=calibrated"]) == 0
+
+
+def test_views_go_on_when_only_phi_is_unsure(tmp_path):
+    assert cli.main(arguments(tmp_path / "s", "stopping.phi=1e-9", "stopping.psi=100")) == 0
+    found = seeds_by_condition(tmp_path / "s")
+    assert {found[each] for each in THINNED} == {4}
+    assert found["pixels", 1.0] == 8
+
+
+KILLED = "import fake_training, sys; fake_training.instead(); from lcd import cli; sys.exit(cli.main(sys.argv[1:]))"
+
+
+def test_a_killed_command_decides_as_one_that_was_not(tmp_path):
+    """Killed in the second round, in which some conditions take no part."""
+    rule = ("stopping.every=2", "stopping.phi=1e-9", "stopping.psi=0.02", "launcher.workers=1")
+    assert cli.main(arguments(tmp_path / "whole", *rule)) == 0
+    out = tmp_path / "killed"
+    words = [*arguments(out, *rule)]
+    places = os.pathsep.join([HERE, str(Path(HERE).parent / "shared"), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": places, fake_training.PAUSE_S: "0.2"}
+    command = subprocess.Popen(
+        [sys.executable, "-c", KILLED, *words], env=environment, start_new_session=True, stdout=subprocess.DEVNULL
+    )
+    while command.poll() is None and len(list(out.glob("runs/*"))) < 7:
+        time.sleep(0.02)
+    assert command.poll() is None
+    os.killpg(command.pid, signal.SIGKILL)
+    command.wait()
+    before = {run.path.name for run in store.Study(out).trainings() if run.done}
+    assert len(before) >= 6
+    assert cli.main(words) == 0
+    assert store.Study(out).record["stopping"] == store.Study(tmp_path / "whole").record["stopping"]
+    names = [{run.path.name for run in store.Study(place).trainings()} for place in (out, tmp_path / "whole")]
+    assert names[0] == names[1]
+    assert len(names[0]) > 6
+    tables = [pd.read_csv(place / "diagnosis" / "challenge.csv") for place in (out, tmp_path / "whole")]
+    pd.testing.assert_frame_equal(*tables)
+
+
+def test_a_study_of_before_has_one_level_for_both_scores(tmp_path):
+    study = store.Study(tmp_path / "s", create=True)
+    study.note(stopping={"most": 8, "tasks": {"a": {"seeds": 4, "level": 0.97}}})
+    assert stopping.levels(study) == {"a": {"phi": 0.97, "psi": 0.97}}
+    assert "1 tasks were looked at repeatedly; intervals" in stopping.told(study)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +182,8 @@ def test_a_score_that_a_task_lacks_keeps_nobody_waiting():
 def test_mistakes_are_one_sentence(overrides, sentence):
     with pytest.raises(InputError, match=sentence):
         stopping.check(compose("diagnose", ["stopping=auto", *overrides]))
+    with pytest.raises(InputError, match="did you mean 'class'"):
+        compose("diagnose", ["stopping=auto", "stopping.until=clas"])
     with pytest.raises(InputError, match="did you mean 'pocock'"):
         compose("diagnose", ["stopping=auto", "stopping.spending=pococ"])
 
@@ -122,6 +195,7 @@ def test_the_request_without_rounds_is_as_it_was():
 
 def test_a_strangers_record_is_not_believed(tmp_path):
     study = store.Study(tmp_path / "s", create=True)
-    for record in (None, [], {"tasks": 3}, {"tasks": {"a": {"level": "x"}, "b": {"level": 7.0}}}):
+    strange = {"a": {"level": "x"}, "b": {"level": 7.0}, "c": {"levels": 3}, "d": {"levels": {"phi": [1]}}, "e": 5}
+    for record in (None, [], {"tasks": 3}, {"tasks": strange}):
         study.note(stopping=record)
         assert stopping.levels(study) == {}
