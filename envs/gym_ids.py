@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 from gymnasium.wrappers import FlattenObservation
@@ -18,7 +19,21 @@ from lcd.envs.benchmarks import check_task, check_view
 from lcd.envs.engines import SeededCopies, seeds_of_copies
 from lcd.envs.errors import InputError
 from lcd.envs.gym_names import FLOW, parts_of
-from lcd.envs.masks import PIXELS, VIEWS, Masks, OwnMasks, checked_names, greys, names_in, read_back
+from lcd.envs.masks import (
+    ALL_WHITE,
+    BACKGROUND,
+    PIXELS,
+    SEMANTIC,
+    VIEWS,
+    ColourMasks,
+    Masks,
+    OwnMasks,
+    checked_names,
+    figure_greys,
+    greys,
+    names_in,
+    read_back,
+)
 from lcd.envs.spaces import is_image
 from lcd.envs.viewed import SIDE, STATE, Viewed
 
@@ -99,6 +114,8 @@ class GymnasiumIds:
 class MaskedGymnasiumIds(GymnasiumIds):
     """The same with masks, so that all views of one moment can be had."""
 
+    masks: Masks
+
     def make_pairs(
         self, task: str, *, split: str, num_envs: int, seed: int, views: Sequence[str] = VIEWS, **knobs: Any
     ) -> VectorEnv:
@@ -108,11 +125,20 @@ class MaskedGymnasiumIds(GymnasiumIds):
 
     def label_names(self, task: str, view: str) -> tuple[str, ...]:
         """What the labels of a mask stand for; empty for a view without masks, or where nobody says."""
-        return names_in(self.masks.names if self.masks is not None else (), view)
+        return names_in(self.masks.names, view, self.masks.ground, self.masks.figure)
 
     def intensities(self, task: str, view: str) -> tuple[int, ...]:
         """The grey that each label is shown with."""
-        return greys(self.masks.names if self.masks is not None else (), view)
+        return greys(self.masks.names, view, self.masks.ground, self.masks.figure)
+
+
+def unseen_classes(benchmark: object, task: str, semantic: np.ndarray) -> list[str] | None:
+    """The classes of a table of colours that pictures under `semantic` do not have; None where there is no table."""
+    if not isinstance(benchmark, MaskedGymnasiumIds) or not isinstance(benchmark.masks, ColourMasks):
+        return None
+    there = set(np.unique(semantic).tolist())
+    named = zip(benchmark.intensities(task, SEMANTIC), benchmark.masks.names, strict=True)
+    return [name for grey, name in named if name != BACKGROUND and grey not in there]
 
 
 def _registered(each: str) -> str:
@@ -232,7 +258,9 @@ def gymnasium_benchmark(name: str, function_at: Callable[..., Any]) -> Gymnasium
         function = function_at(text, "function of masks")
         if not callable(function):
             raise InputError(f"masks={text} is no function: give module:function, which says the labels of a moment.")
-        found = OwnMasks(text, function, checked_names(getattr(function, "names", ()), text))
+        names = checked_names(getattr(function, "names", ()), text)
+        figure = figure_greys(getattr(function, "figure", ALL_WHITE), names, f"masks={text}: figure")
+        found = OwnMasks(text, function, names, figure)
     if found is None:
         raise InputError(f"masks={text} is not understood: give module:function, a YAML file of colours, or info.KEY.")
     return MaskedGymnasiumIds(name, found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -21,8 +21,13 @@ MASKED = (FIGURE_GROUND, SEMANTIC)
 VIEWS = (PIXELS, *MASKED)
 BACKGROUND = "background"
 MOST_CLASSES = 256
+COLOUR_KEY, FIGURE_KEY = "colour", "figure"
+"""What a table says of a class that is not white in `figure_ground`."""
 NAME = re.compile(r"[A-Za-z0-9_ .-]+")
 COLOUR = re.compile(r"[0-9a-f]{6}")
+WHITE = 255
+ALL_WHITE: Mapping[str, int] = {}
+"""Greys of `figure_ground` where no class has one of its own."""
 
 
 @dataclass(frozen=True)
@@ -60,32 +65,66 @@ class Masks(Protocol):
         """How many of the first labels are ground, which `figure_ground` does not tell from the background."""
         ...
 
+    @property
+    def figure(self) -> Mapping[str, int]:
+        """Class → its grey in `figure_ground`; those that are not in it are white."""
+        ...
+
     def __call__(self, moment: Moment) -> np.ndarray:
         """The labels of a moment, (height, width)."""
         ...
 
 
-def greys(names: Sequence[str], view: str, ground: int = 1) -> tuple[int, ...]:
-    """The grey of each label in a view: evenly spread, or where their number is not known all different in any case."""
+def greys(names: Sequence[str], view: str, ground: int = 1, figure: Mapping[str, int] = ALL_WHITE) -> tuple[int, ...]:
+    """The grey of each label in a view: evenly spread, or where their number is not known all different in any case.
+
+    Args:
+        names: what labels stand for, the background first.
+        view: `figure_ground`, or any that tells all classes apart.
+        ground: how many of the first labels `figure_ground` shows as background.
+        figure: class → its grey in `figure_ground`; all others are white.
+    """
     if view == FIGURE_GROUND:
-        return (*[0] * ground, *[255] * ((len(names) or MOST_CLASSES) - ground))
+        others = (figure.get(name, WHITE) for name in names[ground:])
+        return (*[0] * ground, *(others if names else [WHITE] * (MOST_CLASSES - ground)))
     if names:
         return tuple(255 * label // max(len(names) - 1, 1) for label in range(len(names)))
     # 101 has no divisor in common with 255: neighbouring labels are far apart, and no two are alike.
     return (0, *(101 * label % 255 + 1 for label in range(MOST_CLASSES - 1)))
 
 
-def drawn(labels: np.ndarray, names: Sequence[str], view: str, ground: int = 1) -> np.ndarray:
+def drawn(
+    labels: np.ndarray, names: Sequence[str], view: str, ground: int = 1, figure: Mapping[str, int] = ALL_WHITE
+) -> np.ndarray:
     """Labels (…, height, width) as a view: uint8 (…, height, width, 3)."""
-    found = np.asarray(greys(names, view, ground), np.uint8)[labels]
+    found = np.asarray(greys(names, view, ground, figure), np.uint8)[labels]
     return np.repeat(found[..., None], 3, axis=-1)
 
 
-def names_in(names: Sequence[str], view: str, ground: int = 1) -> tuple[str, ...]:
+def names_in(
+    names: Sequence[str], view: str, ground: int = 1, figure: Mapping[str, int] = ALL_WHITE
+) -> tuple[str, ...]:
     """What the labels stand for in a view; empty for a view without masks, or where nobody says."""
     if view not in MASKED or not names:
         return ()
-    return tuple(names) if view != FIGURE_GROUND else (*[names[0]] * ground, *["figure"] * (len(names) - ground))
+    if view != FIGURE_GROUND:
+        return tuple(names)
+    shown = greys(names, view, ground, figure)
+    sharing = {grey: " or ".join(name for name, its in zip(names, shown, strict=True) if its == grey) for grey in shown}
+    return (*[names[0]] * ground, *({**sharing, WHITE: "figure"}[grey] for grey in shown[ground:]))
+
+
+def figure_greys(given: Any, names: Sequence[str], source: str) -> Mapping[str, int]:
+    """Greys of classes in `figure_ground`, refused where they are none."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{source} is {given!r}: give class → grey, as in {{'coin': 170}}.")
+    for name, grey in given.items():
+        if name not in names[1:]:
+            there = f"there are {', '.join(names[1:])}" if names[1:] else "labels have no names (labels.names)"
+            raise InputError(f"{source} has a grey for '{name}', which is no class: {there}.")
+        if not isinstance(grey, int) or isinstance(grey, bool) or not 1 <= grey <= WHITE:
+            raise InputError(f"{source} has the grey {grey!r} for {name}: give a whole number from 1 to 255.")
+    return given
 
 
 def checked(labels: Any, names: Sequence[str], shape: tuple[int, ...], source: str) -> np.ndarray:
@@ -142,9 +181,11 @@ class ColourMasks:
 
     Attributes:
         colours: class → its colours, as numbers 0xrrggbb.
+        figure: class → its grey in `figure_ground`, where it is not white.
     """
 
     colours: Mapping[str, tuple[int, ...]]
+    figure: Mapping[str, int] = field(default_factory=dict)
     ground: ClassVar[int] = 1
 
     @property
@@ -162,17 +203,22 @@ class ColourMasks:
 
     def __str__(self) -> str:
         """As it stands in a benchmark's name."""
-        parts = (f"{name}={'|'.join(f'{c:06x}' for c in colours)}" for name, colours in self.colours.items())
+        parts = (
+            f"{name}={'|'.join(f'{c:06x}' for c in colours)}" + (f"@{self.figure[name]}" if name in self.figure else "")
+            for name, colours in self.colours.items()
+        )
         return f"colours({','.join(parts)})"
 
     @classmethod
     def of_table(cls, table: Any, source: str) -> ColourMasks:
-        """From a mapping of class → colour, or colours, as "rrggbb" or [r, g, b]."""
+        """From a mapping of class → colour, or colours, as "rrggbb" or [r, g, b]; or → {colour: …, figure: grey}."""
         if not isinstance(table, Mapping) or not table:
             raise InputError(
                 f"masks={source} must hold class: colour, line by line: agent: 'ff0000', goal: [0, 255, 0]."
             )
-        found = {str(name): _colours(str(name), given, source) for name, given in table.items()}
+        entries = {str(name): _entry(str(name), given, source) for name, given in table.items()}
+        found = {name: _colours(name, entry[COLOUR_KEY], source) for name, entry in entries.items()}
+        greys_said = {name: entry[FIGURE_KEY] for name, entry in entries.items() if FIGURE_KEY in entry}
         checked_names([BACKGROUND, *found], source)
         said: dict[int, str] = {}
         for name, colours in found.items():
@@ -185,7 +231,19 @@ class ColourMasks:
                         "tell them apart."
                     )
                 said[colour] = name
-        return cls(found)
+        return cls(found, figure_greys(greys_said, (BACKGROUND, *found), f"masks={source}"))
+
+
+def _entry(name: str, given: Any, source: str) -> Mapping[str, Any]:
+    """What a table says of a class, in full."""
+    if not isinstance(given, Mapping):
+        return {COLOUR_KEY: given}
+    if COLOUR_KEY not in given or set(given) - {COLOUR_KEY, FIGURE_KEY}:
+        raise InputError(
+            f"masks={source}: {name} has the keys {', '.join(map(str, given))}: give {COLOUR_KEY}, and if it is not to "
+            f"be white in {FIGURE_GROUND} {FIGURE_KEY}, as in {{colour: 'ff8000', figure: 170}}."
+        )
+    return given
 
 
 def _colours(name: str, given: Any, source: str) -> tuple[int, ...]:
@@ -209,6 +267,7 @@ class InfoMasks:
     key: str
     names: tuple[str, ...] = ()
     ground: ClassVar[int] = 1
+    figure: ClassVar[Mapping[str, int]] = ALL_WHITE
 
     def __call__(self, moment: Moment) -> np.ndarray:
         """What stands under the key."""
@@ -223,16 +282,18 @@ class InfoMasks:
 
 @dataclass(frozen=True)
 class OwnMasks:
-    """Labels by a function of the user's: `labels(moment)`, with an attribute `names` if it likes.
+    """Labels by a function of the user's: `labels(moment)`, with attributes `names` and `figure` if it likes.
 
     Attributes:
         target: `module:function`.
         names: what labels stand for, as `checked_names` gives it.
+        figure: class → its grey in `figure_ground`, as `figure_greys` gives it.
     """
 
     target: str
     function: Callable[[Moment], Any]
     names: tuple[str, ...] = ()
+    figure: Mapping[str, int] = field(default_factory=dict)
     ground: ClassVar[int] = 1
 
     def __call__(self, moment: Moment) -> np.ndarray:
@@ -249,5 +310,12 @@ def read_back(text: str) -> ColourMasks | InfoMasks | None:
         return InfoMasks(text.removeprefix("info."))
     if text.startswith("colours(") and text.endswith(")"):
         parts = [part.partition("=") for part in text.removeprefix("colours(")[:-1].split(",")]
-        return ColourMasks.of_table({name: colours.split("|") for name, _, colours in parts}, text)
+        return ColourMasks.of_table({name: _read_back(said) for name, _, said in parts}, text)
     return None
+
+
+def _read_back(said: str) -> dict[str, Any]:
+    """What a name tells of a class: rrggbb|rrggbb@grey."""
+    colours, _, grey = said.partition("@")
+    own = {FIGURE_KEY: int(grey) if grey.isdecimal() else grey} if grey else {}
+    return {COLOUR_KEY: colours.split("|"), **own}

@@ -127,5 +127,5 @@ class Viewed(gymnasium.Wrapper):
         assert labels is not None
         assert self.masks is not None
         masks = self.masks
-        shown = labels[..., None] if view == LABELS else drawn(labels, masks.names, view, masks.ground)
+        shown = labels[..., None] if view == LABELS else drawn(labels, masks.names, view, masks.ground, masks.figure)
         return shown[..., :1] if self.grey else shown

@@ -130,13 +130,13 @@ class ViewedBenchmark(SingleBenchmark):
         """What the labels of a mask stand for; empty for a view without masks."""
         self.check_installed(task)
         masks = self.masks(task, self.knobs)
-        return names_in(masks.names, view, masks.ground)
+        return names_in(masks.names, view, masks.ground, masks.figure)
 
     def intensities(self, task: str, view: str) -> tuple[int, ...]:
         """The grey that each label is shown with."""
         self.check_installed(task)
         masks = self.masks(task, self.knobs)
-        return greys(masks.names, view, masks.ground)
+        return greys(masks.names, view, masks.ground, masks.figure)
 
     def maker(self, task: str, views: tuple[str, ...], knobs: Mapping[str, Any], together: bool) -> Any:
         """What makes one copy under its views; all share where labels come from."""

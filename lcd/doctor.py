@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,12 +19,31 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lcd.consoles import console_for_tables
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 PROCGEN_MODULES = {"procgen-mirror": "procgen", "gym3": "gym3", "cffi": "cffi", "imageio": "imageio"}
 PROCGEN_RECIPE = (
     "For the games beside numpy 2 and without gym: pip install --no-deps procgen-mirror gym3, then "
     "pip install 'cffi<2' imageio. That they declare numpy < 2 is metadata only; make install does the same."
 )
+ENGINES = {
+    "minigrid": (("minigrid",), "benchmark=minigrid", "pip install '.[minigrid]'"),
+    "atari": (("ale_py",), "benchmark=atari", "pip install '.[atari]'"),
+    "ocatari": (
+        ("ocatari",),
+        "masks of 7 further games of benchmark=atari",
+        "pip install '.[ocatari-needs]', then pip install --no-deps ocatari",
+    ),
+    "mujoco": (("mujoco",), "benchmark=mujoco", "pip install '.[mujoco]'"),
+    "dm_control": (("dm_control", "mujoco"), "benchmark=dm_control", "pip install '.[dm-control]'"),
+    "bsuite": (("bsuite", "dm_env"), "benchmark=bsuite", "pip install '.[bsuite]'"),
+    "crafter": (("crafter",), "benchmark=crafter", "pip install '.[crafter]'"),
+    "sumo": (("libsumo", "sumo"), "benchmark=traffic", "pip install '.[traffic]'"),
+}
+"""Engines of benchmarks: the modules of each, what it is for, and what installs it."""
+DISTRIBUTIONS = {"sumo": "eclipse-sumo"}
+"""What a module is distributed as, where it is not called like it."""
 STYLES = {"ok": "green", "warn": "yellow", "missing": "dim", "broken": "bold red"}
 Status = Literal["ok", "warn", "missing", "broken"]
 
@@ -63,7 +83,7 @@ def run(cfg: Any = None, console: Console | None = None) -> int:
         table.add_column(column, overflow="fold")
     for check in checks:
         table.add_row(check.name, Text(check.status, STYLES[check.status]), Text(check.detail))
-    (console or Console()).print(table)
+    (console or console_for_tables()).print(table)
     return int(any(check.status == "broken" for check in checks))
 
 
@@ -152,6 +172,16 @@ def _procgen() -> Check:
     return Check("procgen", "ok", "procgen-mirror and gym3 are installed, without gym.")
 
 
+def _engine(name: str) -> Check:
+    """An engine by what is installed: importing some takes seconds."""
+    modules, serves, advice = ENGINES[name]
+    absent = [module for module in modules if not _installed(module)]
+    if absent:
+        return Check(name, "missing", f"Not installed: {', '.join(absent)}. {serves} needs it: {advice}.")
+    found = ", ".join(f"{module} {version(DISTRIBUTIONS.get(module, module))}" for module in modules)
+    return Check(name, "ok", f"{found}: {serves}.")
+
+
 def _wandb() -> Check:
     if not _installed("wandb"):
         return Check("wandb", "missing", "Not installed: pip install wandb to track runs; tracker=none needs nothing.")
@@ -220,6 +250,7 @@ CORE: dict[str, Callable[[], Check]] = {
 }
 OPTIONAL: dict[str, Callable[[], Check]] = {
     "procgen": _procgen,
+    **{name: partial(_engine, name) for name in ENGINES},
     "wandb": _wandb,
     "parquet": _parquet,
     "slurm": _slurm,

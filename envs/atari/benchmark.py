@@ -16,7 +16,7 @@ from lcd.envs.atari.objects import LIBRARY, ObjectMasks
 from lcd.envs.checks import MOST_STEPS, is_number, require_whole_number
 from lcd.envs.engines import FRAMES_A_STEP
 from lcd.envs.errors import InputError
-from lcd.envs.masks import Moment
+from lcd.envs.masks import ALL_WHITE, Moment
 from lcd.envs.viewed_benchmark import ViewedBenchmark
 
 SIDE, FRAMES = 84, 4
@@ -64,6 +64,7 @@ class MemoryMasks:
     """Labels by the console's memory."""
 
     ground = 1
+    figure = ALL_WHITE
 
     def __init__(self, game: str) -> None:
         """Take a game's table."""

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lcd.envs.masks import BACKGROUND, Moment
+from lcd.envs.masks import ALL_WHITE, BACKGROUND, Moment
 
 LIBRARY = "ocatari"
 
@@ -22,6 +22,7 @@ class ObjectMasks:
     """Labels by OCAtari's boxes: a class for each kind of thing, the smaller drawn over the larger."""
 
     ground = 1
+    figure = ALL_WHITE
 
     def __init__(self, game: str) -> None:
         """Take a game that the library knows."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lcd.envs.bodies.camera import Camera, goes_along, placed
-from lcd.envs.masks import BACKGROUND, MOST_CLASSES, Moment
+from lcd.envs.masks import ALL_WHITE, BACKGROUND, MOST_CLASSES, Moment
 
 AIMS = ("target", "goal")
 SQUARE = 1.0
@@ -30,6 +30,8 @@ SMALLEST = 2.0
 
 class BodyMasks:
     """Labels by what a camera sees of a simulation's bodies."""
+
+    figure = ALL_WHITE
 
     def __init__(self, camera: Camera, simulation: Callable[[Any], tuple[Any, Any]], model: Any) -> None:
         """Sort a model's bodies into classes.

@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from lcd.envs.masks import BACKGROUND, Moment
+from lcd.envs.masks import ALL_WHITE, BACKGROUND, Moment
 
 SIGHT = (9, 7)
 """Columns and rows of the world that are seen, the player in the middle."""
@@ -87,6 +87,7 @@ class WorldMasks:
 
     names = NAMES
     ground = len(GROUND)
+    figure = ALL_WHITE
 
     def __call__(self, moment: Moment) -> np.ndarray:
         """The class of each pixel of the picture."""

@@ -1,8 +1,10 @@
 """The benchmark `gridworld`: three small worlds with a coin and a pit. It runs as it is; make it yours.
 
-    lcd check gridworld:Gridworld                   # what is wrong with it, before anything is trained
-    lcd diagnose benchmark=gridworld:Gridworld      # what makes its tasks hard
-    python -m pytest gridworld.py                   # the tests at the end
+What is wrong with it, before anything is trained; what makes its tasks hard; the tests at the end:
+
+    lcd check gridworld:Gridworld
+    lcd diagnose benchmark=gridworld:Gridworld
+    python -m pytest gridworld.py
 
 Give these commands in the folder of this file.
 """
@@ -128,9 +130,9 @@ def played(task: str, view: str, actions: np.ndarray) -> tuple[np.ndarray, np.nd
     """The rewards and ends that some actions give under a view, (steps, copies) each."""
     env = Gridworld().make_vec(task, view=view, split="train", num_envs=actions.shape[1], seed=7)
     env.reset()
-    told = [env.step(each)[1:3] for each in actions]
-    rewards, ends = zip(*told, strict=True)
-    return np.array(rewards), np.array(ends)
+    told = [env.step(each)[1:4] for each in actions]
+    rewards, terminated, truncated = (np.array(each) for each in zip(*told, strict=True))
+    return rewards, terminated | truncated
 
 
 def test_every_view_is_the_same_task() -> None:
@@ -145,8 +147,13 @@ def test_every_view_is_the_same_task() -> None:
 
 def test_a_random_agent_gets_what_the_benchmark_says() -> None:
     actions = np.random.default_rng(1).integers(0, len(MOVES), (400, 64))
-    for task in TASKS:
-        rewards, _ = played(task, "semantic", actions)
-        ends = np.count_nonzero(rewards)
-        # Coin and pit are met equally often: the mean is 0, give or take three standard errors.
-        assert abs(rewards.sum()) < 3 * np.sqrt(ends)
+    for task, said in Gridworld.r_min.items():
+        rewards, ends = played(task, "semantic", actions)
+        returns = [
+            float(part.sum())
+            for paid, over in zip(rewards.T, ends.T, strict=True)
+            for part in np.split(paid, np.flatnonzero(over) + 1)[:-1]  # what is after the last end is no whole episode
+        ]
+        mean, error = np.mean(returns), np.std(returns) / np.sqrt(len(returns))
+        # Three standard errors; where all episodes are paid alike there is none.
+        assert abs(mean - said) <= 3 * error + 0.01, f"r_min['{task}'] is {said}, and a random agent gets {mean:.3f}"

@@ -42,7 +42,7 @@ POSITIONAL = {
     "cancel": ("path", "run"),
     "retry": ("path", "run"),
     "remove": ("path", "run"),
-    "list": ("what",),
+    "list": ("what", "benchmark"),
     "completion": ("shell",),
     "view": ("task",),
     "measure": ("benchmark",),
@@ -50,6 +50,8 @@ POSITIONAL = {
     "check": ("benchmark",),
     "horizon": ("mdp",),
 }
+KNOBS = ("task.knobs.", "study.knobs.")
+"""What comes before a knob's name: of a run of one task, and of a study."""
 MANY = "run"
 """The key of as many words as there are."""
 STUDY = "study"
@@ -314,4 +316,8 @@ def _known(command: str, key: str) -> None:
     if key in sections:
         inside = [name for name in _keys(command) if name.startswith(key + ".")]
         raise InputError(f"{key} has no value of its own: give one of {', '.join(inside)}.")
+    for one, other in (KNOBS, KNOBS[::-1]):
+        # A study and a run of one task have knobs under keys of their own.
+        if key.startswith(one) and (right := other + key.removeprefix(one)) and is_open(right, schema):
+            raise InputError(f"{key} is not a key of 'lcd {command}': there it is {right}.")
     raise InputError(f"{key} is not a key of 'lcd {command}': {_nearest_key(command, key)}")

@@ -36,6 +36,8 @@ def names_code(config: Any) -> bool:
     if isinstance(config, BenchmarkConfig | LauncherConfig | TrackerConfig):
         return _is_code(config.name)
     values = {entry.name: getattr(config, entry.name) for entry in fields(config)}
+    if isinstance(benchmark := values.get("benchmark"), str) and names_code(BenchmarkConfig(name=benchmark)):
+        return True
     named = [value for key, value in values.items() if key.removesuffix("_params") in PARTS]
     for part in values.get("parts") or ():
         named += [part.get(key) for key in PARTS] if isinstance(part, Mapping) else []

@@ -14,7 +14,7 @@ from lcd.config.schema_parts import (
     TrackerConfig,
     doc,
 )
-from lcd.config.steering_schemas import CancelConfig, LogsConfig, RemoveConfig, RetryConfig, StatusConfig
+from lcd.config.steering_schemas import CancelConfig, LogsConfig, RemoveConfig, RetryConfig, StatusConfig, condition
 from lcd.config.task_schemas import HorizonConfig, MeasureConfig, NewConfig, ViewConfig
 from lcd.config.wandb_schemas import DEVICES, SyncConfig, WandbSweepConfig
 from lcd.scores.contrasts import DEFINITIONS, PERCEPTION
@@ -358,6 +358,9 @@ class ListConfig:
     """List what can be chosen."""
 
     what: str | None = field(default=None, metadata=doc("benchmarks, agents, contrasts, …; what= may be left out"))
+    benchmark: str | None = field(
+        default=None, metadata=condition("tasks: those of one benchmark, gym:ID and yours included; null: of all")
+    )
 
 
 @dataclass

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lcd.config.schemas import HorizonConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.benchmarks import BENCHMARKS
 from lcd.envs.errors import InputError
 from lcd.envs.streams import seed_sequence
@@ -45,7 +46,7 @@ def run(cfg: HorizonConfig) -> int:
         outputs.check_file(out, inputs)
     content: dict[str, Any] = {"settings": vars(settings)}
     shown: list[Table | str]
-    console = Console(emoji=False)
+    console = console_for_tables(emoji=False)
     with Console(stderr=True).status("making the tables") as status:
         found = find(cfg.mdp, cfg.knobs, cfg.seed, cfg.horizon, cfg.sticky, cfg.copies)
         if isinstance(found, VectorEnv):

@@ -15,6 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from lcd.config.schemas import HorizonConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import Tabular, offers
@@ -78,7 +79,7 @@ def run(title: str, named: Sequence[Named], cfg: HorizonConfig, settings: Settin
     if out is not None:
         outputs.check(out, PRODUCT, (CSV, MARKDOWN, FIGURE), inputs)
         outputs.check(out / MDPS, "")
-    rows, left_out, console = [], {}, Console(emoji=False)
+    rows, left_out, console = [], {}, console_for_tables(emoji=False)
     keeping = contextlib.nullcontext() if out is None else signals.keeping("every MDP that is done")
     with keeping, Console(stderr=True).status(f"making {title}") as status:
         for number, each in enumerate(named, 1):

@@ -14,9 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from lcd.config.schemas import CheckConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.errors import InputError
 from lcd.pipelines.check.examined_task import Case
-from lcd.pipelines.check.rows import CONTRACT, Row, Summary, Verdict, summed_up, worst_of
+from lcd.pipelines.check.now import Now
+from lcd.pipelines.check.rows import CONTRACT, Row, Summary, Verdict, judged, not_judged, summed_up, worst_of
 from lcd.pipelines.kinds.kind import Job, trainings
 from lcd.pipelines.launch.launchers import launch
 from lcd.pipelines.launch.order import Call
@@ -25,27 +27,34 @@ from lcd.pipelines.study.configs import RunConfig
 from lcd.pipelines.study.cost import HOUR, hours_text
 from lcd.process.exits import FAILED, OK
 
-STYLES: dict[Verdict, str] = {"pass": "green", "warn": "yellow", "fail": "bold red"}
+STYLES: dict[Verdict, str] = {"pass": "green", "not judged": "dim", "warn": "yellow", "fail": "bold red"}
+SIGNS: dict[Verdict, str] = {"not judged": "–"}
+"""How a verdict stands on the page, where not as it is."""
 CHANCE, COST = "determinism", "cost"
+NOT_LOOKED_AT = "not looked at: mend first what fails."
 
 
 def run(cfg: CheckConfig, console: Console | None = None) -> int:
     """Print the page; returns the exit code, 1 where something fails."""
-    console = console or Console()
+    console = console or console_for_tables()
     jobs = runs.expand(cfg)
-    with Console(stderr=True).status("") as status:
-        status.update(f"{cfg.benchmark.name}: stepping its tasks under each view")
-        rows = examined(_cases(cfg, trainings(jobs)), cfg)
+    with Now(Console(stderr=True, quiet=cfg.format == "json")) as now:
+        rows = examined(_cases(cfg, trainings(jobs)), cfg, now)
         broken = {row.task for row in rows if row.check == CONTRACT and row.verdict == "fail"}
         if sound := [config for config in trainings(jobs) if config["task"] not in broken]:
-            status.update(f"{cfg.benchmark.name}: made twice, in two processes")
+            now.tell(f"{cfg.benchmark.name}: {CHANCE} (made twice, in two processes)")
             rows.append(_of_chance(sound, cfg))
-        if cfg.forecast and not any(row.verdict == "fail" for row in rows):
-            status.update("training a little, to time it")
+        else:
+            rows.append(Row(CHANCE, "not judged", NOT_LOOKED_AT))
+        if cfg.forecast and any(row.verdict == "fail" for row in rows):
+            rows.append(Row(COST, "not judged", NOT_LOOKED_AT))
+        elif cfg.forecast:
+            now.tell(f"{cfg.benchmark.name}: {COST} (training a little, to time it)")
             rows.append(_of_cost(jobs, cfg))
-    worst = worst_of(row.verdict for row in rows)
+    worst = worst_of(row.verdict for row in judged(rows))
     if cfg.format == "json":
-        print(json.dumps({"benchmark": cfg.benchmark.name, "verdict": worst, "rows": [asdict(row) for row in rows]}))
+        told = {"benchmark": cfg.benchmark.name, "verdict": worst, "not_judged": not_judged(rows)}
+        print(json.dumps({**told, "rows": [asdict(row) for row in rows]}))
     else:
         _print(cfg, summed_up(rows), worst, console)
     return FAILED if worst == "fail" else OK
@@ -69,22 +78,28 @@ def _cases(cfg: CheckConfig, run_configs: Sequence[RunConfig]) -> list[Case]:
     return cases
 
 
-def examined(cases: Sequence[Case], cfg: CheckConfig) -> list[Row]:
-    """The rows of some tasks, each looked at by a process that may die or never return."""
+def examined(cases: Sequence[Case], cfg: CheckConfig, now: Now) -> list[Row]:
+    """The rows of some tasks, at least one a check, each looked at by a process that may die or never return."""
+    from lcd.pipelines.check.examine import CHECKS, at_work
+
     with tempfile.TemporaryDirectory(prefix="lcd-check-") as folder:
         files = [Path(folder) / f"{number}.json" for number in range(len(cases))]
         calls = [
             Call((asdict(case), str(file)), file.with_suffix(".txt")) for case, file in zip(cases, files, strict=True)
         ]
         how = {"workers": cfg.launcher.workers, "threads": cfg.launcher.threads, "deadlines": cfg.deadlines}
-        outcomes = launch("local", "lcd.pipelines.check.examine:examine_to_file", calls, **how)
+        told = {case.task: at_work(file) for case, file in zip(cases, files, strict=True)}
+        examine = "lcd.pipelines.check.examine:examine_to_file"
+        outcomes = launch("local", examine, calls, lambda: now.follow(told), **how)
         rows = []
         for case, file, outcome in zip(cases, files, outcomes, strict=True):
             if outcome.error is not None:
-                told = f"it cannot be played ({outcome.error})."
-                rows.append(Row(CONTRACT, "fail", told, "mend that first", case.task))
+                why = f"it cannot be played ({outcome.error})."
+                mine = [Row(CONTRACT, "fail", why, "mend that first", case.task)]
             else:
-                rows += [Row(**row) for row in json.loads(file.read_text())]
+                mine = [Row(**row) for row in json.loads(file.read_text())]
+            lacking = [check for check in CHECKS if check not in {row.check for row in mine}]
+            rows += [*mine, *(Row(check, "not judged", NOT_LOOKED_AT, task=case.task) for check in lacking)]
         return rows
 
 
@@ -122,11 +137,20 @@ def _print(cfg: CheckConfig, lines: Sequence[Summary], worst: Verdict, console: 
         text = Text("\n".join(line.found))
         for fix in line.fixes:
             text.append(f"\n→ {fix}", style="bold")
-        table.add_row(line.check, Text(line.verdict, STYLES[line.verdict]), text)
+        sign = Text(SIGNS.get(line.verdict, line.verdict), STYLES[line.verdict])
+        table.add_row(line.check, sign, text)
     console.print(table)
+    console.print(_end(worst, sum(line.verdict == "not judged" for line in lines)), highlight=False, markup=False)
+
+
+def _end(worst: Verdict, open_checks: int) -> str:
+    """What the page comes to."""
+    told = f"{open_checks} check{'s' * (open_checks != 1)} could not judge (–)"
     ends = {
-        "pass": "Nothing is wrong as far as this can tell.",
+        "pass": f"Nothing is wrong in what could be judged; {told}."
+        if open_checks
+        else "Nothing is wrong as far as this can tell.",
         "warn": "It can be diagnosed; the warnings say what to know first.",
         "fail": "What fails would make scores wrong: mend it first.",
     }
-    console.print(ends[worst], highlight=False, markup=False)
+    return f"{ends[worst]} {told}." if open_checks and worst == "warn" else ends[worst]

@@ -8,6 +8,7 @@ again, a small network reads the coming reward from either view, and is asked ab
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -21,10 +22,12 @@ from lcd.pipelines.check.rows import Row
 from lcd.scores.contrasts import PERCEPTION
 
 MASKS, ALIKE, READ = "views", "drawn alike", "what masks preserve"
+COMPARING = (ALIKE, READ)
+"""The checks that compare views with pixels."""
 MOST_ALIKE = 32
 """Moments of one look and action that are compared with one another."""
 ENOUGH_PAIRS, ENOUGH_SAME = 10, 0.02
-"""Pairs of moments paid differently that say something, and the share of pairs whose pixels are the same, too."""
+"""Pairs of moments not paid as usual that say something, and the share of pairs whose pixels are the same, too."""
 MOST_PROBED, LEAST_PAID = 6000, 60
 """Moments that the network is shown, and those among them whose reward is not the usual one, below which it says
 nothing."""
@@ -49,18 +52,36 @@ def view_rows(benchmark: Benchmark, task: str, moments: Moments, space: Any, see
                 ALIKE, "warn", told, "give each class a grey or colour of its own in the view that names classes", task
             )
     if baseline not in views or not solved:
+        for check in (ALIKE, READ):
+            yield Row(check, "not judged", f"there is no view to compare with '{baseline}'.", task=task)
         return
     undecided = []
     for view in [view for view in solved if view not in blank]:
         found = _lost(shown[baseline], shown[view], moments)
-        if found is None:
+        if isinstance(found, Undecided):
             undecided.append(view)
+            yield Row(ALIKE, "not judged", f"'{view}': {found.why}", task=task)
         elif found:
             yield Row(ALIKE, "fail", f"'{view}' {found}", "draw apart what is paid differently", task)
         else:
             yield Row(ALIKE, "pass", f"'{view}': what looks the same is paid the same, or left to chance.", task=task)
     if undecided and is_image(space):
         yield from _read(task, moments, undecided, seed)
+    elif undecided:
+        yield Row(READ, "not judged", "there are no pictures for a probe to read.", task=task)
+    else:
+        yield Row(READ, "pass", f"no probe is needed: '{ALIKE}' compared exactly.", task=task)
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """Comparing looks does not say.
+
+    Attributes:
+        why: the reason, in a sentence.
+    """
+
+    why: str
 
 
 def _rows(seen: np.ndarray) -> np.ndarray:
@@ -92,8 +113,8 @@ def _of_labels(benchmark: Benchmark, task: str, views: Sequence[str]) -> Iterato
             yield Row(ALIKE, "fail", f"'{view}' draws {other} and {one} in one grey.", "give each class its own", task)
 
 
-def _lost(pixels: np.ndarray, shown: np.ndarray, moments: Moments) -> str | None:
-    """What a view draws alike that pixels tell apart: a sentence's end, "" for nothing, None where looks do not say."""
+def _lost(pixels: np.ndarray, shown: np.ndarray, moments: Moments) -> str | Undecided:
+    """What a view draws alike that pixels tell apart: a sentence's end, "" for nothing."""
     valid = moments.valid.ravel()
     actions = np.ascontiguousarray(_rows(moments.actions).reshape(len(valid), -1))
     keys = looks(np.column_stack([shown.view(np.int64), looks(actions).view(np.int64)]))
@@ -101,29 +122,34 @@ def _lost(pixels: np.ndarray, shown: np.ndarray, moments: Moments) -> str | None
     order = np.argsort(keys, kind="stable")
     order = order[valid[order]]
     groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
-    repeated = [group[:MOST_ALIKE] for group in groups if len(group) > 1]
+    repeated = [group for group in groups if len(group) > 1]
     if sum(map(len, repeated)) < len(order) / 5:
-        return None
+        return Undecided(f"{'few pictures' if repeated else 'no picture'} came twice with the same action.")
+    values, counts = np.unique(outcome[order], return_counts=True)
+    usual = values[counts.argmax()]
     # Pairs by whether they are paid alike, and whether their pixels are the same.
-    pairs, times = np.zeros((2, 2)), 0
-    for group in repeated:
+    pairs, times, unusual = np.zeros((2, 2)), 0, 0
+    for group in (group[:MOST_ALIKE] for group in repeated):
         one, other = np.triu_indices(len(group), 1)
-        alike = np.isclose(outcome[group][one], outcome[group][other])
-        same = pixels[group][one] == pixels[group][other]
+        paid = outcome[group]
+        alike, same = np.isclose(paid[one], paid[other]), pixels[group][one] == pixels[group][other]
         times += not alike.all()
+        unusual += int(np.count_nonzero((paid[one] != usual) & alike))
         np.add.at(pairs, (alike.astype(int), same.astype(int)), 1)
     different, paid_alike = pairs
     if different.sum() < ENOUGH_PAIRS:
-        return ""
-    usual = paid_alike[1] / max(paid_alike.sum(), 1)
-    if usual < ENOUGH_SAME:
-        return None
-    if different[1] / different.sum() >= usual / 2:
+        if unusual >= ENOUGH_PAIRS:
+            return ""
+        return Undecided("too few of the pictures that came twice were paid otherwise than the rest.")
+    again = paid_alike[1] / max(paid_alike.sum(), 1)
+    if again < ENOUGH_SAME:
+        return Undecided(f"what looks the same in it is hardly ever the same in '{PERCEPTION.baseline}'.")
+    if different[1] / different.sum() >= again / 2:
         return ""
     return (
         f"draws alike what pixels tell apart: {times} of its looks are paid now this, now that for one action, and "
         f"only {different[1] / different.sum():.0%} of such moments are the same in '{PERCEPTION.baseline}' "
-        f"({usual:.0%} of those that are paid alike)."
+        f"({again:.0%} of those that are paid alike)."
     )
 
 
@@ -133,11 +159,15 @@ def _read(task: str, moments: Moments, views: Sequence[str], seed: int) -> Itera
     values, counts = np.unique(rewards[valid], return_counts=True)
     unusual = (rewards != values[counts.argmax()]) & valid
     if (few := int(unusual.sum())) < LEAST_PAID:
-        told = f"not judged: of {valid.sum():,} moments of random play {few} are paid otherwise than the rest."
-        yield Row(READ, "pass", told, task=task)
+        told = f"of {valid.sum():,} moments of random play {few} are paid otherwise than the rest, too few to say."
+        yield Row(READ, "not judged", told, task=task)
         return
     chosen = _chosen(unusual, valid, seed)
     baseline = _explained(moments, PERCEPTION.baseline, chosen, seed)
+    if baseline <= LOST:
+        told = f"a probe reads nothing of the coming reward even from pixels ({max(baseline, 0):.0%})."
+        yield Row(READ, "not judged", told, task=task)
+        return
     for view in views:
         found = _explained(moments, view, chosen, seed)
         told = (

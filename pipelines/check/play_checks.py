@@ -11,7 +11,8 @@ import numpy as np
 from gymnasium import spaces
 
 from lcd.agents.stepping import Stepper
-from lcd.envs.benchmarks import Benchmark, make_copies, reward_range
+from lcd.envs.benchmarks import BENCHMARKS, Benchmark, make_copies, reward_range
+from lcd.envs.gym_names import PREFIX
 from lcd.pipelines.check.random_play import Episodes, Moments, episodes_of
 from lcd.pipelines.check.rows import Row
 
@@ -50,21 +51,28 @@ def range_row(benchmark: Benchmark, task: str, episodes: Episodes, seed: int, kn
         fix = "say the best mean return that is possible: scores beyond it are nonsense"
         return Row(RANGE, "fail", f"{told}, {beyond:.0%} of them more than R_max = {high:.4g}.", fix, task)
     if low >= high:
-        return Row(
-            RANGE, "fail", f"R_min = {low:.4g} is not below R_max = {high:.4g}.", f"r_min['{task}'] = {mean:.3g}", task
-        )
+        fix = f"r_min['{task}'] = {mean:.3g}"
+        return Row(RANGE, "fail", f"R_min = {low:.4g} is not below R_max = {high:.4g}.", fix, task)
     if math.isnan(low) or math.isnan(high):
         lacking = " and ".join(name for name, value in (("R_min", low), ("R_max", high)) if math.isnan(value))
         told += (
             f"; {lacking} {'are' if 'and' in lacking else 'is'} not known: returns are told as they are, and no scores."
         )
-        fix = f"r_min['{task}'] = {mean:.3g}, and R_max the best that is possible, if anybody knows it"
-        return Row(RANGE, "warn", told, fix, task)
+        return Row(RANGE, "warn", told, _range_given(benchmark, task, mean if math.isnan(low) else low, high), task)
     # A bounded share of the range does not move scores, however sure one is of it.
     if abs(mean - low) > max(ERRORS * error, 0.02 * (high - low)) and not episodes.unfinished:
         fix = f"r_min['{task}'] = {mean:.3g}, or lcd measure for more episodes"
         return Row(RANGE, "warn", f"{told}, and R_min is said to be {low:.4g} (R_max {high:.4g}).", fix, task)
     return Row(RANGE, "pass", f"{told}; R_min {low:.4g}, R_max {high:.4g}.", task=task)
+
+
+def _range_given(benchmark: Benchmark, task: str, low: float, high: float) -> str:
+    """How to say a range that is not known: in the benchmark's file where it is the user's, else to the report."""
+    if benchmark.name.startswith(PREFIX) or BENCHMARKS.is_built_in(benchmark.name):
+        most = "R_MAX" if math.isnan(high) else f"{high:.4g}"
+        fix = f"lcd report STUDY 'ranges.{task}=[{low:.3g},{most}]'"
+        return f"{fix}, R_MAX being the best return that is possible" if math.isnan(high) else fix
+    return f"r_min['{task}'] = {low:.3g}, and R_max the best that is possible, if anybody knows it"
 
 
 def blind_row(
@@ -77,7 +85,7 @@ def blind_row(
     )
     means = [_mean(found.returns) for found in mine]
     if math.isnan(random) or all(math.isnan(mean) for mean, _ in means):
-        return Row(BLIND, "pass", "not judged: no episode ended.", task=task)
+        return Row(BLIND, "not judged", "no episode ended.", task=task)
     best = max(range(len(means)), key=lambda n: -math.inf if math.isnan(means[n][0]) else means[n][0])
     mean, error = means[best]
     high = reward_range(benchmark, task, seed, knobs)[1]
@@ -173,7 +181,7 @@ def episode_row(task: str, episodes: Episodes, played: int, asked: int, evaluati
 def budget_row(task: str, moments: Moments, episodes: Episodes, steps: int) -> Row:
     """Whether random play meets rewards within the steps that are trained."""
     if not len(episodes.lengths):
-        return Row(BUDGET, "pass", "not judged: no episode ended.", task=task)
+        return Row(BUDGET, "not judged", "no episode ended.", task=task)
     share, length = episodes.paid.mean(), episodes.lengths.mean()
     if not episodes.paid.any():
         # Three over their number is the most that a share can be of which none was seen (95 %).
@@ -183,11 +191,11 @@ def budget_row(task: str, moments: Moments, episodes: Episodes, steps: int) -> R
             told += f": in {steps:,} steps in {most:.0f} at most."
             fix = "more steps (study.steps=), a nearer start, or extra rewards in training (shaping)"
             return Row(BUDGET, "warn", told, fix, task)
-        return Row(
-            BUDGET, "pass", f"no reward in {len(episodes.paid)} episodes of random play, too few to say.", task=task
-        )
+        told = f"no reward in {len(episodes.paid)} episodes of random play, too few to say."
+        return Row(BUDGET, "not judged", told, task=task)
     expected = share * steps / length
-    told = f"random play is paid in {share:.0%} of episodes, so about {expected:,.0f} times in a seed's {steps:,} steps"
+    times = f"about {expected:,.0f} times" if expected >= 1 else "fewer than once"
+    told = f"random play is paid in {share:.0%} of episodes, so {times} in a seed's {steps:,} steps"
     if expected < ENOUGH_REWARDS:
         fix = f"study.steps={_round(ENOUGH_REWARDS * length / share)} or more, or extra rewards in training (shaping)"
         return Row(BUDGET, "warn", f"{told}.", fix, task)
@@ -197,7 +205,8 @@ def budget_row(task: str, moments: Moments, episodes: Episodes, steps: int) -> R
 def gamma_row(task: str, moments: Moments, episodes: Episodes, gamma: float | None) -> Row:
     """Whether γ sees as far as rewards are away."""
     if gamma is None or not len(episodes.lengths):
-        return Row(GAMMA, "pass", "not judged: the agent has none." if gamma is None else "not judged.", task=task)
+        told = "the agent has none." if gamma is None else "no episode ended."
+        return Row(GAMMA, "not judged", told, task=task)
     times = moments.times_of_pay()
     away = float(np.median(times)) if len(times) else float(episodes.lengths.mean())
     what = (

@@ -1,13 +1,14 @@
-"""What `lcd check` says: rows of pass, warn or fail, each with what was found and what to do."""
+"""What `lcd check` says: rows of pass, not judged, warn or fail, each with what was found and what to do."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Verdict = Literal["pass", "warn", "fail"]
-VERDICTS: tuple[Verdict, ...] = ("pass", "warn", "fail")
+Verdict = Literal["pass", "not judged", "warn", "fail"]
+VERDICTS: tuple[Verdict, ...] = ("pass", "not judged", "warn", "fail")
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class Row:
 
     Attributes:
         check: what was looked at, in a word or two.
-        verdict: `pass`, `warn` (works, with something to know) or `fail` (scores would be wrong, or nothing trains).
+        verdict: `pass`, `not judged` (what was seen does not say), `warn` (works, with something to know) or `fail`
+            (scores would be wrong, or nothing trains).
         found: what was found, in a sentence.
         fix: what to do about it; empty where nothing is to be done.
         task: of which task; empty: of the benchmark.
@@ -42,6 +44,8 @@ class Summary:
 CONTRACT = "contract"
 MOST_TOLD = 3
 """Tasks whose findings are told in full, so that a benchmark of many still has one page."""
+SETS_A_NUMBER = re.compile(r"(?P<key>[a-z_.]+)=(?P<number>\d+(\.\d+)?)(?P<rest>\D.*)?", re.DOTALL)
+"""A fix that begins with a key and its number."""
 
 
 def summed_up(rows: Sequence[Row]) -> list[Summary]:
@@ -56,9 +60,20 @@ def summed_up(rows: Sequence[Row]) -> list[Summary]:
         lines = [_line(what, mine, tasks) for what, mine in told.items()]
         if len(lines) > MOST_TOLD:
             lines = [*lines[:MOST_TOLD], f"({len(lines) - MOST_TOLD} more: format=json)"]
-        fixes = dict.fromkeys(row.fix for row in mine if row.verdict == worst and row.fix)
+        fixes = _with_one_number([row.fix for row in mine if row.verdict == worst and row.fix])
         found.append(Summary(check, worst, tuple(lines), tuple(fixes)[:MOST_TOLD]))
     return found
+
+
+def _with_one_number(fixes: Sequence[str]) -> list[str]:
+    """Each fix once, and of those that set one key, which all tasks share, the one with the largest number."""
+    found: dict[str, tuple[float, str]] = {}
+    for fix in fixes:
+        number = SETS_A_NUMBER.fullmatch(fix)
+        key, value = (number["key"], float(number["number"])) if number else (fix, 0.0)
+        if key not in found or value > found[key][0]:
+            found[key] = value, fix
+    return [fix for _, fix in found.values()]
 
 
 def _line(what: str, mine: Sequence[str], tasks: set[str]) -> str:
@@ -66,6 +81,16 @@ def _line(what: str, mine: Sequence[str], tasks: set[str]) -> str:
     if set(mine) in ({""}, tasks):
         return what
     return f"{', '.join(mine[:MOST_TOLD])}{' …' if len(mine) > MOST_TOLD else ''}: {what}"
+
+
+def judged(rows: Iterable[Row]) -> list[Row]:
+    """The rows that judge."""
+    return [row for row in rows if row.verdict != "not judged"]
+
+
+def not_judged(rows: Sequence[Row]) -> list[str]:
+    """The checks of which nothing worse is known than that some task could not be judged."""
+    return [line.check for line in summed_up(rows) if line.verdict == "not judged"]
 
 
 def worst_of(verdicts: Iterable[Verdict]) -> Verdict:

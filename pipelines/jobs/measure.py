@@ -11,6 +11,7 @@ from rich.table import Table
 from scipy.special import stdtrit
 
 from lcd.config.schemas import MeasureConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies, reward_range
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import check_installed, moving_tasks_of
@@ -33,7 +34,7 @@ def run(cfg: MeasureConfig, console: Console | None = None) -> int:
     needs.check_measurement(cfg.episodes)
     check_names("tasks", tasks, benchmark.tasks, cfg.benchmark.name)
     check_installed(benchmark, tasks)
-    console = console or Console()
+    console = console or console_for_tables()
     if cfg.frontend["name"] != "identity":
         return measure_frontend(benchmark, tasks if cfg.tasks else list(moving_tasks_of(benchmark)), cfg, console)
     folder = None if cfg.out is None else Path(cfg.out).expanduser()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
 from lcd.config.schemas import PretrainConfig
+from lcd.consoles import console_for_tables
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.publish.pretrained import publish
 from lcd.pipelines.study.encoders import FLOW, pretraining_from
@@ -15,7 +14,7 @@ from lcd.process import signals
 
 def run(cfg: PretrainConfig) -> int:
     """Pretrain, and say where the front-end's file is; returns the exit code."""
-    console, config = Console(), pretraining_from(cfg)
+    console, config = console_for_tables(), pretraining_from(cfg)
     job = Job(config)
     check_trainable(cfg, [job])
     study = Study(cfg.out or default_folder(f"pretrain-{FLOW}-{cfg.benchmark.name}", job.config), create=True)

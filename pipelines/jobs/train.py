@@ -19,6 +19,7 @@ from lcd.agents.learner import Learner, spaces_for
 from lcd.agents.ranks import ALONE, Ranks
 from lcd.agents.rollout import Rollouts
 from lcd.config.schemas import TrainConfig
+from lcd.consoles import console_for_tables
 from lcd.curves.names import evaluated_name
 from lcd.curves.table import COLUMNS
 from lcd.envs.errors import InputError
@@ -61,7 +62,7 @@ POINTS_TOLD = 20
 
 def run(cfg: TrainConfig) -> int:
     """`lcd train`: one run, in a study of its own unless `out` names another; returns the exit code."""
-    console = Console()
+    console = console_for_tables()
     run_config = run_config_from(cfg)
     job = Job(run_config)
     check_trainable(cfg, [job])

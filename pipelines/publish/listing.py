@@ -1,8 +1,8 @@
 """`lcd list`: what can be chosen, third parties' additions included."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -11,20 +11,28 @@ from lcd.config.budgets import choices
 from lcd.config.keys import GROUPS, registered
 from lcd.config.registries import registry
 from lcd.config.schemas import ListConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.benchmarks import get_benchmark
 from lcd.envs.errors import InputError, nearest
+from lcd.envs.gym_names import canonical
 from lcd.envs.protocols import ExplainsTasks, offers
 from lcd.scores.asked_contrasts import parse_contrast
 
+TASKS = "tasks"
 Rows = Iterator[tuple[str, ...]]
 
 
 def run(cfg: ListConfig) -> int:
     """Print a table of everything, or of what is asked for; returns the exit code."""
     wanted = list(LISTS) if cfg.what is None else [_kind(cfg.what)]
-    console = Console()
+    lists = dict(LISTS)
+    if cfg.benchmark is not None:
+        if wanted != [TASKS]:
+            raise InputError(f"benchmark={cfg.benchmark} goes with tasks: lcd list tasks benchmark={cfg.benchmark}.")
+        lists[TASKS] = (LISTS[TASKS][0], partial(_tasks, [canonical(cfg.benchmark)]))
+    console = console_for_tables()
     for kind in wanted:
-        headings, rows = LISTS[kind]
+        headings, rows = lists[kind]
         table = Table(
             Column(headings[0], no_wrap=True),
             *(Column(heading, overflow="fold") for heading in headings[1:]),
@@ -51,9 +59,9 @@ def _benchmarks() -> Rows:
         yield name, str(len(benchmark.tasks)), ", ".join(benchmark.views), registry("benchmark").explains(name)
 
 
-def _tasks() -> Rows:
-    """Each benchmark with its views, and its tasks below it."""
-    for name in registered("benchmark"):
+def _tasks(names: Sequence[str] | None = None) -> Rows:
+    """Each benchmark with its views, and its tasks below it; all that are registered, or some by name."""
+    for name in registered("benchmark") if names is None else names:
         benchmark = get_benchmark(name)
         about = benchmark.about if offers(benchmark, ExplainsTasks) else {}
         yield f"benchmark={name}", ", ".join(benchmark.views)
@@ -99,7 +107,7 @@ def _described(kind: str, name: str) -> str:
 
 LISTS: dict[str, tuple[tuple[str, ...], Callable[[], Rows]]] = {
     "benchmarks": (("benchmark", "tasks", "views", "is"), _benchmarks),
-    "tasks": (("task", "is"), _tasks),
+    TASKS: (("task", "is"), _tasks),
     "agents": (("agent", "is"), _explained("agent")),
     "frontends": (("frontend", "is"), _explained("frontend")),
     "studies": (("study", "is"), _studies),

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from lcd.config.schemas import PowerConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.errors import InputError
 from lcd.files import outputs
 from lcd.files.atomic import write_atomic
@@ -33,7 +33,7 @@ def run(cfg: PowerConfig) -> int:
     for key, value in (("power", cfg.power), ("alpha", cfg.alpha)):
         if not 0 < value < 1:
             raise InputError(f"{key}={value} must lie between 0 and 1.")
-    source, console = Path(cfg.path).expanduser(), Console()
+    source, console = Path(cfg.path).expanduser(), console_for_tables()
     out = None if cfg.out is None else Path(cfg.out).expanduser()
     if out is not None:
         outputs.check_file(out, [source])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from lcd.config.schemas import DiagnoseConfig, ReportConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.errors import InputError, Unfinished, nearest
 from lcd.files import outputs
 from lcd.files.atomic import write_atomic
@@ -42,7 +43,7 @@ def run(cfg: ReportConfig) -> int:
     if cfg.map is not None:
         raise InputError("map goes with wandb: runs alone: give report wandb:entity/project/group, or leave map out.")
     source = Path(cfg.path).expanduser()
-    console = Console()
+    console = console_for_tables()
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
     formats = _formats(cfg.tables)
     if cfg.against is not None:
@@ -74,7 +75,7 @@ def _report_wandb(cfg: ReportConfig) -> int:
     folder = output_folder(cfg, source)
     outputs.check(folder, PRODUCT, FILES)
     found = imported(str(cfg.path), cfg.map)
-    publish(source, folder, Console(), how=how, curves=found.curves, notes=found.notes)
+    publish(source, folder, console_for_tables(), how=how, curves=found.curves, notes=found.notes)
     return 0
 
 

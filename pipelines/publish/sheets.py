@@ -8,20 +8,26 @@ import numpy as np
 from gymnasium import spaces
 
 from lcd.config.schemas import ViewConfig
+from lcd.envs.gym_ids import unseen_classes
+from lcd.envs.masks import SEMANTIC
 from lcd.envs.streams import seed_sequence
 
 INCHES = 1.9
 LEGEND_INCHES = 2.2
 LINE_INCHES = 0.145
+FOR_YOU = "colours are for you: the agent\nsees the grey in brackets"
 FRAMES_A_SECOND = 10
 LASTING = 0.4
 """How often an action changes."""
 
 
-def write_sheets(benchmark: Any, cfg: ViewConfig, views: Sequence[str], out: Path) -> list[Path]:
-    """Write `out` (a row a level, a column a view) and an animation beside it; returns both paths.
+def write_sheets(benchmark: Any, cfg: ViewConfig, views: Sequence[str], out: Path) -> tuple[list[Path], list[str]]:
+    """Write `out` (a row a level, a column a view) and an animation beside it.
 
     Masks are drawn in a colour for each label; the legend gives the label's number and the grey that agents see.
+
+    Returns:
+        Both paths, and sentences on what the pictures lack.
     """
     shown = list(_moments(benchmark, cfg, views))
     colours = {view: _colours(benchmark.label_names(cfg.task.name, view)) for view in views}
@@ -34,7 +40,17 @@ def write_sheets(benchmark: Any, cfg: ViewConfig, views: Sequence[str], out: Pat
     # An animated PNG keeps the colours of the legend, for which a GIF's 256 are too few.
     moving = out.with_suffix(".apng")
     _animate(benchmark, cfg, views, shown, colours, greys, moving)
-    return [out, moving]
+    return [out, moving], _lacking(benchmark, cfg.task.name, shown)
+
+
+def _lacking(benchmark: Any, task: str, shown: Sequence[dict[str, np.ndarray]]) -> list[str]:
+    """A sentence for each class of a table of colours that none of some moments has."""
+    if SEMANTIC not in shown[0]:
+        return []
+    pictures = np.stack([moment[SEMANTIC] for moment in shown])
+    count = pictures.shape[0] * pictures.shape[1]
+    lacking = unseen_classes(benchmark, task, pictures) or ()
+    return [f"{task}: the colour of {name} was in none of {count} pictures." for name in lacking]
 
 
 def labelled_moment(benchmark: Any, cfg: ViewConfig, views: Sequence[str]) -> dict[str, np.ndarray]:
@@ -102,18 +118,20 @@ def _figure(benchmark: Any, cfg: ViewConfig, views: Sequence[str], tiles: Any, c
 
     labelled = [view for view in views if len(greys[view])]
     width = INCHES * len(views) + LEGEND_INCHES * bool(labelled)
-    lines = sum(len(greys[view]) + 1 for view in labelled)
+    lines = sum(len(greys[view]) + 1 for view in labelled) + FOR_YOU.count("\n") + 1
     height = max(INCHES * len(tiles) + 0.5, LINE_INCHES * lines + 0.3)
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}", fontsize=9)
     axes = figure.subplots(len(tiles), len(views), squeeze=False)
-    for line, row in zip(axes, tiles, strict=True):
+    for level, (line, row) in enumerate(zip(axes, tiles, strict=True), 1):
+        if len(tiles) > 1:
+            line[0].set_ylabel(f"level {level}", fontsize=8)
         for axis, view, tile in zip(line, views, row, strict=True):
             axis.imshow(tile, interpolation="nearest")
             axis.set_xticks([])
             axis.set_yticks([])
-            if line is axes[0]:
+            if level == 1:
                 axis.set_title(view, fontsize=8)
     _legends(figure, benchmark, cfg.task.name, labelled, colours, greys)
     return figure
@@ -122,7 +140,7 @@ def _figure(benchmark: Any, cfg: ViewConfig, views: Sequence[str], tiles: Any, c
 def _legends(figure: Any, benchmark: Any, task: str, views: Sequence[str], colours: Any, greys: Any) -> None:
     from matplotlib.patches import Patch
 
-    handles = []
+    handles = [Patch(alpha=0, label=FOR_YOU)] if views else []
     for view in views:
         handles.append(Patch(alpha=0, label=f"{view} (grey)"))
         names = benchmark.label_names(task, view)

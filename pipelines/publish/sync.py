@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from rich.console import Console
-
 from lcd.config.wandb_schemas import SyncConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.errors import InputError, Unfinished
 from lcd.pipelines.publish.wandb_client import logged_in, offline_folders, unreachable
 from lcd.pipelines.study import store
@@ -23,7 +22,7 @@ def run(cfg: SyncConfig) -> int:
     """Upload what is not uploaded yet; returns the exit code."""
     if cfg.path is None:
         raise InputError("path is missing: give a study's folder.")
-    study, console = store.Study(Path(cfg.path).expanduser()), Console()
+    study, console = store.Study(Path(cfg.path).expanduser()), console_for_tables()
     ready, working = waiting(study)
     if working:
         console.print(f"{working} runs that are at work are left for later.", highlight=False)

@@ -4,6 +4,8 @@ A task that has a graph gets a picture of it, too. Of a task whose views are no 
 with a family some of its points, a row each.
 """
 
+import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,8 @@ from lcd.config.schemas import ViewConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark, make_copies
 from lcd.envs.errors import InputError
 from lcd.envs.families.family import point_name
-from lcd.envs.protocols import Drawn, Families, Graphs, Pairs, check_installed, offers
+from lcd.envs.masks import MASKED
+from lcd.envs.protocols import Drawn, Families, Graphs, Pairs, SaysMasks, check_installed, offers
 from lcd.envs.streams import seed_sequence
 from lcd.files import outputs
 from lcd.pipelines.publish.graph_pictures import draw_graph
@@ -24,6 +27,8 @@ from lcd.pipelines.study.parts import check_names
 from lcd.scores.contrasts import PERCEPTION
 
 TILE_INCHES = 1.1
+LINE_INCHES, LETTERS_AN_INCH = 0.14, 17
+"""Of what is said below a sheet."""
 MOST_POINTS = 6
 """Points of a family on one sheet."""
 
@@ -40,10 +45,15 @@ def run(cfg: ViewConfig) -> int:
     check_names("view", views, benchmark.views, cfg.benchmark.name)
     needs.check_sheets(cfg, len(views))
     place = Path(cfg.out or ("." if whole else f"{_file(cfg.task.name)}.png")).expanduser()
-    if not whole and place.suffix.lower() != ".png":
+    tasks = benchmark.tasks if whole else [cfg.task.name]
+    single = place.suffix.lower() == ".png"
+    if single and len(tasks) > 1:
+        raise InputError(f"out={place} is one file, and {cfg.benchmark.name} has {len(tasks)} tasks: give a folder.")
+    if not whole and not single:
         raise InputError(f"out={place} must end in .png.")
-    for task in benchmark.tasks if whole else [cfg.task.name]:
-        _draw(benchmark, replace(cfg, task=replace(cfg.task, name=task)), views, _path(place, task, whole))
+    for task in tasks:
+        out = place if single else place / f"{_file(task)}.png"
+        _draw(benchmark, replace(cfg, task=replace(cfg.task, name=task)), views, out)
     return 0
 
 
@@ -51,27 +61,26 @@ def _file(task: str) -> str:
     return task.replace("/", "-")
 
 
-def _path(place: Path, task: str, whole: bool) -> Path:
-    return place / f"{_file(task)}.png" if whole else place
-
-
 def _draw(benchmark: Benchmark, cfg: ViewConfig, views: list[str], out: Path) -> None:
     outputs.check_file(out)
+    remarks: list[str] = []
     with outputs.drafted_file(out) as draft:
         if offers(benchmark, Pairs):
             from lcd.pipelines.publish.sheets import write_sheets
 
-            written = write_sheets(benchmark, cfg, views, draft)
+            written, remarks = write_sheets(benchmark, cfg, views, draft)
         else:
             rows = _rows(benchmark, cfg, views)
             pictures = {
-                draft: sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}"),
+                draft: sheet(rows, f"{cfg.task.name}, seed {cfg.seed}, {cfg.split}", _of_masks(benchmark, views)),
                 **_graph(benchmark, cfg, draft),
             }
             for place, picture in pictures.items():
                 picture.savefig(place, dpi=150)
             written = list(pictures)
     print(*(out.with_name(path.name) for path in written), sep="\n")
+    for remark in remarks:
+        print(remark, file=sys.stderr)
 
 
 def _rows(benchmark: Benchmark, cfg: ViewConfig, views: list[str]) -> dict[str, list[tuple[np.ndarray, float]]]:
@@ -119,14 +128,24 @@ def _picture(env: VectorEnv, observations: np.ndarray, what: str) -> np.ndarray:
     return env.pictures()[0]
 
 
-def sheet(rows: dict[str, list[tuple[np.ndarray, float]]], title: str) -> Any:
-    """The figure: one row a view, one column a step."""
+def _of_masks(benchmark: Benchmark, views: list[str]) -> str:
+    """What a benchmark says of its masks, where some are shown."""
+    return benchmark.masks_are if offers(benchmark, SaysMasks) and set(views) & set(MASKED) else ""
+
+
+def sheet(rows: dict[str, list[tuple[np.ndarray, float]]], title: str, says: str = "") -> Any:
+    """The figure: one row a view, one column a step, and below it what is said of them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     columns = max(len(shown) for shown in rows.values())
-    figure = Figure(figsize=(TILE_INCHES * (columns + 0.4), TILE_INCHES * (len(rows) + 0.5)), layout="constrained")
+    width = TILE_INCHES * (columns + 0.4)
+    lines = textwrap.wrap(says, max(int(LETTERS_AN_INCH * width), 40))
+    height = TILE_INCHES * (len(rows) + 0.5) + LINE_INCHES * len(lines)
+    figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
+    if lines:
+        figure.supxlabel("\n".join(lines), fontsize=7, x=0.02, ha="left")
     figure.suptitle(title, fontsize=9)
     axes = figure.subplots(len(rows), columns, squeeze=False)
     for line, (view, shown) in zip(axes, rows.items(), strict=True):

@@ -11,6 +11,7 @@ import yaml
 from rich.console import Console
 
 from lcd.config.wandb_schemas import WandbSweepConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.errors import InputError, nearest
 from lcd.files import outputs
 from lcd.pipelines.launch.launchers import launch
@@ -29,7 +30,7 @@ def run(cfg: WandbSweepConfig) -> int:
     """Write the sweep, or train the one run that an agent names; returns the exit code."""
     if cfg.path is None:
         raise InputError("path is missing: give a study's folder.")
-    study, console = store.Study(Path(cfg.path).expanduser()), Console()
+    study, console = store.Study(Path(cfg.path).expanduser()), console_for_tables()
     if cfg.run is not None:
         return _train(cfg, study, console)
     left = [each for each in longest(study.runs()) if each.needs_training(retry=False)]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from lcd.config.steering_schemas import CancelConfig
+from lcd.consoles import console_for_tables
 from lcd.pipelines.launch.slurm_jobs import cancel_queued
 from lcd.pipelines.steering.chosen import chosen, counted, study_of
 from lcd.pipelines.steering.glance import LEFT_TO_DO, RUNNING, Glance, Seen
@@ -18,7 +17,7 @@ from lcd.process import exits, signals
 
 def run(cfg: CancelConfig) -> int:
     """Cancel what is at work or waits; returns the exit code: 75 where some that were waited for have not stopped."""
-    study, console = study_of(cfg), Console()
+    study, console = study_of(cfg), console_for_tables()
     seen = Glance(study).look()
     found = [each for each in chosen(seen, cfg) if each.state in LEFT_TO_DO]
     for each in found:

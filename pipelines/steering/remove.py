@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from lcd.config.steering_schemas import RemoveConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.errors import InputError
 from lcd.files.atomic import UNFINISHED, sha256_of
 from lcd.pipelines.steering.chosen import asked, chosen, counted, study_of, tell_of_waiting
@@ -42,7 +43,7 @@ MOST_SHOWN = 12
 
 def run(cfg: RemoveConfig) -> int:
     """Show which runs are chosen, ask, and remove them; returns the exit code."""
-    study, console = study_of(cfg), Console()
+    study, console = study_of(cfg), console_for_tables()
     if bool(asked(cfg)) == cfg.all:
         raise InputError("Say which runs: by conditions (state=failed, task=…, agent=…), or all=true for every one.")
     if (study.path / "runs").is_symlink():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
 from lcd.config.steering_schemas import RetryConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.errors import InputError
 from lcd.pipelines.steering.chosen import chosen, counted, study_of, tell_of_waiting
 from lcd.pipelines.steering.glance import CANCELLED, DIVERGED, FAILED, RUNNING, Glance, Seen
@@ -18,7 +17,7 @@ AGAIN = (FAILED, DIVERGED, CANCELLED)
 
 def run(cfg: RetryConfig) -> int:
     """Let the chosen ones go on, or begin anew; returns the exit code."""
-    study, console = study_of(cfg), Console()
+    study, console = study_of(cfg), console_for_tables()
     seen = chosen(Glance(study).look(), cfg)
     # The machine of a hand that never stopped may be gone.
     stopping = [each.folder for each in seen if each.state == RUNNING and is_cancelled(each.folder)]

@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from lcd.config.steering_schemas import StatusConfig
+from lcd.consoles import console_for_tables
 from lcd.pipelines.launch.slurm_jobs import PENDING, queued
 from lcd.pipelines.steering.chosen import asked, chosen, study_of
 from lcd.pipelines.steering.glance import CANCELLED, DAMAGED, DIVERGED, FAILED, LEFT_TO_DO, WAITING, Glance, Seen
@@ -27,7 +28,7 @@ LOOKING_SHARE = 0.2
 
 def run(cfg: StatusConfig) -> int:
     """Say how a study is; returns the exit code: 0 all done, 1 something failed, 75 something is left to do."""
-    study, console = study_of(cfg), Console()
+    study, console = study_of(cfg), console_for_tables()
     conditions = asked(cfg)
     glance = Glance(study)
     live = cfg.watch and cfg.format == "text" and console.is_terminal

@@ -14,6 +14,7 @@ from lcd.config import budgets
 from lcd.config.budgets import choices
 from lcd.config.compose import compose
 from lcd.config.schemas import DiagnoseConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.errors import InputError, Unfinished
 from lcd.envs.gym_names import WITH
 from lcd.files import outputs
@@ -34,7 +35,7 @@ from lcd.scores.hard import HardFrom
 
 def run(cfg: DiagnoseConfig) -> int:
     """Make or continue the study that the config asks for; returns the exit code."""
-    console = Console()
+    console = console_for_tables()
     chosen = adaptive.recommend(cfg)
     points = runs.choices_of(cfg, chosen, default_out(cfg))
     jobs = extended(default_out(cfg), runs.expand(cfg, chosen, points))

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from rich.console import Console
-
 from lcd.config.schemas import VerifyConfig
+from lcd.consoles import console_for_tables
 from lcd.envs.errors import InputError, Unfinished
 from lcd.files.atomic import sha256_of
 from lcd.files.reading import read_bytes
@@ -33,7 +32,7 @@ def run(cfg: VerifyConfig) -> int:
     """Check a study and say what is wrong with it; returns the exit code, 1 where something is."""
     if cfg.path is None:
         raise InputError("path is missing: give a study's folder.")
-    study, console = store.Study(Path(cfg.path).expanduser()), Console()
+    study, console = store.Study(Path(cfg.path).expanduser()), console_for_tables()
     made, found = study.runs(), []
     for each in made:
         found += [(kind, f"{_named(each)}: {said}") for kind, said in check_run(each)]

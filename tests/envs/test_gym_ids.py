@@ -15,7 +15,7 @@ from lcd.envs.benchmarks import BENCHMARKS, get_benchmark, make_copies, reward_r
 from lcd.envs.errors import InputError
 from lcd.envs.gym_names import canonical, code_in, with_masks
 from lcd.envs.lockstep import compare_views
-from lcd.envs.masks import ColourMasks, checked, drawn, greys, read_back, resized
+from lcd.envs.masks import ColourMasks, checked, drawn, greys, names_in, read_back, resized
 from lcd.envs.protocols import Pairs, offers
 from lcd.envs.registry import naming
 from lcd.scores.masks_told import masks_told
@@ -209,9 +209,31 @@ def test_a_table_of_colours_becomes_part_of_the_name_and_is_read_back(tmp_path):
     assert compose("diagnose", [f"benchmark={config.benchmark.name}"]).benchmark.name == config.benchmark.name
 
 
+def test_a_class_may_have_a_grey_of_its_own_in_figure_ground(tmp_path):
+    file = tmp_path / "colours.yaml"
+    file.write_text("walker: ff0000\ncoin: {colour: ['00ff00', 00fe00], figure: 170}\n")
+    name = compose("diagnose", [f"benchmark={LINE}", f"masks={file}"]).benchmark.name
+    assert name == f"{LINE}?masks=colours(walker=ff0000,coin=00ff00|00fe00@170)"
+    assert str(read_back(name.partition("?masks=")[2])) == name.partition("?masks=")[2]
+    for each in (name, with_masks(LINE, "coloured_worlds:grey_labels")):
+        benchmark = get_benchmark(each)
+        env = benchmark.make_pairs("gym/Line-v0", split="train", num_envs=1, seed=0, views=("labels", "figure_ground"))
+        shown, _ = env.reset()
+        assert np.array_equal(shown["figure_ground"][..., 0], np.array([0, 255, 170])[shown["labels"][..., 0]])
+        assert benchmark.intensities("gym/Line-v0", "figure_ground") == (0, 255, 170)
+        assert benchmark.label_names("gym/Line-v0", "figure_ground")[1:] == ("figure", "coin")
+        assert benchmark.intensities("gym/Line-v0", "semantic") == (0, 127, 255)
+    assert names_in(("ground", "a", "b", "c"), "figure_ground", figure={"b": 9, "c": 9})[2:] == ("b or c", "b or c")
+    with pytest.raises(InputError, match=r"figure has a grey for 'tree', which is no class: there are walker, coin"):
+        get_benchmark(with_masks(LINE, "coloured_worlds:wrong_greys"))
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
+        ("a: {colour: 'ff0000', figure: 0}", "grey 0 for a: give a whole number from 1 to 255"),
+        ("a: {colour: 'ff0000', gray: 9}", "a has the keys colour, gray: give colour"),
+        ("a: {figure: 9}", "a has the keys figure: give colour"),
         ("[]", "must hold class: colour"),
         ("a: red", "a has the colour 'red': give 'rrggbb' in quotes"),
         ("a: [1, 2]", "give 'rrggbb' in quotes"),

@@ -2,8 +2,12 @@
 
 import builtins
 import importlib
+import re
 import socket
+import sys
+import tomllib
 from io import StringIO
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -81,6 +85,28 @@ def test_a_failing_optional_part_is_missing_and_harmless(monkeypatch):
     assert finding("ray").status == "missing"
     assert "ZeroDivisionError" in finding("ray").detail
     assert doctor.run(console=Console(file=StringIO())) == 0
+
+
+def test_engines_of_benchmarks_are_found_without_being_imported(monkeypatch):
+    before = set(sys.modules)
+    monkeypatch.setattr(doctor, "_installed", lambda name: name not in ("dm_control", "ocatari"))
+    monkeypatch.setattr(doctor, "version", lambda name: f"7 of {name}")
+    found = {name: doctor._engine(name) for name in doctor.ENGINES}
+    assert {name for name, check in found.items() if check.status == "missing"} == {"dm_control", "ocatari"}
+    assert found["dm_control"].detail.startswith(
+        "Not installed: dm_control. benchmark=dm_control needs it: pip install"
+    )
+    assert "pip install --no-deps ocatari" in found["ocatari"].detail
+    assert found["sumo"].detail == "libsumo 7 of libsumo, sumo 7 of eclipse-sumo: benchmark=traffic."
+    assert not {name.partition(".")[0] for name in set(sys.modules) - before} & {"minigrid", "ale_py", "mujoco"}
+
+
+@pytest.mark.parametrize("name", doctor.ENGINES)
+def test_every_engine_has_an_extra_and_every_version_can_be_asked(name):
+    check = doctor._engine(name)
+    assert check.status in ("ok", "missing")
+    extras = tomllib.loads(Path("pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(re.findall(r"\.\[([\w-]+)\]", doctor.ENGINES[name][2])) <= set(extras)
 
 
 def test_procgen_is_explained_when_it_is_missing(procgen):

@@ -1,5 +1,6 @@
 """`lcd new benchmark`: the file that it writes runs as it is."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -32,6 +33,24 @@ def test_the_file_passes_its_own_tests_and_names_itself_throughout(begun):
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout
     assert not re.search("gridworld", begun.read_text(), re.IGNORECASE)
+
+
+def test_its_tests_hold_for_other_rewards_once_r_min_is_what_a_random_agent_gets(begun):
+    """A coin that pays 2 has another random mean than 0, which the test tells until the file says it."""
+    import my_worlds
+
+    paid = begun.read_text().replace('reward = float(self.at("coin"))', 'reward = 2 * float(self.at("coin"))')
+    assert paid != begun.read_text()
+    begun.write_text(paid)
+    importlib.reload(my_worlds)
+    with pytest.raises(AssertionError, match=r"r_min\['my_worlds/plain'\] is 0.0, and a random agent gets 0"):
+        my_worlds.test_a_random_agent_gets_what_the_benchmark_says()
+    for _ in my_worlds.TASKS:
+        with pytest.raises(AssertionError) as told:
+            my_worlds.test_a_random_agent_gets_what_the_benchmark_says()
+        task, mean = re.search(r"r_min\['(.*)'\] is .* gets (\S+)", str(told.value).split("\n")[0]).groups()
+        my_worlds.MyWorlds.r_min[task] = float(mean)
+    my_worlds.test_a_random_agent_gets_what_the_benchmark_says()
 
 
 def test_the_file_passes_the_check_and_is_diagnosed(begun, capsys):

@@ -53,6 +53,20 @@ def labels(moment):
 labels.names = ("ground", "walker", "coin")
 
 
+def grey_labels(moment):
+    return moment.env.labels()
+
+
+grey_labels.names, grey_labels.figure = labels.names, {"coin": 170}
+
+
+def wrong_greys(moment):
+    return moment.env.labels()
+
+
+wrong_greys.names, wrong_greys.figure = labels.names, {"tree": 170}
+
+
 def wrong(moment):
     return np.full((SIDE, SIDE), 7)
 

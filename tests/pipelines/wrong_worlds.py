@@ -66,6 +66,10 @@ class Wrong(World):
         if self.flaw == "not drawn" and self.view != "pixels" and not self.at("pit"):
             row, column = (12 * at for at in self.places["pit"])
             shown[row : row + 12, column : column + 12] = 0
+        if self.flaw == "blocks" and self.view == "figure_ground":
+            shown[:] = 0
+            for row, column in ((12 * at for at in place) for place in self.places.values()):
+                shown[row + 3 : row + 8, column + 3 : column + 8] = 255
         if self.flaw == "channels first":
             shown = np.moveaxis(shown, -1, 0)
         if self.flaw == "float images":
@@ -90,7 +94,7 @@ class Worlds:
     tasks = ("sound", "dict", "plain env", "no mode", "channels first", "float images", "outside its space", "shared")
     tasks += ("raises", "shared generator", "no seed", "not finite", "endless", "blind", "far", "unpaid", "long")
     tasks += ("blank", "alike", "not drawn", "one for all", "all held in", "low", "beyond", "no range")
-    tasks += ("noisy", "noisy alike")
+    tasks += ("noisy", "noisy alike", "noisy blocks")
     ranges = {"low": (-0.9, 1.0), "beyond": (0.0, 0.5), "no range": (None, None), "far": (1.0, 1.1), "blind": (2.5, 10)}
     ranges |= {"unpaid": (0.0, 1.0), "long": (-400.0, 1000.0)}
 

@@ -100,6 +100,21 @@ def test_positional_words():
     assert compose("doctor") == SCHEMAS["doctor"]()
 
 
+@pytest.mark.parametrize(
+    ("command", "words", "right"),
+    [
+        ("diagnose", ["benchmark=atari", "task.knobs.longest=400"], "study.knobs.longest"),
+        ("check", ["atari", "task.knobs.longest=400"], "study.knobs.longest"),
+        ("train", ["task=toy/easy-sight-easy-reward", "study.knobs.delay=2"], "task.knobs.delay"),
+        ("view", ["toy/easy-sight-easy-reward", "study.knobs.delay=2"], "task.knobs.delay"),
+    ],
+)
+def test_a_knob_under_another_commands_key_is_told_its_own(command, words, right):
+    given = words[-1].partition("=")[0]
+    with pytest.raises(InputError, match=f"^{given} is not a key of 'lcd {command}': there it is {right}.$"):
+        compose(command, words)
+
+
 MISTAKES = [
     ("agent=pppo", "agent=pppo is unknown: did you mean 'ppo'?"),
     ("benchmark=tyo", "did you mean 'toy'?"),

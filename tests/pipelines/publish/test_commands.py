@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from lcd.config.compose import compose
 from lcd.envs.benchmarks import BENCHMARKS, get_benchmark
 from lcd.pipelines.publish.view import frames
 
+HERE = Path(__file__).parent
 TASK = "task=toy/hard-sight-easy-reward"
 
 
@@ -75,6 +77,42 @@ def test_every_task_that_ships_is_listed_in_whole_with_a_line_of_what_it_is(caps
         assert set(benchmark.about) == set(benchmark.tasks), name
         for task, about in benchmark.about.items():
             assert any(line.split()[:2] == [task, about.split()[0]] for line in lines), task
+
+
+def test_tasks_of_one_benchmark_are_listed_alone(capsys):
+    for words in (["tasks", "minigrid"], ["tasks", "benchmark=minigrid"]):
+        assert cli.main(["list", *words]) == 0
+        told = capsys.readouterr().out
+        assert "minigrid/DoorKey-5x5" in told
+        assert "toy/" not in told
+    assert cli.main(["list", "tasks", "gym:CartPole-v1"]) == 0
+    assert "  gym/CartPole-v1" in capsys.readouterr().out
+    for words, says in ((["tasks", "minigrd"], "did you mean 'minigrid'"), (["agents", "minigrid"], "goes with tasks")):
+        assert cli.main(["list", *words]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_where_there_is_no_terminal_lines_are_not_broken(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert cli.main(["list", "contrasts"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert all(line[0] != " " for line in lines), "no line goes on below another"
+    assert max(map(len, lines)) > 100
+
+
+def test_one_task_is_drawn_into_the_file_that_is_named(tmp_path, capsys, monkeypatch):
+    """Of a benchmark of one task, too; and a colour that its pictures do not have is told."""
+    monkeypatch.syspath_prepend(str(HERE.parent))
+    masks = "masks=colours.yaml"
+    (tmp_path / "colours.yaml").write_text("walker: ff0000\ncoin: 00ff00\nlily: '0000ff'\n")
+    line = ["view", "gym:coloured_worlds:Line-v0", masks, "frames=2", "levels=2"]
+    assert cli.main([*line, "out=a.png"]) == 0
+    told = capsys.readouterr()
+    assert told.out == "a.png\na.apng\n"
+    assert told.err == "gym/Line-v0: the colour of lily was in none of 4 pictures.\n"
+    assert (tmp_path / "a.png").is_file()
+    assert cli.main(["view", "toy", "out=a.png"]) == 2
+    assert "out=a.png is one file, and toy has 7 tasks: give a folder" in capsys.readouterr().err
 
 
 def curves(path):
