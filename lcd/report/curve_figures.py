@@ -16,6 +16,8 @@ from lcd.report.figures import INK, MUTED, new_figure, short_name, styled_figure
 
 PANEL = (4.8, 3.5)
 """Width and height of a panel of learning curves, in inches."""
+LEFT, RIGHT = 0.74, 0.52
+"""Of that, what labels take on either side: numbers of two decimals and their axis' name; what lines stand for."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ def draw_curves(curves: TaskCurves) -> Figure:
     # The same margins for every task: finding the best ones takes longer than drawing.
     figure.set_layout_engine(None)
     panels = figure.subplots(1, count, sharex=True, sharey=True)
-    figure.subplots_adjust(0.6 / (width * count), 0.14, 1 - 0.5 / (width * count), 0.78, 1.1 / (width - 1.1))
+    between = LEFT + RIGHT
+    figure.subplots_adjust(LEFT / (width * count), 0.14, 1 - RIGHT / (width * count), 0.78, between / (width - between))
     place = {"ha": "left", "va": "top", "fontsize": 10.5, "fontweight": "bold"}
     figure.text(0.1 / (width * count), 0.985, short_name(curves.task), **place)
     for axes in panels[len(curves.panels) :]:

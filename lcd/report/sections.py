@@ -175,12 +175,13 @@ def training(page: Page) -> str:
     if curves.empty or curves["task"].nunique() < 2:
         return ""
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none") & (curves["split"] == "train")]
-    grids, words = [], "return on training levels, normalised"
+    grids, words = [], "return, training levels"
     for agent, mine in plain.groupby("agent", sort=True, observed=True):
         for contrast in HEADLINE:
             if curve_grid(mine, contrast, words) is not None:
                 name = f"training-{'views' if contrast is PERCEPTION else 'rewards'}-{slug(agent)[:40]}"
-                caption = f"Learning curves on training levels, {name}"
+                what = "by view" if contrast is PERCEPTION else "by reward p"
+                caption = f"Normalised returns on training levels, {what}, of {agent}"
                 grids.append(page.picture(name, caption, partial(curve_grid, mine, contrast, words)))
     return page.template("training.html.j2", grids=grids) if grids else ""
 
