@@ -26,7 +26,9 @@ from lcd.envs.masks import (
     SEMANTIC,
     VIEWS,
     ColourMasks,
+    GreysFigures,
     Masks,
+    NamesLabels,
     OwnMasks,
     checked_names,
     figure_greys,
@@ -34,6 +36,7 @@ from lcd.envs.masks import (
     names_in,
     read_back,
 )
+from lcd.envs.protocols import offers
 from lcd.envs.spaces import is_image
 from lcd.envs.viewed import SIDE, STATE, Viewed
 
@@ -258,8 +261,9 @@ def gymnasium_benchmark(name: str, function_at: Callable[..., Any]) -> Gymnasium
         function = function_at(text, "function of masks")
         if not callable(function):
             raise InputError(f"masks={text} is no function: give module:function, which says the labels of a moment.")
-        names = checked_names(getattr(function, "names", ()), text)
-        figure = figure_greys(getattr(function, "figure", ALL_WHITE), names, f"masks={text}: figure")
+        names = checked_names(function.names if offers(function, NamesLabels) else (), text)
+        said = function.figure if offers(function, GreysFigures) else ALL_WHITE
+        figure = figure_greys(said, names, f"masks={text}: figure")
         found = OwnMasks(text, function, names, figure)
     if found is None:
         raise InputError(f"masks={text} is not understood: give module:function, a YAML file of colours, or info.KEY.")

@@ -75,6 +75,18 @@ class Masks(Protocol):
         ...
 
 
+class NamesLabels(Protocol):
+    """A function of labels that says what they stand for, the background first."""
+
+    names: Sequence[str]
+
+
+class GreysFigures(Protocol):
+    """A function of labels that says which classes are not white in `figure_ground`: class → grey."""
+
+    figure: Mapping[str, int]
+
+
 def greys(names: Sequence[str], view: str, ground: int = 1, figure: Mapping[str, int] = ALL_WHITE) -> tuple[int, ...]:
     """The grey of each label in a view: evenly spread, or where their number is not known all different in any case.
 

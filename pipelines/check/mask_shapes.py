@@ -1,7 +1,7 @@
 """Whether classes that a view tells apart have one shape in another, and whether all classes of a table occur.
 
-A figure is what is connected of one class in `semantic`; its shape is what `figure_ground` shows there, drawn to one
-size. Two classes of which many figures have one shape cannot be told apart in `figure_ground`, but by their places.
+A figure is what is connected of one class in the view of classes; its shape is what the view of figures shows there,
+drawn to one size. Two classes of which many figures have one shape are told apart there by their places alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Shape = tuple[bytes, int, int]
 
 
 def shape_row(benchmark: Benchmark, task: str, moments: Moments) -> Row:
-    """Whether several classes have one shape in `figure_ground`."""
+    """Whether several classes have one shape in the view of figures."""
     if not {FIGURE_GROUND, SEMANTIC} <= set(moments.seen):
         return Row(SHAPES, "not judged", f"it takes the views {FIGURE_GROUND} and {SEMANTIC}.", task=task)
     figures, classes = (_pictures(moments.seen[view]) for view in (FIGURE_GROUND, SEMANTIC))
@@ -80,7 +80,7 @@ def _pictures(seen: np.ndarray) -> np.ndarray | None:
 
 
 def _names(benchmark: Benchmark, task: str) -> dict[int, str]:
-    """What the colours of `semantic` stand for, but for its background; empty where nobody says."""
+    """What the colours of the view of classes stand for, but for its background; empty where nobody says."""
     if not offers(benchmark, Pairs):
         return {}
     named = zip(benchmark.intensities(task, SEMANTIC), benchmark.label_names(task, SEMANTIC), strict=False)
