@@ -14,8 +14,8 @@ from lcd.report.asked import is_asked, statuses_of
 from lcd.report.challenge_cards import GAINS
 from lcd.report.figures import data_uri, draw_svg
 from lcd.report.plane_figures import planes
-from lcd.report.reading import group_sentences, of_two, verdict
 from lcd.report.sections import shown_names
+from lcd.report.sentences import group_sentences, of_two, verdict
 from lcd.scores.challenge_table import GROUP
 from lcd.scores.diagnosis import Diagnosis
 from lcd.scores.hard import FROM_HALF, HardFrom

@@ -32,7 +32,8 @@ from lcd.report.drawers import drawing_beside
 from lcd.report.figures import data_uri, draw_svg, save_figure, styles
 from lcd.report.html import duration_text
 from lcd.report.plane_figures import is_placed, planes
-from lcd.report.reading import (
+from lcd.report.sections import Page
+from lcd.report.sentences import (
     ALONE,
     FURTHER_ALONE,
     IN_PLAIN_WORDS,
@@ -41,7 +42,6 @@ from lcd.report.reading import (
     of_two,
     verdict,
 )
-from lcd.report.sections import Page
 from lcd.report.transfer_figures import transfer_figures
 from lcd.scores.challenge_table import GROUP
 from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, Contrast

@@ -11,7 +11,7 @@ from lcd.envs.errors import InputError
 from lcd.report.html import duration_text
 from lcd.report.page import write_report
 from lcd.report.provenance import provenance
-from lcd.report.reading import group_sentences, of_two, verdict
+from lcd.report.sentences import group_sentences, of_two, verdict
 from lcd.report.terminal import terminal_table
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from lcd.analyses.taxonomy import recommendations, taxonomy
 from lcd.report.page import write_report
-from lcd.report.reading import group_sentences
+from lcd.report.sentences import group_sentences
 from lcd.report.terminal import terminal_table, validity_text
 from lcd.scores.diagnosis import Diagnosis, diagnose_curves
 
