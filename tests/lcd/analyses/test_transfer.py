@@ -106,7 +106,7 @@ def test_curricula_and_ordinary_runs_are_told_apart():
 def test_the_report_tells_matrix_and_measures(tmp_path):
     found = of(curves([MATRIX, MATRIX**2]))
     page = write_report(tmp_path, Diagnosis.empty(), transfers=found).read_text("utf-8")
-    told = ("What learning one task of imported does to the others", "after b", "forgetting", "backward transfer")
+    told = ("What learning one task does to the others", "after b", "forgetting", "backward transfer")
     assert [words for words in told if words not in page] == []
     assert "−" in page
     assert (tmp_path / "figures" / "transfer-0.png").is_file()

@@ -115,7 +115,7 @@ def test_without_a_signal_on_pixels_the_papers_phi_is_told_with_a_warning(make_s
     assert row["status"] == row["phi_status"] == "no_pixels_signal"
     assert row["phi_raw"] == pytest.approx(50)
     assert row[["phi", "phi_low", "phi_high"]].tolist() == [1, 1, 1]
-    assert [severity for severity, says in diagnosis.warnings if "from pixels (AUC 0.010" in says] == ["warning"]
+    assert [severity for severity, says in diagnosis.warnings if "from pixels (AUC 0.01 at most" in says] == ["warning"]
     assert row["phi_gain"] == pytest.approx(0.5)
     assert row["psi_status"] == "ok"
     assert row["psi_raw"] == pytest.approx(0.1)
