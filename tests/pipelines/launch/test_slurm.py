@@ -188,7 +188,10 @@ def test_an_array_a_signal_and_a_command_that_is_gone(tmp_path, cluster, limited
     beside = command(folder, seeds, "launcher=local", "launcher.workers=1")
     assert have_made(folder, seeds, *asked)
     assert beside.wait() == 0
-    assert cluster.jobs(folder).keys() == mine.keys(), "what is queued is not submitted again"
+    again = cluster.jobs(folder).keys() - mine.keys()
+    # A pack that ends after the command has looked at its runs, and before it looks at the queue, is in neither: its
+    # job finds that there is nothing to do, as the starts below say.
+    assert len(again) <= 1, "what is queued is not submitted again"
     starts = starts_of(folder, seeds)
     told = {run.config["seeds"][0] for run in store.Study(folder).runs() if run.path.name in pack.calls}
     assert starts == {seed: 1 + (seed in told) for seed in seeds}, "the pack that was told to stop went on, no other"
