@@ -236,9 +236,7 @@ class ReportConfig:
 
     path: str | None = field(
         default=None,
-        metadata=doc(
-            "study folder, file of curves, wandb:entity/project/group or wandb:offline/FOLDER; path= may be left out"
-        ),
+        metadata=doc("study folder, curves, wandb:entity/project/group, wandb:offline/FOLDER; path= may be left out"),
     )
     against: str | None = field(
         default=None, metadata=doc("a second study or file, to compare with; against= may be left out")
@@ -275,9 +273,7 @@ class ImportConfig:
 
     path: str | None = field(
         default=None,
-        metadata=doc(
-            "folder of logs, one file, wandb:entity/project/group or wandb:offline/FOLDER; path= may be left out"
-        ),
+        metadata=doc("logs' folder or file, wandb:entity/project/group, wandb:offline/FOLDER; path= may be left out"),
     )
     map: Any = field(
         default=None,
