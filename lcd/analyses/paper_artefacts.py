@@ -11,8 +11,9 @@ from typing import Any
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Evidence
+from lcd.analyses.by_the_paper import OF_SCORES, PROCGEN, by_the_paper
 from lcd.analyses.gains import MOVING
-from lcd.analyses.published import CLASSES, FRONTEND_GAIN, FRONTEND_RHO, PROCGEN, SHAPING_RHO, SYNERGY, alike, by_game
+from lcd.analyses.published import CLASSES, FRONTEND_GAIN, FRONTEND_RHO, SHAPING_RHO, SYNERGY, alike, by_game
 
 FLOW, CLIP, CURVES = "flow", "clip", "curves"
 ABLATION = "lcd ablate study=frontend"
@@ -77,7 +78,7 @@ ARTEFACTS = (
 MISSING = "not in this study"
 NOTE = (
     "Each row's table is a file by its name in the folder tables. What the paper reports are numbers of GPU months at "
-    "200 and 100 million steps; tables 1 to 4 (what masks show) are drawn by lcd view."
+    f"200 and 100 million steps; tables 1 to 4 (what masks show) are drawn by lcd view. {OF_SCORES}"
 )
 
 
@@ -86,7 +87,7 @@ def paper_artefacts(evidence: Evidence) -> Analysis | None:
     benchmarks = set(evidence.diagnosis.table["benchmark"]) if len(evidence.diagnosis.table) else set()
     if evidence.curves.empty or not any(str(name).startswith(PROCGEN) for name in benchmarks):
         return None
-    return listed(evidence.made)
+    return listed(by_the_paper(evidence))
 
 
 def listed(analyses: Sequence[Analysis]) -> Analysis:

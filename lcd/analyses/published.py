@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from lcd.analyses.analysis import Analysis, Evidence
+from lcd.analyses.by_the_paper import OF_SCORES, PROCGEN, by_the_paper
 
 # Section 3, "Diagnosing the computational challenges of the Procgen benchmark" (figure 1d).
 CLASSES = {
@@ -47,12 +48,11 @@ SLIPS = (
     "A.1's '15 convolutional layers, 16 residual blocks' is not the network it cites: Espeholt et al.'s has 15 "
     "convolutional layers in 6 residual blocks and 3 downsampling stages.",
 )
-PROCGEN = "procgen"
 
 
 def beside_the_paper(evidence: Evidence) -> Analysis | None:
     """What was found on Procgen beside what the paper reports, game by game."""
-    return compare(evidence.made)
+    return compare(by_the_paper(evidence))
 
 
 def compare(analyses: Sequence[Analysis]) -> Analysis | None:
@@ -91,7 +91,7 @@ def compare(analyses: Sequence[Analysis]) -> Analysis | None:
     table = table.astype({"here": object, "paper": object})
     for name in ("here", "paper"):
         table[name] = [value if isinstance(value, str) else f"{value:.1f} %" for value in table[name]]
-    return Analysis("published", "Beside the paper's outcomes on Procgen", table, says, " ".join(SLIPS))
+    return Analysis("published", "Beside the paper's outcomes on Procgen", table, says, " ".join((OF_SCORES, *SLIPS)))
 
 
 def by_game(classes: dict[str, tuple[str, ...]]) -> dict[str, str]:

@@ -300,6 +300,8 @@ COMPARED = {
 SAMPLES = "samples"
 DEFINITIONS = {name: words for name, words in COMPARED.items() if name != SAMPLES}
 """Those that the headline may follow."""
+LETTER = "paper"
+"""The one that follows the paper to the letter."""
 
 _GAIN = {"gain": FORMULAS["gain"]}
 # By name, sign, what it asks, axis, baseline, variants, formulas.

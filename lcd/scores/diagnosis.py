@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from lcd.scores.contrasts import (
     DEFINITIONS,
     FAMILY_LOSS,
     HEADLINE,
+    LETTER,
     PERCEPTION,
     Condition,
     Contrast,
@@ -71,6 +73,7 @@ class Diagnosis:
             asked for.
         horizons: task to its effective horizon and the bounds on it, as far as they are known; tasks whose knobs a
             contrast changes have their own.
+        levels, dynamics: as `diagnose_curves` was given them.
     """
 
     table: pd.DataFrame
@@ -87,11 +90,18 @@ class Diagnosis:
     others: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     points: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     horizons: dict[str, Span] = field(default_factory=dict)
+    levels: Mapping[str, Mapping[str, float]] | None = field(default=None, repr=False)
+    dynamics: Mapping[str, Sequence[str]] | None = field(default=None, repr=False)
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """(severity, sentence) of what keeps scores from being trusted, errors first."""
         return sentences_of(self.findings, self.table.groupby(list(GROUP)).ngroups)
+
+    @cached_property
+    def by_the_letter(self) -> "Diagnosis":
+        """φ and ψ of the same curves with the paper's definition in the headline."""
+        return diagnose_curves(self.curves, None, self.thresholds, LETTER, self.levels, self.dynamics)
 
     def conditions(self, benchmark: str | None = None) -> dict[str, Condition]:
         """The conditions of the contrasts by name; without a benchmark those of all."""
@@ -273,6 +283,8 @@ def diagnose_curves(
         others=others,
         points=points,
         horizons=spans,
+        levels=levels,
+        dynamics=dynamics,
     )
 
 

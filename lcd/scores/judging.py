@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from lcd.curves.index import Curve, CurveIndex
-from lcd.scores.contrasts import DEFINITIONS, HEADLINE, PERCEPTION, REWARD, Contrast, StepsFormula, all_conditions
+from lcd.scores.contrasts import (
+    DEFINITIONS,
+    HEADLINE,
+    LETTER,
+    PERCEPTION,
+    REWARD,
+    Contrast,
+    StepsFormula,
+    all_conditions,
+)
 from lcd.scores.left_out import STATES
 from lcd.scores.scoring import TaskSamples, common_steps, curves_by_condition, samples_between, score_columns
 from lcd.statistics.confidence import LEVEL
@@ -20,8 +29,6 @@ NO_RANGE = "no_range"
 NO_PIXELS_SIGNAL = f"no_{PERCEPTION.baseline}_signal"
 GUARDED = ("floor", NO_PIXELS_SIGNAL)
 """Statuses of scores that our own definition drops; the paper's are told, because the paper scores all tasks."""
-LETTER = "paper"
-"""The definition that follows the paper to the letter."""
 UNRESOLVED = "unresolved"
 STATUSES = {
     "ok": "scored",

@@ -53,6 +53,22 @@ def test_each_artefact_has_a_table_with_the_papers_numbers_beside(curves):
     assert classes.loc["procgen/maze", "class (the paper)"] == "both"
 
 
+def test_what_stands_beside_the_paper_is_by_its_definition_whatever_the_headline(curves):
+    ranges = {f"procgen/{name}": (0, 1) for name in AREAS}
+    paper, ours = (
+        {each.key: each for each in analyse(Evidence(diagnose_curves(curves, ranges, definition=name)))[0]}
+        for name in ("paper", "calibrated")
+    )
+    assert not ours["taxonomy"].table.equals(paper["taxonomy"].table)
+    pd.testing.assert_frame_equal(ours["published"].table, paper["published"].table)
+    pd.testing.assert_frame_equal(ours["artefacts"].table, paper["artefacts"].table)
+    assert list(ours["artefacts"].files) == list(paper["artefacts"].files)
+    for name, table in paper["artefacts"].files.items():
+        pd.testing.assert_frame_equal(ours["artefacts"].files[name], table)
+    asked = analyse(Evidence(diagnose_curves(curves, ranges, definition="calibrated")), ["synergy", "artefacts"])[0]
+    assert list(asked[-1].files) == ["figure-5"]
+
+
 def test_what_was_not_trained_is_said_with_its_command(curves):
     plain = curves[curves["frontend"].isna() & curves["shaping"].isna() & (curves["agent"] == "ppo")]
     found = {each.key: each for each in analyse(Evidence(diagnosis_of(plain)))[0]}["artefacts"]
