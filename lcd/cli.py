@@ -102,7 +102,7 @@ COMMANDS = {
     ),
     "power": Command(
         "lcd.pipelines.publish.power:run",
-        "<study folder, .csv or .parquet> [power=0.8] [definition=calibrated]",
+        "<study folder, .csv or .parquet> [power=0.8] [definition=paper]",
         "say how many seeds and steps it takes to tell the scores of tasks apart",
     ),
     "view": Command(

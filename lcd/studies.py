@@ -154,7 +154,7 @@ def _only(rows: pd.DataFrame, column: str, wanted: str | None) -> pd.DataFrame:
 def load_study(
     path: str | Path | pd.DataFrame,
     *,
-    definition: str = "paper",
+    definition: str | None = None,
     threshold: Any = 0.5,
     ranges: str | Mapping[str, Any] | None = None,
 ) -> Study:
@@ -162,7 +162,8 @@ def load_study(
 
     Args:
         path: the folder or file, or curves such as `import_curves` gives.
-        definition: of the headline's φ and ψ, "paper" or "calibrated".
+        definition: of the headline's φ and ψ, "calibrated" or "paper"; None: the one that the study was diagnosed by,
+            else "calibrated".
         threshold: from where on a scaled score is hard: a number, "median", "largest-gap", or one for each score.
         ranges: task to (R_min, R_max), a file of these, or "measured", as `lcd report ranges=` takes them.
     """
@@ -177,7 +178,7 @@ def load_study(
     hard = HardFrom.parse("threshold", threshold)
     given = {task: _plain_pair(pair) for task, pair in ranges.items()} if isinstance(ranges, Mapping) else ranges
     options = resolve("lcd.pipelines.publish.telling:ReportOptions")
-    how = options(check_definition(definition), hard, ranges=given)
+    how = options(None if definition is None else check_definition(definition), hard, ranges=given)
     if isinstance(path, str | Path):
         source = Path(path).expanduser()
         told = resolve("lcd.pipelines.publish.loading:told_of")(source, how)

@@ -15,10 +15,12 @@ PROTOCOL = ("seeds", "steps", "evaluation")
 PRETRAINING = "pretraining"
 USUAL_STUDY = "lcd"
 """The shipped study that others leave as it is where they say nothing."""
-OF_FILES = ("benchmark", "budgets")
-"""Keys of a study's file that are none of a study: of which benchmark it is, and `BUDGETS`."""
 BUDGETS = "budgets"
 """The key of a study's file that says what budgets mean for this study: budget → changed keys."""
+DEFINITION = "definition"
+"""The key of a study's file that says which φ and ψ its headline has, and the command's own key of that."""
+OF_FILES = ("benchmark", DEFINITION, BUDGETS)
+"""Keys of a study's file that are none of a study: of which benchmark it is, and these two."""
 
 
 def choices(group: str) -> list[str]:
@@ -126,4 +128,5 @@ def settled(
         for key, value in layer.items():
             merged = key == "evaluation" and key in study
             study[key] = {**study[key], **value} if merged else deepcopy(value)
+    found[DEFINITION] = study.get(DEFINITION, found[DEFINITION])
     return found | {"study": {key: value for key, value in study.items() if key not in OF_FILES}}

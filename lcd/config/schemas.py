@@ -17,7 +17,7 @@ from lcd.config.schema_parts import (
 from lcd.config.steering_schemas import CancelConfig, LogsConfig, RemoveConfig, RetryConfig, StatusConfig, condition
 from lcd.config.task_schemas import HorizonConfig, MeasureConfig, NewConfig, ViewConfig
 from lcd.config.wandb_schemas import DEVICES, SyncConfig, WandbSweepConfig
-from lcd.scores.contrasts import DEFINITIONS, PERCEPTION
+from lcd.scores.contrasts import DEFINITIONS, PERCEPTION, USUAL_DEFINITION
 from lcd.statistics.confidence import ALPHA
 
 SHAPINGS = ("none", "subgoals")
@@ -140,7 +140,10 @@ class StoppingConfig:
 
 ANALYSES = doc("what the report analyses, in order (lcd list analyses); all: the others; null: all")
 SECTIONS = doc("what the report's page tells, in order (lcd list sections); all: the others; null: all")
-DEFINITION = doc("of φ and ψ in the headline; both are always reported", DEFINITION_NAMES)
+HEADLINE = "of φ and ψ in the headline; both are always reported"
+AS_DIAGNOSED = f"null: what the study was diagnosed by, else {USUAL_DEFINITION}"
+DEFINITION = doc(HEADLINE, DEFINITION_NAMES)
+DEFINITION_OF_STUDY = doc(f"{HEADLINE}; {AS_DIAGNOSED}", DEFINITION_NAMES)
 AGENT = doc("the learner and its hyper-parameters")
 FRONTEND = doc("the frozen encoder between view and agent")
 
@@ -156,7 +159,7 @@ class DiagnoseConfig:
     study: StudyConfig = field(default_factory=StudyConfig)
     budget: str = field(default="cpu", metadata=BUDGET)
     stopping: StoppingConfig = field(default_factory=StoppingConfig)
-    definition: str = field(default="paper", metadata=DEFINITION)
+    definition: str = field(default=USUAL_DEFINITION, metadata=DEFINITION)
     analyses: list[str] | None = field(default=None, metadata=ANALYSES)
     analysis_params: dict[str, Any] = field(default_factory=dict, metadata=doc("analysis: its own settings"))
     sections: list[str] | None = field(default=None, metadata=SECTIONS)
@@ -260,7 +263,7 @@ class ReportConfig:
         metadata=doc("from where on a scaled score is hard: a number, median, largest-gap, or {phi: …, psi: …}"),
     )
     out: str | None = field(default=None, metadata=doc("folder of the report; null: in the study, beside the file"))
-    definition: str = field(default="paper", metadata=DEFINITION)
+    definition: str | None = field(default=None, metadata=DEFINITION_OF_STUDY)
     analyses: list[str] | None = field(default=None, metadata=ANALYSES)
     analysis_params: dict[str, Any] = field(default_factory=dict, metadata=doc("analysis: its own settings"))
     sections: list[str] | None = field(default=None, metadata=SECTIONS)
@@ -318,7 +321,7 @@ class PowerConfig:
             "YAML or JSON file of task: [lo, hi], ranges.csv of lcd measure, or measured; or 'ranges.TASK=[lo,hi]'"
         ),
     )
-    definition: str = field(default="paper", metadata=doc("of φ and ψ", DEFINITION_NAMES))
+    definition: str | None = field(default=None, metadata=doc(f"of φ and ψ; {AS_DIAGNOSED}", DEFINITION_NAMES))
     power: float = field(default=0.8, metadata=doc("wanted probability of finding a difference"))
     alpha: float = field(default=ALPHA, metadata=doc("probability of finding one that is not there"))
     most: int = field(default=20, metadata=doc("pairs of tasks shown for each score, the hardest first", least=1))

@@ -150,12 +150,13 @@ def check_values(config: Any, prefix: str = "") -> None:
             check_values(value, f"{key}.")
             continue
         options, least = entry.metadata["choices"], entry.metadata["least"]
-        if options and value not in options:
+        unsaid = value is None and entry.default is None
+        if options and value not in options and not unsaid:
             raise InputError(f"{key}={show(value)} is unknown: {nearest(str(value), options)}")
         # A text ("Infinity") becomes a number only where the schema says that it is one.
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{key}={value} must be a finite number.")
-        if least is not None and not (value is None and entry.default is None):
+        if least is not None and not unsaid:
             _check_least(key, value, least, auto=entry.default == "auto")
         # Ranges may be given one by one, without a file.
         if entry.name in TEXT_KEYS and isinstance(value, str):

@@ -300,6 +300,8 @@ COMPARED = {
 SAMPLES = "samples"
 DEFINITIONS = {name: words for name, words in COMPARED.items() if name != SAMPLES}
 """Those that the headline may follow."""
+USUAL_DEFINITION = "calibrated"
+"""The one that it follows where nobody asks for another (docs/preregistered.md says why)."""
 LETTER = "paper"
 """The one that follows the paper to the letter."""
 

@@ -27,6 +27,7 @@ from lcd.scores.contrasts import (
     HEADLINE,
     LETTER,
     PERCEPTION,
+    USUAL_DEFINITION,
     Condition,
     Contrast,
     check_definition,
@@ -80,7 +81,7 @@ class Diagnosis:
     curves: pd.DataFrame = field(repr=False)
     thresholds: Thresholds = field(default_factory=Thresholds)
     notes: tuple[str, ...] = ()
-    definition: str = "paper"
+    definition: str = USUAL_DEFINITION
     calibration: dict[str, Any] = field(default_factory=dict)
     cost: dict[str, Any] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
@@ -185,7 +186,7 @@ def diagnose_curves(
     dataframe: pd.DataFrame,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     thresholds: Thresholds | None = None,
-    definition: str = "paper",
+    definition: str = USUAL_DEFINITION,
     levels: Mapping[str, Mapping[str, float]] | None = None,
     dynamics: Mapping[str, Sequence[str]] | None = None,
     contrasts: Sequence[Contrast] = HEADLINE,
@@ -198,7 +199,7 @@ def diagnose_curves(
         ranges: task to (R_min, R_max), a random agent's return and the highest possible one. For tasks not in it: the
             columns r_min and r_max; where they are empty, the benchmark's own, if it is registered.
         thresholds: when a task counts as unsolved, solved or without signal.
-        definition: which definition of φ and ψ the headline follows: "paper" or "calibrated".
+        definition: which definition of φ and ψ the headline follows: "calibrated" or "paper".
         levels: task and contrast to the nominal level of the score's intervals, where that is not 95 %: scores that
             were looked at repeatedly need a higher one to keep 95 % (see `lcd.statistics.sequential`).
         dynamics: task to sentences on how its views differ as environments, where that was looked at; see

@@ -11,7 +11,7 @@ from scipy.stats import nct
 
 from lcd.curves.index import CurveIndex
 from lcd.scores.challenge_table import GROUP
-from lcd.scores.contrasts import HEADLINE, check_definition
+from lcd.scores.contrasts import HEADLINE, USUAL_DEFINITION, check_definition
 from lcd.scores.diagnosis import Thresholds, normalised_curves, solved_views
 from lcd.scores.scoring import (
     TaskSamples,
@@ -53,7 +53,7 @@ def seeds_needed(effect: float, power: float = 0.8, alpha: float = ALPHA) -> flo
 
 def tell_apart(
     curves: pd.DataFrame,
-    definition: str = "paper",
+    definition: str = USUAL_DEFINITION,
     power: float = 0.8,
     alpha: float = ALPHA,
     shares: Sequence[float] = SHARES,

@@ -1,6 +1,7 @@
 """`lcd report A B`: two studies, or files of curves, of one benchmark or of two, beside each other."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -9,6 +10,8 @@ from lcd.config.schemas import ReportConfig
 from lcd.files import outputs
 from lcd.files.slugs import slug
 from lcd.pipelines.study import store
+from lcd.pipelines.study.remembered import definition_of
+from lcd.scores.contrasts import USUAL_DEFINITION
 
 PRODUCT = "comparison"
 
@@ -33,7 +36,8 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
         finished.print_left_out(console)
     curves = concatenated([finished.curves for finished in both])
     ranges = ranges_from(cfg.ranges, evaluated_names(curves), range_sets(curves))
-    first, second = (diagnose_curves(finished.curves, ranges, definition=cfg.definition) for finished in both)
+    definition = cfg.definition or _shared_definition(studies)
+    first, second = (diagnose_curves(finished.curves, ranges, definition=definition) for finished in both)
     placed = on_one_map(first, second, names)
     # Two benchmarks have no task in common: they meet on the map alone.
     found = against(first, second, names) if shares_tasks(first, second) else None
@@ -46,6 +50,12 @@ def compare(cfg: ReportConfig, source: Path, other: Path, console: Console, form
     for name, path in (("comparison", folder / page), ("tables", folder / "tables")):
         console.print(f"{name:<10} {path}", highlight=False, soft_wrap=True, markup=False)
     return 0
+
+
+def _shared_definition(studies: Sequence[store.Study | None]) -> str:
+    """The definition that both studies were diagnosed by; the usual one where they differ."""
+    found = {definition_of(study) for study in studies}
+    return found.pop() if len(found) == 1 else USUAL_DEFINITION
 
 
 def _names(source: Path, other: Path) -> tuple[str, str]:

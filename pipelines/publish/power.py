@@ -16,6 +16,7 @@ from lcd.files.atomic import write_atomic
 from lcd.files.spreadsheets import csv_text
 from lcd.pipelines.study import store
 from lcd.pipelines.study.quarantine import read_finished
+from lcd.pipelines.study.remembered import definition_of
 
 SIGNS = {"phi": "φ", "psi": "ψ"}
 NAME = 15
@@ -38,15 +39,16 @@ def run(cfg: PowerConfig) -> int:
     if out is not None:
         outputs.check_file(out, [source])
     study = store.Study(source) if source.is_dir() and (source / "study.yaml").is_file() else None
+    definition = cfg.definition or definition_of(study)
     finished = read_finished(source, study)
     finished.print_left_out(console)
     ranges = ranges_from(cfg.ranges, evaluated_names(finished.curves), range_sets(finished.curves))
-    found = tell_apart(finished.curves, cfg.definition, cfg.power, cfg.alpha, ranges=ranges)
+    found = tell_apart(finished.curves, definition, cfg.power, cfg.alpha, ranges=ranges)
     if found.empty:
         raise InputError(f"{source} has no two tasks with scores and two seeds each: there is nothing to tell apart.")
     for score, rows in found.groupby("score", sort=True):
         console.print(pair_table(rows, SIGNS[str(score)], cfg.most))
-        console.print(summary(rows, SIGNS[str(score)], cfg), highlight=False, soft_wrap=True)
+        console.print(summary(rows, SIGNS[str(score)], definition, cfg), highlight=False, soft_wrap=True)
     if out is not None:
         with outputs.drafted_file(out, [source]) as draft:
             write_atomic(draft, csv_text(found))
@@ -77,7 +79,7 @@ def pair_table(rows: pd.DataFrame, sign: str, most: int) -> Table:
     return table
 
 
-def summary(rows: pd.DataFrame, sign: str, cfg: PowerConfig) -> str:
+def summary(rows: pd.DataFrame, sign: str, definition: str, cfg: PowerConfig) -> str:
     """How many seeds tell how many of the pairs apart."""
     seeds, total = int(rows["seeds"].min()), len(rows)
     now = int((rows["seeds_needed"] <= rows["seeds"]).sum())
@@ -85,7 +87,7 @@ def summary(rows: pd.DataFrame, sign: str, cfg: PowerConfig) -> str:
     parts = [f"{_count(needed[math.ceil(share * total) - 1])} for {share:.0%}" for share in (0.5, 0.8, 0.95)]
     return (
         f"{sign}: with its {seeds} seeds the study tells {now} of {total} pairs apart (power {cfg.power:.0%}, "
-        f"α = {cfg.alpha:g}, definition {cfg.definition}); "
+        f"α = {cfg.alpha:g}, definition {definition}); "
         f"seeds needed at these steps: {', '.join(parts)} of the pairs.\n"
     )
 

@@ -11,6 +11,7 @@ from lcd.envs.errors import InputError
 from lcd.pipelines.study import cost, dynamics, longer, stopping, store
 from lcd.pipelines.study.adaptive import recommended
 from lcd.pipelines.study.quarantine import Finished, read_finished
+from lcd.pipelines.study.remembered import definition_of
 from lcd.scores.hard import HardFrom
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class ReportOptions:
     """How a diagnosis is told.
 
     Attributes:
-        definition: of the headline's φ and ψ.
+        definition: of the headline's φ and ψ; None: the study's own.
         threshold: from where on scaled scores are hard.
         formats: what tables are written in besides CSV.
         first: the key of the analysis that is told before all else: an ablation's.
@@ -45,7 +46,7 @@ class ReportOptions:
         horizons: task to its effective horizon and the bounds on it, as far as a file tells them.
     """
 
-    definition: str = "paper"
+    definition: str | None = None
     threshold: HardFrom = field(default_factory=HardFrom)
     formats: Sequence[str] = ()
     first: str | None = None
@@ -156,8 +157,9 @@ def diagnosed(
     from lcd.scores.marking import mark
 
     known = {} if study is None else _remembered(study)
+    known |= {"definition": how.definition or definition_of(study), "horizons": how.horizons}
     try:
-        diagnosis = diagnose_curves(finished.curves, ranges, definition=how.definition, horizons=how.horizons, **known)
+        diagnosis = diagnose_curves(finished.curves, ranges, **known)
     except InputError as impossible:
         # Areas of a grid need no ranges; of somebody's environment nobody may know them.
         if study is None or study.record.get("grid") is None:

@@ -13,6 +13,7 @@ from lcd.pipelines.study import store
 from lcd.pipelines.study.parts import Part
 from lcd.pipelines.study.parts import parts_of as usual_parts
 from lcd.pipelines.study.quarantine import read_finished
+from lcd.pipelines.study.remembered import definition_of
 from lcd.scores.hard import HardFrom
 
 NAME = "adaptive"
@@ -21,7 +22,7 @@ Recommended = dict[str, Any]
 
 
 def recommend(cfg: DiagnoseConfig) -> Recommended | None:
-    """What the diagnosis of `study.source` recommends for each task; None where the study is not of that kind.
+    """What the diagnosis of `study.source`, by its own definition, recommends for each task; None without a source.
 
     The first of `study.agents` and of `study.frontends` is for what is easy, the last for what is hard.
     """
@@ -40,7 +41,8 @@ def recommend(cfg: DiagnoseConfig) -> Recommended | None:
     curves = read_finished(source, made).curves
     plain = curves[(curves["frontend"] == "identity") & (curves["shaping"] == "none")]
     agents = sorted(set(plain["agent"]), key=lambda name: (name != own_agents[0], name))
-    diagnosis = diagnose_curves(plain[plain["agent"] == agents[0]]) if agents else diagnose_curves(curves)
+    simplest = plain[plain["agent"] == agents[0]] if agents else curves
+    diagnosis = diagnose_curves(simplest, definition=definition_of(made))
     classes = taxonomy(diagnosis, HardFrom.parse("study.threshold", study.threshold))
     untrusted = [sentence for severity, sentence in diagnosis.warnings if severity == ERROR]
     if untrusted and classes.table.empty:

@@ -49,7 +49,8 @@ def run(cfg: DiagnoseConfig) -> int:
     study = store.Study(default_out(cfg), create=True)
     with signals.keeping("what is trained"), study.at_work():
         outputs.check(study.diagnosis_dir, PRODUCT, FILES)
-        # Before anything is trained: what is killed goes on with the same points.
+        # Before anything is trained: what is killed is told, and goes on, as it was asked.
+        study.note(definition=cfg.definition)
         point_choices.remember(study, points, _tasks_of_points(trainings(jobs)))
         if cfg.stopping.name == "auto":
 

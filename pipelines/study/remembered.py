@@ -11,17 +11,27 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from lcd.envs.errors import InputError
 from lcd.files.ledger import Disk, Ledger
 from lcd.files.reading import Unreadable, parse_yaml, read_bytes
+from lcd.scores.contrasts import DEFINITIONS, USUAL_DEFINITION
+
+if TYPE_CHECKING:
+    from lcd.pipelines.study.store import Study
 
 STUDY_FILE = "study.yaml"
 REVISIONS = ".revisions"
 Record = dict[str, Any]
+
+
+def definition_of(study: Study | None) -> str:
+    """The definition that a study was last asked for with, else the usual one; a stranger's file may hold anything."""
+    found = None if study is None else study.record.get("definition")
+    return found if isinstance(found, str) and found in DEFINITIONS else USUAL_DEFINITION
 
 
 class Remembered:

@@ -249,7 +249,7 @@ def _rediagnosed(study: store.Study, folder: Path) -> dict[str, Any]:
 
     told = _scores(folder / "diagnosis.json")
     definition = told.get("definition") if isinstance(told, dict) else None
-    how = ReportOptions(definition if definition in DEFINITIONS else "paper")
+    how = ReportOptions(definition if definition in DEFINITIONS else None)
     finished = read_finished(study.path, study)
     diagnosis = diagnosed(finished, study, how)
     with tempfile.TemporaryDirectory(prefix="lcd-verify-") as scratch:

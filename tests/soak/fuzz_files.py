@@ -64,11 +64,11 @@ READ_STUDY = (
     ["pretrain", "frontend=flow", "policy=study", "tasks=[toy/easy-sight-easy-reward]"],
     ["diagnose", "study=adaptive", "study.source=study", "study.agents=[ppo]", "study.frontends=[identity]"],
     ["status", "study"], ["status", "study", "--json"], ["logs", "study", "state=[failed,damaged]"],
-    ["report", "study", "out=elsewhere", "tables=[latex,markdown]"], ["report", "study", "definition=calibrated"],
+    ["report", "study", "out=elsewhere", "tables=[latex,markdown]"], ["report", "study", "definition=paper"],
 )  # fmt: skip
 READ_CURVES = (
     ["report", "{}"], ["report", "{}"], ["power", "{}", "out=pairs.csv"], ["report", "{}", "study"],
-    ["report", "study", "{}"], ["report", "{}", "definition=calibrated", "tables=[latex,markdown]"],
+    ["report", "study", "{}"], ["report", "{}", "definition=paper", "tables=[latex,markdown]"],
 )  # fmt: skip
 WEIGHTS = ("train", "task=toy/easy-sight-easy-reward", "frontend=flow", "frontend.weights=weights.pt")
 CURRICULUM = ("train", "curriculum=curricula.yaml", "benchmark=toy", "budget=smoke")

@@ -59,7 +59,7 @@ def test_classes_follow_the_threshold_and_their_probabilities_the_noise(world):
 
 
 def test_a_class_at_the_threshold_is_a_coin_toss(make_study):
-    tasks = {"low": (0.8, 0.8, 0.8, 0.8, 0.8, 0.8), "mid": (0.4, 0.5, 0.5, 0.35, 0.2, 0.05)}
+    tasks = {"low": (0.8, 0.8, 0.8, 0.8, 0.8, 0.8), "mid": (0.4, 0.48, 0.48, 0.35, 0.2, 0.05)}
     tasks["high"] = (0.4, 0.6, 0.6, 0.45, 0.3, 0.1)
     table = taxonomy(diagnose_curves(make_study(tasks, 6, 0.01))).table.set_index("task")
     phi_hard = table["P(perception)"] + table["P(both)"]

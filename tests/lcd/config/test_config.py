@@ -21,7 +21,7 @@ SETTINGS = ("ppo_procgen", "ppo_cpu", "ppg_procgen", "ppg_cpu", "ppo_points", "p
 TASK = "task=toy/easy-sight-easy-reward"
 
 
-def test_defaults_are_the_papers_study():
+def test_defaults_are_the_papers_conditions():
     cfg = compose("diagnose", ["benchmark=toy"])
     assert cfg.benchmark.name == "toy"
     assert cfg.agent["name"] == "ppo"

@@ -22,6 +22,24 @@ def by_task(diagnosis):
 
 def test_the_hand_computed_table(curves):
     table = by_task(diagnose_curves(curves))
+    # φ = 1 - P/((F + S)/2) ; ψ = 1 - (S + p.75 + p.5 + p.25)/4
+    raw = {
+        "toy/easy": (0.03 / 0.83, 0.1775),
+        "toy/perception": (0.45 / 0.65, 0.225),
+        "toy/reward": (0.03 / 0.73, 0.59),
+        "toy/both": (0.6, 0.6625),
+    }
+    for task, (phi, psi) in raw.items():
+        assert table.loc[task, "phi_raw"] == pytest.approx(phi)
+        assert table.loc[task, "psi_raw"] == pytest.approx(psi)
+    assert table.loc["toy/both", "phi"] == pytest.approx((0.6 - 0.03 / 0.83) / (0.45 / 0.65 - 0.03 / 0.83))
+    assert table.loc["toy/reward", "psi"] == pytest.approx((0.59 - 0.1775) / (0.6625 - 0.1775))
+    assert table["psi"].min() == 0
+    assert table["psi"].max() == 1
+
+
+def test_the_papers_hand_computed_table(curves):
+    table = by_task(diagnose_curves(curves, definition="paper"))
     # φ = ((F - P)/P + (S - P)/P)/2 ; ψ = (|S - p.75| + |p.75 - p.5| + |p.5 - p.25|)/3
     raw = {
         "toy/easy": (0.0375, 0.04 / 3),
@@ -64,7 +82,7 @@ def test_areas_are_averaged_over_seeds_before_dividing(make_curve):
     for seed, pixels in enumerate((0.1, 0.9)):
         for condition, area in {"pixels": pixels, "figure_ground": 0.6, "semantic": 0.7}.items():
             rows += make_curve(area, condition=condition, seed=seed)
-    table = diagnose_curves(pd.DataFrame(rows)).table
+    table = diagnose_curves(pd.DataFrame(rows), definition="paper").table
     # Mean of pixels .5: (.65 - .5)/.5 = .3; a mean of ratios would give (5.5 + (-.278))/2.
     assert table["phi_raw"].item() == pytest.approx(0.3)
 
@@ -77,10 +95,10 @@ def test_a_missing_reward_p_or_view_leaves_the_other_score(make_study):
     assert math.isnan(table.loc["b", "psi"])
     assert math.isnan(table.loc["b", "psi_raw_low"])
     assert table.loc["b", "psi_status"] == "missing_p"
-    assert table.loc["b", "phi_raw"] == pytest.approx(2.25)
+    assert table.loc["b", "phi_raw"] == pytest.approx(0.45 / 0.65)
     assert math.isnan(table.loc["c", "phi_raw"])
     assert table.loc["c", "phi_status"] == "missing_view"
-    assert table.loc["c", "psi_raw"] == pytest.approx(0.1)
+    assert table.loc["c", "psi_raw"] == pytest.approx(0.35)
     assert list(table["status"]) == ["ok", "ok", "ok"]
 
 
@@ -91,10 +109,10 @@ BLIND = (0.01, 0.41, 0.61, 0.51, 0.41, 0.31)
 def test_our_own_definition_drops_an_unsolved_task_and_the_paper_scores_it(make_study):
     tasks = {"a": EASY, "b": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5), "floor": FLOOR}
     curves = make_study(tasks, 3, noise=0.001)
-    own = by_task(diagnose_curves(curves, definition="calibrated")).loc["floor"]
+    own = by_task(diagnose_curves(curves)).loc["floor"]
     assert own[["status", "phi_status"]].tolist() == ["floor"] * 2
     assert own[["phi", "phi_raw", "phi_raw_low"]].isna().all()
-    paper = diagnose_curves(curves)
+    paper = diagnose_curves(curves, definition="paper")
     table = by_task(paper)
     row = table.loc["floor"]
     assert row[["status", "phi_status", "psi_status"]].tolist() == ["floor"] * 3
@@ -110,7 +128,7 @@ def test_our_own_definition_drops_an_unsolved_task_and_the_paper_scores_it(make_
 
 def test_without_a_signal_on_pixels_the_papers_phi_is_told_with_a_warning(make_study):
     tasks = {"a": EASY, "b": (0.2, 0.5, 0.8, 0.7, 0.6, 0.5), "blind": BLIND}
-    diagnosis = diagnose_curves(make_study(tasks, 3))
+    diagnosis = diagnose_curves(make_study(tasks, 3), definition="paper")
     row = by_task(diagnosis).loc["blind"]
     assert row["status"] == row["phi_status"] == "no_pixels_signal"
     assert row["phi_raw"] == pytest.approx(50)
@@ -127,14 +145,14 @@ def test_a_task_solved_at_once_is_scored_and_flagged(make_study):
     row = by_task(diagnose_curves(make_study(tasks, 3))).loc["top"]
     assert row["status"] == "ceiling"
     assert row["phi"] == 0
-    assert row["psi_raw"] == pytest.approx(0.01)
+    assert row["psi_raw"] == pytest.approx(0.035)
     assert row["phi_status"] == row["psi_status"] == "ok"
 
 
 def test_one_task_has_nothing_to_be_scaled_against(make_study):
     row = diagnose_curves(make_study({"a": EASY}, 3)).table.iloc[0]
     assert math.isnan(row["phi"])
-    assert row["phi_raw"] == pytest.approx(0.0375)
+    assert row["phi_raw"] == pytest.approx(0.03 / 0.83)
     assert row["phi_status"] == row["psi_status"] == row["status"] == "single_task"
 
 
@@ -186,7 +204,7 @@ def test_each_seed_is_normalised_by_its_own_range(make_curve):
             rows += make_curve(area, condition=condition, seed=seed, r_min=r_min, r_max=r_max)
     row = diagnose_curves(pd.DataFrame(rows)).table.iloc[0]
     assert row["auc_pixels"] == pytest.approx(0.25)
-    assert row["phi_raw"] == pytest.approx(1.5)
+    assert row["phi_raw"] == pytest.approx(0.6)
 
 
 def test_the_order_of_rows_changes_nothing(curves):

@@ -49,7 +49,7 @@ def test_phi_and_psi_in_samples_are_the_planted_factors():
 
 
 def test_what_is_never_learned_from_pixels_needs_at_least_that_many_steps():
-    table = diagnose_curves(task(delays=DELAYS | {"pixels": math.inf})).table
+    table = diagnose_curves(task(delays=DELAYS | {"pixels": math.inf}), definition="paper").table
     (row,) = table.to_dict("records")
     assert row["phi_samples_status"] == "at_least"
     assert row["phi_samples_high"] == math.inf

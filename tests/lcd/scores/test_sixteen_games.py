@@ -26,7 +26,7 @@ def study_of(make_study, changed=()):
 
 
 def test_the_published_classes_come_of_areas_that_have_them(make_study):
-    found = taxonomy(diagnose_curves(study_of(make_study))).table.set_index("task")["class"]
+    found = taxonomy(diagnose_curves(study_of(make_study), definition="paper")).table.set_index("task")["class"]
     assert {task.removeprefix("procgen/"): kind for task, kind in found.items()} == GAMES
     assert sum(kind in ("perception", "both") for kind in found) == 8
     assert sum(kind in ("reward", "both") for kind in found) == 3
@@ -35,7 +35,7 @@ def test_the_published_classes_come_of_areas_that_have_them(make_study):
 def test_a_game_whose_pixels_teach_next_to_nothing_is_one_of_the_sixteen(make_study):
     """Climber's 3364.6 % of table A.7 is a ratio to such an area."""
     curves = study_of(make_study, {"procgen/climber": (0.005, 0.3, 0.4, *THINNED[False])})
-    paper = diagnose_curves(curves)
+    paper = diagnose_curves(curves, definition="paper")
     found = taxonomy(paper, HardFrom("median", 0.5)).table.set_index("task")["class"]
     assert {task.removeprefix("procgen/"): kind for task, kind in found.items()} == GAMES
     row = paper.table.set_index("task").loc["procgen/climber"]
@@ -48,9 +48,9 @@ def test_a_game_whose_pixels_teach_next_to_nothing_is_one_of_the_sixteen(make_st
 
 def test_a_game_at_the_floor_is_scored_by_the_paper_and_not_by_us(make_study):
     curves = study_of(make_study, {"procgen/plunder": (0.01, 0.02, 0.03, 0.02, 0.02, 0.01)})
-    paper = diagnose_curves(curves)
+    paper = diagnose_curves(curves, definition="paper")
     assert paper.table[["phi_raw", "phi_raw_low", "psi_raw", "psi_raw_low", "phi", "psi"]].notna().all(axis=None)
     assert [found.key for found in paper.findings] == ["nothing_learned"]
-    own = diagnose_curves(curves, definition="calibrated").table.set_index("task")["phi_raw"]
+    own = diagnose_curves(curves).table.set_index("task")["phi_raw"]
     assert math.isnan(own["procgen/plunder"])
     assert own.notna().sum() == 15

@@ -129,7 +129,7 @@ def test_a_task_on_opposite_sides_of_two_scales_is_withheld_alone(make_study):
 
 def test_a_gain_over_pixels_that_may_be_chance_is_no_hardness_of_seeing(make_study, tmp_path):
     areas = {"u/noise": (-0.01, 0.06, 0.09, 0.08, 0.07, 0.06), "u/fine": (0.5, 0.6, 0.7, 0.6, 0.5, 0.4)}
-    chance, sure = (diagnose_curves(make_study(areas, 4, noise)) for noise in (0.2, 0.001))
+    chance, sure = (diagnose_curves(make_study(areas, 4, noise), definition="paper") for noise in (0.2, 0.001))
     assert sure.table.set_index("task").loc["u/noise", "status"] == "no_pixels_signal"
     assert "nothing_learned_from_pixels" in keys(sure)
     assert tasks_of(chance, "no_view_surely_learned") == {"u/noise"}

@@ -39,7 +39,6 @@ def arguments(out, *more):
         "tracker=none",
         "launcher.workers=2",
         "stopping=auto",
-        "definition=calibrated",
         "stopping.every=4",
     ]
     return ["diagnose", TASKS, *fixed, f"out={out}", *more]
@@ -69,14 +68,14 @@ def test_the_reports_intervals_are_those_of_the_look(tmp_path):
     assert level > 0.95
     curves = read_curves(out)
     levels = {task: dict.fromkeys(("phi", "psi"), round(level, 6)) for task in curves["task"].unique()}
-    expected = diagnose_curves(curves, levels=levels, definition="calibrated").table
+    expected = diagnose_curves(curves, levels=levels).table
     for again in (False, True):
         if again:
-            assert cli.main(["report", str(out), "definition=calibrated"]) == 0
+            assert cli.main(["report", str(out)]) == 0
         table = pd.read_csv(out / "diagnosis" / "challenge.csv")
         np.testing.assert_allclose(table["psi_raw_high"], expected["psi_raw_high"])
         assert table["psi_raw_high"].notna().all()
-    usual = diagnose_curves(curves, definition="calibrated").table
+    usual = diagnose_curves(curves).table
     assert (expected["psi_raw_high"] > usual["psi_raw_high"]).all()
 
 
@@ -124,7 +123,7 @@ def test_conditions_of_a_score_that_is_sure_stop_and_the_others_go_on(tmp_path, 
     assert record["levels"] == {"phi": round(first, 6), "psi": round(last, 6)}
     assert record["seeds"] == {f"{view}, p={p:g}": count for (view, p), count in found.items()}
     assert "whose conditions have 4 to 8 seeds" in stopping.told(store.Study(out))
-    assert cli.main(["report", str(out), "definition=calibrated"]) == 0
+    assert cli.main(["report", str(out)]) == 0
 
 
 def test_views_go_on_when_only_phi_is_unsure(tmp_path):
