@@ -54,7 +54,7 @@ class HGRU(nn.Module):
         Args:
             drive: (N, channels, H, W).
         """
-        state = torch.zeros_like(drive)
+        state = torch.zeros_like(drive, dtype=self.alpha.dtype)
         for norm in self.norms:
             gate = torch.sigmoid(norm["u1"](self.u1(state)) + self.b1)
             inhibition = norm["inh"](self.w_inh(state * gate))

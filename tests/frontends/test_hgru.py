@@ -97,3 +97,13 @@ def test_it_reaches_beyond_its_kernel_with_time():
         reached.append(int(changed.sum()))
     assert reached[0] == 3
     assert reached[0] < reached[1] < reached[2]
+
+
+def test_half_precision_gives_nearly_the_same():
+    unit = HGRU(channels=4, kernel=3, steps=3)
+    drive = torch.randn(2, 4, 8, 8)
+    whole = unit(drive)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = unit(drive.bfloat16())
+    half.sum().backward()
+    assert (whole - half).abs().mean() < 0.05 * whole.abs().mean()
