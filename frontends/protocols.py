@@ -46,3 +46,9 @@ class HasPreprocessing(Protocol):
     """What is done to images before the encoder, as part of what a run is."""
 
     preprocessing: object
+
+
+class HasLaterKnobs(Protocol):
+    """Knobs that came after runs were made: a run's config leaves out those that are None, so that ids stay."""
+
+    later: tuple[str, ...]

@@ -12,6 +12,13 @@ STEMS = (1, 2, 4)
 LEVELS = 4
 CONVOLUTIONS, FPN = "convolutions", "fpn"
 DECODERS = (CONVOLUTIONS, FPN)
+RECURRENT, GROUPS = "recurrent", "groups"
+ENCODERS = (RECURRENT, GROUPS)
+OF_GROUPS = ("width", "pyramid", "maps")
+"""The sizes that an encoder of groups has; the others are the paper's networks'."""
+FEWEST_GROUPED = 6
+"""Maps: three in each group, so that two things are told from what is none."""
+KINDS = {"decoder_kind": DECODERS, "encoder_kind": ENCODERS}
 LEAST_SIDE = 8
 """Frames smaller than this leave nothing for the coarsest level to see."""
 
@@ -70,12 +77,14 @@ class FlowConfig:
     """Greatest flow in pixels; null: none."""
     decoder_kind: str = CONVOLUTIONS
     """What the decoder is: a few convolutions, or an FPN-ResNet18 of its own."""
+    encoder_kind: str = RECURRENT
+    """What the object encoder is: the paper's ResNet-18 FPN with a recurrent unit, or groups of maps that compete."""
 
     def __post_init__(self) -> None:
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if entry.name == "decoder_kind":
-                good, wanted = value in DECODERS, f"one of {', '.join(DECODERS)}"
+            if entry.name in KINDS:
+                good, wanted = value in KINDS[entry.name], f"one of {', '.join(KINDS[entry.name])}"
             elif entry.name == "bound":
                 good, wanted = value is None or (_is_number(value) and value > 0), "null or a number above 0"
             else:
@@ -83,6 +92,8 @@ class FlowConfig:
                 wanted = "a whole number of at least 1"
             if not good:
                 raise InputError(f"frontend.{entry.name}={value} must be {wanted}.")
+        if self.encoder_kind == GROUPS:
+            self._check_groups()
         if self.stem not in STEMS:
             raise InputError(f"frontend.stem={self.stem} must be one of {', '.join(map(str, STEMS))}.")
         if self.hgru_kernel % 2 == 0:
@@ -91,12 +102,23 @@ class FlowConfig:
             options = ", ".join(map(str, self.strides))
             raise InputError(f"frontend.motion_stride={self.motion_stride} must be one of {options}.")
 
+    def _check_groups(self) -> None:
+        for entry in fields(self):
+            if entry.name not in (*OF_GROUPS, "encoder_kind") and getattr(self, entry.name) != entry.default:
+                raise InputError(
+                    f"frontend.{entry.name}={getattr(self, entry.name)} is nothing that pretraining.encoder={GROUPS} "
+                    f"has: leave it out, or give pretraining.encoder={RECURRENT}."
+                )
+        if self.maps % 2 or self.maps < FEWEST_GROUPED:
+            raise InputError(
+                f"frontend.maps={self.maps} must be even and at least {FEWEST_GROUPED}: there are two groups."
+            )
+
     def recorded(self) -> dict[str, Any]:
         """What runs and files say of it: what came later is left out where it is as before."""
         sizes = asdict(self)
-        if self.decoder_kind == CONVOLUTIONS:
-            del sizes["decoder_kind"]
-        return sizes
+        usual = {entry.name: entry.default for entry in fields(self) if entry.name in KINDS}
+        return {name: value for name, value in sizes.items() if name not in usual or value != usual[name]}
 
     @property
     def strides(self) -> list[int]:

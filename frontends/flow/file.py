@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from lcd.envs.errors import InputError
-from lcd.frontends.flow.config import FlowConfig
+from lcd.frontends.flow.config import KINDS, FlowConfig
 from lcd.frontends.flow.networks import FlowModel
 from lcd.frontends.weight_files import open_regular
 
@@ -108,7 +108,7 @@ def read(path: Path) -> FrontendFile:
 
 def _config(where: str, found: Any) -> FlowConfig:
     names = {entry.name for entry in fields(FlowConfig)}
-    if not isinstance(found, Mapping) or set(found) | {"decoder_kind"} != names:
+    if not isinstance(found, Mapping) or set(found) | set(KINDS) != names:
         raise InputError(f"{where}: its config must have exactly {', '.join(sorted(names))}: it is damaged.")
     try:
         return FlowConfig(**found)

@@ -12,7 +12,8 @@ from torch import nn
 from lcd.envs.errors import InputError
 from lcd.frontends.flow.config import LEAST_SIDE, FlowConfig
 from lcd.frontends.flow.file import read
-from lcd.frontends.flow.networks import ObjectEncoder
+from lcd.frontends.flow.groups import GroupEncoder
+from lcd.frontends.flow.networks import ObjectEncoder, encoder_of
 
 UNTRAINED = "untrained"
 COLOURS = 3
@@ -37,7 +38,7 @@ class ObjectMaps(nn.Module):
 
     def __init__(
         self,
-        objects: ObjectEncoder,
+        objects: ObjectEncoder | GroupEncoder,
         config: FlowConfig,
         mean: Sequence[float] = MEAN,
         std: Sequence[float] = STD,
@@ -76,6 +77,7 @@ class Flow(ObjectMaps):
         others: sizes of an untrained encoder, see `FlowConfig`; a file brings its own.
     """
 
+    later = ("encoder_kind",)
     data_hash: str | None = None
     """SHA-256 of the videos that it was pretrained on."""
     weights_hash: str | None = None
@@ -96,6 +98,7 @@ class Flow(ObjectMaps):
         motion_stride: int | None = None,
         decoder: int | None = None,
         bound: float | None = None,
+        encoder_kind: str | None = None,
     ):
         sizes = {name: value for name, value in locals().items() if name in FlowConfig.__dataclass_fields__}
         if weights is None:
@@ -110,16 +113,16 @@ class Flow(ObjectMaps):
             return
         found = read(Path(weights).expanduser())
         _refuse_other_sizes(found.config, sizes, weights)
-        super().__init__(ObjectEncoder(found.config), found.config, found.mean, found.std, rgb)
+        super().__init__(encoder_of(found.config), found.config, found.mean, found.std, rgb)
         self.objects.load_state_dict(found.objects)
         self.data_hash, self.weights_hash = found.data_hash, found.hash
 
 
-def untrained(config: FlowConfig, seed: int) -> ObjectEncoder:
+def untrained(config: FlowConfig, seed: int) -> ObjectEncoder | GroupEncoder:
     """An encoder whose weights follow from the seed and disturb no other stream."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return ObjectEncoder(config)
+        return encoder_of(config)
 
 
 def to_frames(observations: torch.Tensor) -> torch.Tensor:

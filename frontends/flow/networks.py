@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import torch
 from torch import nn
-from torch.nn import functional
 
-from lcd.frontends.flow.config import FPN, FlowConfig
+from lcd.frontends.flow.config import FPN, GROUPS, FlowConfig
+from lcd.frontends.flow.groups import GroupEncoder
 from lcd.frontends.flow.hgru import HGRU
 from lcd.frontends.flow.pyramid import Pyramid
+from lcd.frontends.flow.resizing import resize
 
 
 class ObjectEncoder(nn.Module):
@@ -67,8 +68,13 @@ class Decoder(nn.Module):
         return flow if self.bound is None else self.bound * torch.tanh(flow / self.bound)
 
 
+def encoder_of(config: FlowConfig) -> ObjectEncoder | GroupEncoder:
+    """The network that agents use."""
+    return GroupEncoder(config) if config.encoder_kind == GROUPS else ObjectEncoder(config)
+
+
 class FlowModel(nn.Module):
-    """What is pretrained: the three networks together.
+    """What is pretrained: the three networks together; an encoder of groups is taught without the other two.
 
     Args:
         config: their sizes.
@@ -77,7 +83,9 @@ class FlowModel(nn.Module):
     def __init__(self, config: FlowConfig):
         super().__init__()
         self.config = config
-        self.objects = ObjectEncoder(config)
+        self.objects = encoder_of(config)
+        if config.encoder_kind == GROUPS:
+            return
         self.motion = Pyramid(6, config.width, config.stem, config.motion, config.motion_stride)
         self.decoder = Decoder(config)
 
@@ -85,10 +93,3 @@ class FlowModel(nn.Module):
         """The maps of the first frames and the flow from them to the second, both normalised (N, 3, H, W)."""
         maps = self.objects(first)
         return maps, self.decoder(maps, self.motion(torch.cat([first, second], 1)))
-
-
-def resize(features: torch.Tensor, size: torch.Size) -> torch.Tensor:
-    """Features at another resolution, linearly between what they are at."""
-    if features.shape[-2:] == size:
-        return features
-    return functional.interpolate(features, size=size, mode="bilinear", align_corners=False)

@@ -91,7 +91,7 @@ class VideosConfig:
         default=16, metadata=doc("further videos of each task, on which losses are measured", least=1)
     )
     length: int = field(default=20, metadata=doc("most frames of a video; an episode's end ends it earlier", least=2))
-    gap: int = field(default=1, metadata=doc("steps between the two frames of a pair", least=1))
+    gap: int = field(default=1, metadata=doc("steps between one frame and the next that is compared with it", least=1))
     copies: int = field(default=64, metadata=doc("environment copies that are filmed at once", least=1))
 
 
@@ -128,7 +128,7 @@ class PretrainingConfig:
 
     name: str = field(default="cpu", metadata=doc("the budget that these settings are of"))
     videos: VideosConfig = field(default_factory=VideosConfig)
-    batch: int = field(default=16, metadata=doc("pairs of frames in a batch", least=1))
+    batch: int = field(default=16, metadata=doc("pairs of frames in a batch, or threes", least=1))
     iterations: int = field(default=1500, metadata=doc("batches that are learned from", least=1))
     learning_rate: float = field(default=0.001, metadata=doc("Adam's"))
     loss: FlowLossConfig = field(default_factory=FlowLossConfig)
@@ -136,5 +136,12 @@ class PretrainingConfig:
     decoder: str = field(
         default="convolutions",
         metadata=doc("what turns maps and motion into a flow", ("convolutions", "fpn")),
+    )
+    encoder: str = field(
+        default="groups",
+        metadata=doc(
+            "what draws the maps: the paper's recurrent network, or groups of maps that compete",
+            ("recurrent", "groups"),
+        ),
     )
     every: int = field(default=250, metadata=doc("batches between two measurements on held-out videos", least=1))

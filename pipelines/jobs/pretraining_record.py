@@ -30,8 +30,9 @@ COLUMNS = (
     *("task", "frontend", "seed", "split", "stage", "step", "wall_s"),
     *("pairs", "loss", "static_loss", "speed", "outside"),
 )
-"""Of a pretraining's curve: `loss` beside that of not moving anything, the flow's mean length in pixels, and the part
-of the pixels whose flow leaves the frame by more than a pixel (where there is nothing to learn from)."""
+"""Of a pretraining's curve: `loss` beside that of knowing nothing (no flow, or one guess for all pixels), mean length
+of what moves in pixels, and the part of the pixels that there is nothing to learn from (their flow leaves the frame by
+more than a pixel, or they are not found again)."""
 Table = Callable[[nn.Module], pd.DataFrame]
 """A measurement: from a front-end (with `maps(observations)`) to a table."""
 
@@ -107,7 +108,9 @@ class PretrainRecorder(Timekeeper):
             with torch.no_grad():
                 shown = torch.cat([pairs[:, :1] for pairs in self.held_out.values()], 1)
                 seen = module.see(shown.to(module.device))
-                save_sheet(picture(self.folder, step), list(self.held_out), seen, f"after {step:,} batches")
+                save_sheet(
+                    picture(self.folder, step), list(self.held_out), seen, module.heads, f"after {step:,} batches"
+                )
                 beat()
                 for name, table in self.tables.items():
                     keep_table(self.folder / f"{name}.csv", step, table(module.frontend))

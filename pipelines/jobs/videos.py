@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -37,6 +37,8 @@ LEVEL = 1
 SPLITS = ("train", "eval")
 IMAGE = 3
 """Axes of a frame."""
+NEAR = 2
+"""Farthest neighbour that stands for what moves alike, in pixels along each axis."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ def record_videos(
 
     Args:
         folder: where they live.
-        asked: `view`, `knobs`, `seed`, `count`, `held_out`, `length`, `gap`, `copies`.
+        asked: what `VideosEntry` says.
         policy_for: the policy that acts in a task's environment.
         watch: called with a task, videos so far, videos in all.
     """
@@ -227,11 +229,16 @@ def _record_task(
             policy_for(task, env),
             count,
             asked["length"],
-            asked["gap"] + 1,
+            span(asked) + 1,
             lambda done: watch(f"{task} ({split})", done, count),
         )
     finally:
         env.close()
+
+
+def span(asked: Mapping[str, Any]) -> int:
+    """Steps from the first to the last of the frames that belong together."""
+    return int(asked["gap"]) * (int(asked.get("frames", Pairs.frames)) - 1)
 
 
 def recorded(folder: Path, tasks: Sequence[str]) -> dict[str, dict[str, VideoFile]]:
@@ -265,10 +272,13 @@ class Pairs(IterableDataset):
     Args:
         files: the videos of each task.
         batch: pairs in a batch.
-        gap: steps between the two frames of a pair.
+        gap: steps between one frame of a pair and the next.
         total: batches in all.
         seed: the run's.
     """
+
+    frames = 2
+    """Frames that belong together."""
 
     def __init__(self, files: Mapping[str, VideoFile], batch: int, gap: int, total: int, seed: int):
         self.files, self.batch, self.gap, self.total, self.seed = list(files.values()), batch, gap, total, seed
@@ -278,29 +288,30 @@ class Pairs(IterableDataset):
     def __len__(self) -> int:
         return self.total
 
-    def __iter__(self) -> Iterator[Tensor]:
+    def __iter__(self) -> Iterator[Any]:
         while self.iteration < self.total:
             batch = self.draw(self.iteration)
             self.iteration += 1
             yield batch
 
-    def draw(self, iteration: int) -> Tensor:
+    def draw(self, iteration: int) -> Any:
         """uint8 (2, batch, H, W, C): the first frames, and those that follow."""
         rng = np.random.default_rng(seed_sequence(self.seed, "shuffle", iteration))
-        return self._pairs([self.places[index] for index in rng.integers(len(self.places), size=self.batch)], rng)
+        return self._drawn([self.places[index] for index in rng.integers(len(self.places), size=self.batch)], rng)
 
     def measured(self, most: int) -> Tensor:
-        """The same pairs every time, from as many videos as there are."""
+        """The same frames every time, from as many videos as there are."""
         rng = np.random.default_rng(seed_sequence(self.seed, "evaluation"))
         count = min(most, 4 * len(self.places))
-        return self._pairs([self.places[index % len(self.places)] for index in range(count)], rng)
+        return self._drawn([self.places[index % len(self.places)] for index in range(count)], rng)
 
-    def _pairs(self, chosen: Sequence[tuple[VideoFile, int]], rng: np.random.Generator) -> Tensor:
-        return torch.from_numpy(np.stack([self._pair(file, video, rng.random()) for file, video in chosen], axis=1))
+    def _drawn(self, chosen: Sequence[tuple[VideoFile, int]], rng: np.random.Generator) -> Tensor:
+        return torch.from_numpy(np.stack([self._together(file, video, rng.random()) for file, video in chosen], axis=1))
 
-    def _pair(self, file: VideoFile, video: int, draw: float) -> np.ndarray:
-        first = int(draw * (file.index.lengths[video] - self.gap))
-        return file.frames(video, first, self.gap + 1)[[0, -1]]
+    def _together(self, file: VideoFile, video: int, draw: float) -> np.ndarray:
+        span = self.gap * (self.frames - 1)
+        first = int(draw * (file.index.lengths[video] - span))
+        return file.frames(video, first, span + 1)[:: self.gap]
 
     def state_dict(self) -> dict[str, int]:
         """All that the next batches depend on."""
@@ -309,3 +320,32 @@ class Pairs(IterableDataset):
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Continue from a checkpoint."""
         self.iteration = state["iteration"]
+
+
+class Moments(NamedTuple):
+    """A batch for an encoder of groups."""
+
+    frames: Tensor
+    """uint8 (3, batch, H, W, C): before, now, after."""
+    tasks: Tensor
+    """Of which task each is, int64 (batch,)."""
+    offsets: list[tuple[int, int]]
+    """By how many rows and columns each frame of now, then of after, is moved around its borders."""
+    neighbour: tuple[int, int]
+    """Rows and columns to the neighbour that stands for what moves alike."""
+
+
+class Triples(Pairs):
+    """Batches of three frames each, as many of one task as of another, with all else that grouping draws."""
+
+    frames = 3
+
+    def draw(self, iteration: int) -> Moments:
+        """The batch of an iteration."""
+        rng = np.random.default_rng(seed_sequence(self.seed, "shuffle", iteration))
+        tasks = (iteration * self.batch + np.arange(self.batch)) % len(self.files)
+        files = [self.files[task] for task in tasks]
+        frames = self._drawn([(file, int(rng.integers(len(file)))) for file in files], rng)
+        offsets = [(int(row), int(column)) for row, column in rng.integers(frames.shape[2:4], size=(2 * self.batch, 2))]
+        row, column = rng.integers(-NEAR, NEAR + 1, size=2).tolist()
+        return Moments(frames, torch.from_numpy(tasks), offsets, (row, column))

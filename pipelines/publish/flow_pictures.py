@@ -28,11 +28,14 @@ def flow_colours(flow: np.ndarray, greatest: float | None = None) -> np.ndarray:
     return hsv_to_rgb(np.stack([hue, np.clip(length / scale, 0, 1), np.ones_like(hue)], -1))
 
 
-def save_sheet(path: Path, names: Sequence[str], seen: Mapping[str, Tensor], title: str) -> None:
+def save_sheet(path: Path, names: Sequence[str], seen: Mapping[str, Tensor], heads: Sequence[str], title: str) -> None:
     """Write a PNG with a row a pair of frames.
 
     Args:
+        names: of the rows.
         seen: `first`, `second`, `warped` (N, 3, H, W), `flow` (N, 2, H, W), `maps` (N, K, H, W).
+        heads: what the first four pictures of a row are called.
+        title: of the sheet.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -43,8 +46,7 @@ def save_sheet(path: Path, names: Sequence[str], seen: Mapping[str, Tensor], tit
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=9)
     axes = figure.subplots(len(names), maps + 4, squeeze=False)
-    heads = ["frame t", "frame t+1", "flow", "t, warped", *(f"map {index}" for index in range(maps))]
-    for axis, head in zip(axes[0], heads, strict=True):
+    for axis, head in zip(axes[0], [*heads, *(f"map {index}" for index in range(maps))], strict=True):
         axis.set_title(head, fontsize=6)
     for row, (line, name) in enumerate(zip(axes, names, strict=True)):
         line[0].set_ylabel(name, fontsize=5)

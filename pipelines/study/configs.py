@@ -115,6 +115,7 @@ class VideosEntry(TypedDict):
     """The videos that a front-end is pretrained on; their own hash names their folder.
 
     Attributes:
+        frames: that belong together; left out where they are pairs.
         policy: "random", or each task's run whose agent plays, by its checkpoint.
         folder: below the study's `videos/`.
     """
@@ -128,6 +129,7 @@ class VideosEntry(TypedDict):
     held_out: int
     length: int
     gap: int
+    frames: NotRequired[int]
     copies: int
     policy: str | dict[str, WeightsFile]
     folder: NotRequired[str]

@@ -22,6 +22,8 @@ from lcd.pipelines.study.parts import check_names
 from lcd.pipelines.study.sources import with_source
 
 FLOW = "flow"
+PAIR, TRIPLE = 2, 3
+"""Frames that the paper's networks learn from together, and an encoder of groups."""
 HOW_USED = ("weights", "rgb", "seed", *USE, *LATER)
 """Knobs of the front-end that say how it is used, not what it is."""
 
@@ -54,6 +56,7 @@ def entry_after(pretraining: configs.PretrainConfig, given: Mapping[str, Any]) -
 
 def pretraining_from(cfg: PretrainConfig) -> configs.PretrainConfig:
     """What `lcd pretrain` asks for."""
+    from lcd.frontends.flow.config import GROUPS
     from lcd.frontends.flow.loss import LossConfig
 
     asked, filmed = cfg.pretraining, cfg.pretraining.videos
@@ -62,10 +65,12 @@ def pretraining_from(cfg: PretrainConfig) -> configs.PretrainConfig:
     check_installed(benchmark, tasks)
     if asked.learning_rate <= 0:
         raise InputError(f"pretraining.learning_rate={asked.learning_rate} must be a number above 0.")
-    if filmed.length <= filmed.gap:
+    sizes = sizes_of(cfg)
+    frames = TRIPLE if sizes.get("encoder_kind") == GROUPS else PAIR
+    if filmed.length <= filmed.gap * (frames - 1):
         raise InputError(
-            f"pretraining.videos.gap={filmed.gap} must be less than pretraining.videos.length={filmed.length}: "
-            "both frames of a pair are of one video."
+            f"pretraining.videos.gap={filmed.gap} is too much for pretraining.videos.length={filmed.length}: "
+            f"{frames} frames that far apart are taken of one video. Make the gap less."
         )
     needs.check_videos(filmed, len(tasks), asked.batch, asked.iterations)
     videos = VideosEntry(
@@ -81,12 +86,14 @@ def pretraining_from(cfg: PretrainConfig) -> configs.PretrainConfig:
         copies=filmed.copies,
         policy=_players(cfg, tasks),
     )
+    if frames != PAIR:
+        videos["frames"] = frames
     videos["folder"] = hashlib.sha256(canonical(without_places(videos)).encode()).hexdigest()[:ID_LENGTH]
     return with_source(
         configs.PretrainConfig(
             kind=PRETRAIN,
             benchmark=cfg.benchmark.name,
-            frontend=cast("FrontendEntry", {"name": FLOW, **sizes_of(cfg)}),
+            frontend=cast("FrontendEntry", {"name": FLOW, **sizes}),
             batch=asked.batch,
             learning_rate=asked.learning_rate,
             loss=asdict(LossConfig(**asdict(asked.loss))),
@@ -116,8 +123,9 @@ def sizes_of(cfg: PretrainConfig) -> dict[str, Any]:
     if given.get("weights") is not None:
         raise InputError(f"frontend.weights={given['weights']}: pretraining makes a file of weights and takes none.")
     sizes = {key: value for key, value in given.items() if key not in HOW_USED}
-    chosen = asdict(cfg.pretraining.sizes) | {key: value for key, value in sizes.items() if value is not None}
-    return FlowConfig.from_dict({**chosen, "decoder_kind": cfg.pretraining.decoder}).recorded()
+    kinds = {"decoder_kind": cfg.pretraining.decoder, "encoder_kind": cfg.pretraining.encoder}
+    chosen = asdict(cfg.pretraining.sizes) | kinds | {key: value for key, value in sizes.items() if value is not None}
+    return FlowConfig.from_dict(chosen).recorded()
 
 
 def _players(cfg: PretrainConfig, tasks: list[str]) -> str | dict[str, WeightsFile]:
