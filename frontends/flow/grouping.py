@@ -56,6 +56,9 @@ class Grouping(nn.Module):
         things: maps of the second, the first of which is no thing.
     """
 
+    looks: Tensor
+    things: Tensor
+
     def __init__(self, tasks: int, looks: int, things: int):
         super().__init__()
         self.register_buffer("looks", torch.full((tasks, looks, looks), looks**-2.0))

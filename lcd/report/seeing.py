@@ -121,13 +121,17 @@ def analyses(table: pd.DataFrame, losses: pd.DataFrame | None = None) -> list[An
 def _motion(losses: pd.DataFrame) -> Analysis:
     told_of = {
         "task": losses["task"],
-        "loss of not moving, × 1000": 1000 * losses["static_loss"],
+        "loss of knowing nothing, × 1000": 1000 * losses["static_loss"],
         "loss, × 1000": 1000 * losses["loss"],
         "explained %": 100 * (1 - losses["loss"] / losses["static_loss"]),
     }
-    others = {"flow, pixels": "speed", "flow out of frame": "outside"}
+    others = {"motion, pixels": "speed", "not to be learned from": "outside"}
     told_of |= {name: losses[column] for name, column in others.items() if column in losses}
-    note = "How far the warped frame is from the next one, by pretraining's loss on held-out videos."
+    note = (
+        "Pretraining's loss on held-out videos, and that of knowing nothing. Of networks that warp frames it is how "
+        "far the warped frame is from the next one; an encoder of groups is asked which pixels move by themselves. "
+        "Nothing is learned from pixels whose flow leaves the frame, or that are not found again in the later one."
+    )
     return Analysis("motion", "What it learned of motion", pd.DataFrame(told_of), note=note)
 
 

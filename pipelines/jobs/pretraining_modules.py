@@ -1,4 +1,4 @@
-"""What learns in a pretraining, as Lightning's modules: the paper's networks by warping, an encoder of groups by motion."""
+"""What learns in a pretraining, as Lightning's modules: networks that warp frames, and groups that motion teaches."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def publish(made: Pretraining, console: Console) -> None:
         console.print(objectness.summary_table(last))
         console.print(*seeing.verdict(last), sep="\n", highlight=False)
     sheets = sorted(path for path in (made.path / "pictures").glob("step-*.png") if path.is_file())[-1:]
-    pictures = {f"Frame, next frame, flow, warped frame and maps: {sheet.stem}": sheet.read_bytes() for sheet in sheets}
+    pictures = {f"Frames, motion, what comes of it, and maps: {sheet.stem}": sheet.read_bytes() for sheet in sheets}
     asked = made.config
     facts = {
         "tasks": ", ".join(asked["videos"]["tasks"]),
@@ -52,7 +52,8 @@ def _losses(made: Pretraining) -> pd.DataFrame:
 
 
 def _summary(losses: pd.DataFrame) -> Table:
-    table = Table("task", "loss of not moving", "loss", "explained", "flow, pixels", "flow out of frame", box=None)
+    heads = ("task", "loss of knowing nothing", "loss", "explained", "motion, pixels", "not learned from")
+    table = Table(*heads, box=None)
     for row in losses.itertuples(index=False):
         explained = 1 - row.loss / row.static_loss if row.static_loss > 0 else float("nan")
         numbers = (f"{row.static_loss:.3g}", f"{row.loss:.3g}", f"{explained:.0%}", f"{row.speed:.2g}")

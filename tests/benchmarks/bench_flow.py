@@ -16,7 +16,7 @@ import torch
 from lcd.envs.shape_videos import Videos, moving_shapes
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
-from lcd.pipelines.jobs.pretraining import FlowPretraining
+from lcd.pipelines.jobs.pretraining_modules import FlowPretraining
 from lcd.pipelines.launch.launchers import keep_freed_memory
 from lcd.pipelines.publish.flow_pictures import save_sheet
 
@@ -102,7 +102,7 @@ def main() -> None:
         module.eval()
         with torch.no_grad():
             seen = module.see(torch.from_numpy(scored_on.frames[:6].swapaxes(0, 1).copy()))
-        save_sheet(asked.picture, [f"video {index}" for index in range(6)], seen, f"IoU {after:.2f}")
+        save_sheet(asked.picture, [f"video {index}" for index in range(6)], seen, module.heads, f"IoU {after:.2f}")
     good = after >= WANTED and before <= UNTRAINED_AT_MOST
     print(f"{'holds' if good else 'DOES NOT HOLD'}: at least {WANTED} after, at most {UNTRAINED_AT_MOST} before")
     raise SystemExit(not good)

@@ -6,7 +6,7 @@ import torch
 from lcd.envs.shape_videos import moving_shapes
 from lcd.frontends.flow.config import FlowConfig
 from lcd.frontends.flow.loss import LossConfig
-from lcd.pipelines.jobs.pretraining import FlowPretraining
+from lcd.pipelines.jobs.pretraining_modules import FlowPretraining
 
 SIZES = {"width": 4, "stem": 1, "pyramid": 8, "hgru_kernel": 3, "hgru_steps": 2, "motion": 8, "decoder": 16}
 

@@ -25,7 +25,10 @@ from lcd.pipelines.study.store import Study
 from lcd.process import signals
 
 TASK = "toy/hard-sight-easy-reward"
+PAPERS = ("stem", "hgru_kernel", "hgru_steps", "motion", "motion_stride", "decoder")
+"""Sizes that the paper's networks have alone."""
 FPN = "pretraining.decoder=fpn"
+GROUPED = ["pretraining.encoder=groups", *(f"pretraining.sizes.{key}=null" for key in PAPERS)]
 COMMAND = ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "budget=smoke", "tracker=none"]
 
 
@@ -51,6 +54,14 @@ def trained(tmp_path_factory):
     return out
 
 
+@pytest.fixture(scope="module")
+def grouped(tmp_path_factory):
+    """One of an encoder of groups."""
+    out = tmp_path_factory.mktemp("pretrained") / "study"
+    assert cli.main([*COMMAND, *GROUPED, f"out={out}"]) == 0
+    return out
+
+
 def test_a_command_gives_a_front_end(trained, capsys):
     file = folder(trained) / WEIGHTS_FILE
     front_end = frontends.make("flow", weights=str(file))
@@ -70,6 +81,20 @@ def test_a_command_gives_a_front_end(trained, capsys):
     assert cli.main([*COMMAND, f"out={trained}"]) == 0
     assert file.stat().st_mtime_ns == before, "the same request is the same run"
     assert "Use it: frontend=flow frontend.weights=" in capsys.readouterr().out
+
+
+def test_an_encoder_of_groups_is_a_front_end_too(grouped):
+    file = folder(grouped) / WEIGHTS_FILE
+    front_end = frontends.make("flow", weights=str(file))
+    seen = front_end(torch.zeros(2, 20, 20, 3, dtype=torch.uint8))
+    assert seen.shape == (2, 19, 20, 20)
+    torch.testing.assert_close(seen[:, 3:].sum(1), torch.full((2, 20, 20), 2.0))
+    twin = front_end.untrained_twin()
+    assert twin.config == front_end.config == read(file).config
+    held_out = curve(grouped).query("split == 'eval'")
+    assert held_out.step.tolist() == [0, 3, 6]
+    assert held_out.static_loss.between(0.2, 0.62).all()
+    assert len(list((folder(grouped) / "pictures").iterdir())) == 3
 
 
 def test_an_agent_learns_from_what_the_front_end_sees(trained):
@@ -102,9 +127,17 @@ def prepared(out, *more):
     return made
 
 
-@pytest.mark.parametrize(("sent", "status"), [("SIGKILL", -signal.SIGKILL), ("SIGTERM", signals.CONTINUE_ME)])
-def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, trained, sent, status):
-    made = prepared(tmp_path / "killed")
+@pytest.mark.parametrize(
+    ("sent", "status", "whole", "more"),
+    [
+        ("SIGKILL", -signal.SIGKILL, "trained", ()),
+        ("SIGTERM", signals.CONTINUE_ME, "trained", ()),
+        ("SIGKILL", -signal.SIGKILL, "grouped", GROUPED),
+    ],
+)
+def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path, request, sent, status, whole, more):
+    trained = request.getfixturevalue(whole)
+    made = prepared(tmp_path / "killed", *more)
     program = (
         "import sys, os, signal, yaml\n"
         "from lcd.process import signals\n"
@@ -184,7 +217,8 @@ def test_a_trained_policy_films(tmp_path, capsys):
         ("pretraining.sizes.widht=3", "pretraining.sizes.widht is not a key"),
         ("pretraining.loss.mse=0", "give one of them a weight"),
         ("frontend.widht=3", "did you mean 'width'"),
-        ("pretraining.videos.gap=4", "must be less than pretraining.videos.length=4"),
+        ("pretraining.videos.gap=4", "too much for pretraining.videos.length=4: 2 frames that far apart"),
+        ("pretraining.encoder=slots", "pretraining.encoder=slots"),
         ("pretraining.learning_rate=0", "must be a number above 0"),
         ("view=state", "view: 'state' is not in the benchmark 'toy'"),
         ("tasks=[toy/none]", "tasks: 'toy/none' is not in the benchmark"),

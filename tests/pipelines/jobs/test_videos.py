@@ -3,11 +3,14 @@
 import hashlib
 import json
 import os
+from functools import partial
 from importlib.util import find_spec
+from itertools import pairwise
 
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from lcd.envs.benchmarks import get_benchmark
@@ -114,6 +117,24 @@ def test_pairs_follow_from_seed_and_iteration_alone(tmp_path):
     for batch, wanted in zip(later, batches[2:], strict=True):
         assert (batch == wanted).all()
     assert (videos.Pairs({"a": file}, 5, 2, 4, seed=2).draw(0) != batches[0]).any()
+
+
+def test_threes_are_evenly_of_all_tasks_and_follow_from_seed_and_iteration(tmp_path):
+    env = Counting()
+    file = videos.record(tmp_path / "x", env, RandomPolicy(env, 0), 9, 4, 3, lambda done: None)
+    make = partial(videos.Triples, {"a": file, "b": file, "c": file}, batch=4, gap=1, total=3)
+    moments = list(make(seed=1))
+    assert torch.cat([moment.tasks for moment in moments]).bincount().tolist() == [4, 4, 4]
+    for frames, _, offsets, neighbour in moments:
+        assert frames.shape == (3, 4, 8, 9, 3)
+        for first, second in pairwise(frames):
+            assert ((second - first)[..., 2] == 1).all(), "a step apart"
+            assert (second == first)[..., :2].all(), "of one episode"
+        assert len(offsets) == 8
+        assert max(map(abs, neighbour)) <= videos.NEAR
+    again, other = list(make(seed=1)), list(make(seed=2))
+    assert all((one.frames == same.frames).all() for one, same in zip(moments, again, strict=True))
+    assert [one[2:] for one in moments] == [same[2:] for same in again] != [one[2:] for one in other]
 
 
 @pytest.mark.skipif(
