@@ -19,6 +19,8 @@ OF_GROUPS = ("width", "pyramid", "maps")
 FEWEST_GROUPED = 6
 """Maps: three in each group, so that two things are told from what is none."""
 KINDS = {"decoder_kind": DECODERS, "encoder_kind": ENCODERS}
+SAID = {"decoder_kind": "pretraining.decoder"}
+"""What users call it, where that is not `frontend.…`."""
 LEAST_SIDE = 8
 """Frames smaller than this leave nothing for the coarsest level to see."""
 
@@ -105,10 +107,8 @@ class FlowConfig:
     def _check_groups(self) -> None:
         for entry in fields(self):
             if entry.name not in (*OF_GROUPS, "encoder_kind") and getattr(self, entry.name) != entry.default:
-                raise InputError(
-                    f"frontend.{entry.name}={getattr(self, entry.name)} is nothing that pretraining.encoder={GROUPS} "
-                    f"has: leave it out, or give pretraining.encoder={RECURRENT}."
-                )
+                said = SAID.get(entry.name, f"frontend.{entry.name}")
+                raise not_for_groups(f"{said}={getattr(self, entry.name)}")
         if self.maps % 2 or self.maps < FEWEST_GROUPED:
             raise InputError(
                 f"frontend.maps={self.maps} must be even and at least {FEWEST_GROUPED}: there are two groups."
@@ -133,6 +133,14 @@ class FlowConfig:
             if name not in names:
                 raise InputError(f"frontend.{name}={knobs[name]} is no knob of 'flow': {nearest(name, names)}")
         return cls(**{name: value for name, value in knobs.items() if value is not None})
+
+
+def not_for_groups(what: str) -> InputError:
+    """The refusal of a setting that only the paper's networks have."""
+    return InputError(
+        f"{what} is for the paper's networks, and an encoder of groups has no such thing: leave it out, "
+        f"or take those by frontend.encoder_kind={RECURRENT}."
+    )
 
 
 def _is_number(value: Any) -> bool:

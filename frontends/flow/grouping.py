@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from lcd.frontends.flow.own_motion import Motion, even_weights, filled
 
@@ -81,6 +82,18 @@ class Grouping(nn.Module):
             tasks: which task each frame is of, (N,).
             neighbour: rows and columns to the neighbour that stands for what moves alike.
         """
+        # Tables take in little of each batch, which half precision would round away.
+        with torch.autocast(motion.own.device.type, enabled=False):
+            return self._lesson(_in_full(now), _in_full(after), motion, tasks, neighbour)
+
+    def _lesson(
+        self,
+        now: tuple[Tensor, Tensor],
+        after: tuple[Tensor, Tensor],
+        motion: Motion,
+        tasks: Tensor,
+        neighbour: tuple[int, int],
+    ) -> Lesson:
         place, counts = _partners(motion, neighbour)
         own = motion.own & counts
         even = even_weights(motion.own) * own
@@ -111,6 +124,11 @@ class Grouping(nn.Module):
         return mutual_information(running).mean(), running.detach()
 
 
+def _in_full(logits: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    looks, things = logits
+    return looks.float(), things.float()
+
+
 def mutual_information(tables: Tensor) -> Tensor:
     """Of joint probabilities (..., K, K), in nats."""
     product = tables.sum(-1, keepdim=True) * tables.sum(-2, keepdim=True)
@@ -122,8 +140,7 @@ def _stands_out(things: Tensor, moving: Tensor) -> tuple[Tensor, Tensor]:
 
     And what it is where the shares are said everywhere.
     """
-    nothing = things.log_softmax(1)[:, 0]
-    something = torch.log1p(-nothing.exp().clamp(max=1 - TINY))
+    nothing, something = functional.logsigmoid(things[:, 0]), functional.logsigmoid(-things[:, 0])
     loss, blind = torch.zeros_like(nothing[0, 0, 0]), torch.zeros_like(nothing[0, 0, 0])
     for told, kind, share in ((something, moving, MOVING_SHARE), (nothing, ~moving, 1 - MOVING_SHARE)):
         loss = loss - share * (told * kind).sum() / kind.sum().clamp(min=1)

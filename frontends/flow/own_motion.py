@@ -7,6 +7,7 @@ before and in the frame after, moves by itself.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import NamedTuple
 
 import torch
@@ -15,6 +16,8 @@ from torch.nn import functional
 
 REACH = 6
 """Farthest displacement that is looked for, in pixels along each axis."""
+DISPLACEMENTS = tuple(product(range(-REACH, REACH + 1), repeat=2))
+"""All of them, (rows, columns): here and not on a device, from which they would have to be fetched for every batch."""
 TOLD_APART = 0.003
 """Mean squared difference of colours in 0–1 from which on a pixel is not what it is compared with."""
 OCCLUDED = 0.01
@@ -50,9 +53,10 @@ def scene_shift(first: Tensor, second: Tensor) -> Tensor:
     """The one displacement that explains most of a frame, int64 (N, 2); every other pixel of each axis votes."""
     height, width = first.shape[-2:]
     padded, voters = functional.pad(second, [REACH] * 4, mode="replicate"), first[:, :, ::2, ::2]
-    shifts = _displacements(first.device)
+    shifts = torch.tensor(DISPLACEMENTS, device=first.device)
     costs = []
-    for row, column in (shifts + REACH).tolist():
+    for down, right in DISPLACEMENTS:
+        row, column = REACH + down, REACH + right
         there = padded[:, :, row : row + height : 2, column : column + width : 2]
         costs.append((voters - there).square().mean(1).clamp(max=NEITHER).mean((1, 2)))
     cost = torch.stack(costs, 1) + TIE[0] * shifts.float().norm(dim=1)
@@ -90,15 +94,14 @@ def _matches(now: Tensor, after: Tensor, own: Tensor, shift: Tensor) -> tuple[Te
     image, row, column = own.nonzero(as_tuple=True)
     patches = _patches(now)[image, :, row, column]
     there = functional.pad(_patches(after), [REACH] * 4, value=float("inf"))
-    shifts = _displacements(now.device)
     best = torch.full((len(image),), float("inf"), device=now.device)
     which = torch.zeros(len(image), dtype=torch.int64, device=now.device)
-    for index, (down, right) in enumerate(shifts.tolist()):
+    for index, (down, right) in enumerate(DISPLACEMENTS):
         other = there[image, :, row + REACH + down, column + REACH + right]
         cost = (patches - other).square().mean(1) + TIE[1] * (down**2 + right**2) ** 0.5
         better = cost < best
         best, which = torch.where(better, cost, best), which.masked_fill(better, index)
-    displacement[image, row, column] = shifts[which]
+    displacement[image, row, column] = torch.tensor(DISPLACEMENTS, device=now.device)[which]
     believed[image, row, column] = best < OCCLUDED
     return displacement, believed
 
@@ -124,9 +127,3 @@ def _inside(displacement: Tensor) -> Tensor:
     rows = displacement[..., 0] + torch.arange(height, device=displacement.device)[:, None]
     columns = displacement[..., 1] + torch.arange(width, device=displacement.device)
     return (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-
-
-def _displacements(device: torch.device) -> Tensor:
-    """All whole displacements within reach, int64 (M, 2)."""
-    steps = torch.arange(-REACH, REACH + 1, device=device)
-    return torch.cartesian_prod(steps, steps)

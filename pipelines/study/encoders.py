@@ -8,13 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
+from lcd.config import budgets
 from lcd.config.compose import compose
+from lcd.config.schema_parts import VideosConfig
 from lcd.config.schemas import DiagnoseConfig, PretrainConfig
 from lcd.envs.benchmarks import Benchmark, get_benchmark
 from lcd.envs.errors import InputError
 from lcd.envs.protocols import check_installed, moving_tasks_of
 from lcd.files.reading import Unreadable, read_bytes
 from lcd.frontends.entry import LATER, USE, FrontendEntry, WeightsFile, entry_of
+from lcd.frontends.flow.config import GROUPS, OF_GROUPS, FlowConfig, LossConfig, not_for_groups
 from lcd.pipelines.kinds.pretrain import UNTRAINED, weights_of
 from lcd.pipelines.study import configs, needs
 from lcd.pipelines.study.configs import ID_LENGTH, PRETRAIN, RANDOM, VideosEntry, canonical, without_places
@@ -56,22 +59,17 @@ def entry_after(pretraining: configs.PretrainConfig, given: Mapping[str, Any]) -
 
 def pretraining_from(cfg: PretrainConfig) -> configs.PretrainConfig:
     """What `lcd pretrain` asks for."""
-    from lcd.frontends.flow.config import GROUPS
-    from lcd.frontends.flow.loss import LossConfig
-
     asked, filmed = cfg.pretraining, cfg.pretraining.videos
     benchmark = get_benchmark(cfg.benchmark.name)
     tasks = tasks_of(cfg, benchmark)
     check_installed(benchmark, tasks)
+    loss = LossConfig(**asdict(asked.loss))
     if asked.learning_rate <= 0:
         raise InputError(f"pretraining.learning_rate={asked.learning_rate} must be a number above 0.")
     sizes = sizes_of(cfg)
-    frames = TRIPLE if sizes.get("encoder_kind") == GROUPS else PAIR
-    if filmed.length <= filmed.gap * (frames - 1):
-        raise InputError(
-            f"pretraining.videos.gap={filmed.gap} is too much for pretraining.videos.length={filmed.length}: "
-            f"{frames} frames that far apart are taken of one video. Make the gap less."
-        )
+    frames = _together(filmed, groups=sizes.get("encoder_kind") == GROUPS)
+    if frames == TRIPLE:
+        _refuse_other_losses(loss)
     needs.check_videos(filmed, len(tasks), asked.batch, asked.iterations)
     videos = VideosEntry(
         benchmark=cfg.benchmark.name,
@@ -96,7 +94,7 @@ def pretraining_from(cfg: PretrainConfig) -> configs.PretrainConfig:
             frontend=cast("FrontendEntry", {"name": FLOW, **sizes}),
             batch=asked.batch,
             learning_rate=asked.learning_rate,
-            loss=asdict(LossConfig(**asdict(asked.loss))),
+            loss=asdict(loss),
             seeds=[cfg.seed],
             steps=asked.iterations,
             evaluation={"every": asked.every},
@@ -115,8 +113,6 @@ def tasks_of(cfg: PretrainConfig, benchmark: Benchmark) -> list[str]:
 
 def sizes_of(cfg: PretrainConfig) -> dict[str, Any]:
     """The networks' sizes: those of `frontend.…`, else those of the settings, else the paper's."""
-    from lcd.frontends.flow.config import FlowConfig
-
     given = dict(cfg.frontend)
     if (name := given.pop("name")) != FLOW:
         raise InputError(f"frontend={name} cannot be pretrained: give frontend={FLOW}.")
@@ -124,8 +120,31 @@ def sizes_of(cfg: PretrainConfig) -> dict[str, Any]:
         raise InputError(f"frontend.weights={given['weights']}: pretraining makes a file of weights and takes none.")
     sizes = {key: value for key, value in given.items() if key not in HOW_USED}
     kinds = {"decoder_kind": cfg.pretraining.decoder, "encoder_kind": cfg.pretraining.encoder}
-    chosen = asdict(cfg.pretraining.sizes) | kinds | {key: value for key, value in sizes.items() if value is not None}
-    return FlowConfig.from_dict(chosen).recorded()
+    said = kinds | {key: value for key, value in sizes.items() if value is not None}
+    settings = asdict(cfg.pretraining.sizes)
+    if said["encoder_kind"] == GROUPS:
+        # What a budget gives the paper's networks is not asked of groups: only who says it is told.
+        usual = budgets.read(budgets.GROUP, cfg.budget)[budgets.PRETRAINING]["sizes"]
+        settings = {key: value for key, value in settings.items() if key in OF_GROUPS or value != usual[key]}
+    return FlowConfig.from_dict(settings | said).recorded()
+
+
+def _together(filmed: VideosConfig, groups: bool) -> int:
+    """How many frames are learned from together; videos must hold them."""
+    frames = TRIPLE if groups else PAIR
+    if filmed.length <= filmed.gap * (frames - 1):
+        raise InputError(
+            f"pretraining.videos.gap={filmed.gap} is too much for pretraining.videos.length={filmed.length}: "
+            f"{frames} frames that far apart are taken of one video. Make the gap less."
+        )
+    return frames
+
+
+def _refuse_other_losses(loss: LossConfig) -> None:
+    """Refuse, for an encoder of groups, parts of the loss that only networks that warp frames learn by."""
+    for name, value in asdict(loss).items():
+        if value != getattr(LossConfig(), name):
+            raise not_for_groups(f"pretraining.loss.{name}={value}")
 
 
 def _players(cfg: PretrainConfig, tasks: list[str]) -> str | dict[str, WeightsFile]:

@@ -9,6 +9,8 @@ from lcd.frontends.flow.config import GROUPS, FlowConfig
 from lcd.frontends.flow.grouping import KEPT, Grouping, mutual_information, rolled
 from lcd.frontends.flow.groups import GroupEncoder
 from lcd.frontends.flow.own_motion import Motion
+from lcd.pipelines.jobs.pretraining_modules import GroupPretraining
+from lcd.pipelines.jobs.videos import Moments
 
 CONFIG = FlowConfig(width=4, pyramid=6, maps=10, encoder_kind=GROUPS)
 SIDE = 12
@@ -115,6 +117,40 @@ def test_neighbours_that_move_alike_are_one():
     assert found[2] < 0.8 * found[0]
 
 
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
+def test_in_half_precision_the_tables_stay_whole(precision):
+    torch.manual_seed(0)
+    looks, things = torch.randn(2, 2, 5, SIDE, SIDE).to(precision)
+    own = torch.rand(2, SIDE, SIDE) < 0.3
+    asked = (still(2, own), torch.tensor([0, 1]), (0, 1))
+    half, full = (Grouping(tasks=2, looks=5, things=5) for _ in range(2))
+    with torch.autocast("cpu", dtype=precision):
+        lesson = half((looks, things), (looks, things), *asked)
+    wanted = full((looks.float(), things.float()), (looks.float(), things.float()), *asked)
+    assert lesson.loss == wanted.loss
+    assert half.looks.dtype == torch.float32
+    assert torch.equal(half.looks, full.looks)
+    assert torch.equal(half.things, full.things)
+
+
+@pytest.mark.parametrize(("height", "width"), [(8, 8), (21, 17), (36, 36), (8, 33)])
+@pytest.mark.parametrize("moving", [True, False])
+def test_frames_of_any_shape_teach_the_tasks_that_they_are_of(height, width, moving):
+    torch.manual_seed(0)
+    frames = torch.randint(0, 255, (3, 2, height, width, 3), dtype=torch.uint8)
+    if not moving:
+        frames = frames[:1].expand(3, -1, -1, -1, -1).contiguous()
+    module = GroupPretraining(CONFIG, 3, 1e-3, [0.5] * 3, [0.2] * 3, 0).train()
+    before = module.grouping.looks.clone()
+    loss = module.training_step(Moments(frames, torch.tensor([2, 0]), [(1, 2)] * 4, (2, -2)), 0)
+    loss.backward()
+    assert all(weights.grad.isfinite().all() for weights in module.objects.parameters())
+    assert (module.grouping.looks != before).flatten(1).any(1).tolist() == [True, False, True]
+    told = module.eval().measure(frames)
+    assert all(np.isfinite(list(told.values())))
+    assert (told["speed"] > 0) == moving
+
+
 def test_rolled_there_and_back_is_as_before():
     frames = torch.randn(3, 2, 7, 9)
     offsets = [(1, 2), (0, -4), (6, 8)]
@@ -128,7 +164,8 @@ def test_rolled_there_and_back_is_as_before():
     [
         ({"maps": 7}, "must be even"),
         ({"maps": 4}, "at least 6"),
-        ({"stem": 1}, "is nothing that pretraining.encoder=groups has"),
+        ({"stem": 1}, "frontend.stem=1 is for the paper's networks"),
+        ({"decoder_kind": "fpn"}, "pretraining.decoder=fpn is for the paper's networks"),
         ({"encoder_kind": "slots"}, "one of recurrent, groups"),
     ],
 )
