@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
 from lcd.envs.errors import InputError, nearest
 from lcd.envs.protocols import offers
-from lcd.frontends import frontends, make, parameters_of
+from lcd.frontends import make, parameters_of
 from lcd.frontends.protocols import HasLabel, HasLaterKnobs, HasPreprocessing, HasWeightsHash
 from lcd.frontends.weight_files import open_regular
 
@@ -69,9 +69,6 @@ def entry_of(name: str, **knobs: Any) -> FrontendEntry:
     use = {key: _checked(key, knobs.pop(key, default)) for key, default in {**USE, **LATER}.items()}
     use = {key: value for key, value in use.items() if key not in LATER or value != LATER[key]}
     own = _defaults(name) | {key: _with_content(value) if key == WEIGHTS else value for key, value in knobs.items()}
-    build_it = frontends.resolve(name)
-    later = build_it.later if offers(build_it, HasLaterKnobs) else ()
-    own = {key: value for key, value in own.items() if key not in later or value is not None}
     try:
         made = make(name, **_arguments(own))
     except OSError as error:
@@ -79,6 +76,8 @@ def entry_of(name: str, **knobs: Any) -> FrontendEntry:
             f"frontend={name} with frontend.weights={own.get(WEIGHTS)} cannot be made ({error.strerror or error}): "
             "give a file of weights that is there."
         ) from error
+    later = made.later if offers(made, HasLaterKnobs) else {}
+    own = {key: value for key, value in own.items() if key not in later or value not in (None, later[key])}
     return cast("FrontendEntry", {"name": name, **own, **_described(made), **use})
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch import Tensor, nn
 
 
@@ -49,6 +51,6 @@ class HasPreprocessing(Protocol):
 
 
 class HasLaterKnobs(Protocol):
-    """Knobs that came after runs were made: a run's config leaves out those that are None, so that ids stay."""
+    """Knobs that came after runs were made, and what was so before: a run's config leaves out what is as it was."""
 
-    later: tuple[str, ...]
+    later: Mapping[str, object]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import nn
 
 from lcd.envs.errors import InputError
-from lcd.frontends.flow.config import LEAST_SIDE, FlowConfig
+from lcd.frontends.flow.config import LEAST_SIDE, RECURRENT, FlowConfig
 from lcd.frontends.flow.file import read
 from lcd.frontends.flow.groups import GroupEncoder
 from lcd.frontends.flow.networks import ObjectEncoder, encoder_of
@@ -77,7 +78,7 @@ class Flow(ObjectMaps):
         others: sizes of an untrained encoder, see `FlowConfig`; a file brings its own.
     """
 
-    later = ("encoder_kind",)
+    later = MappingProxyType({"encoder_kind": RECURRENT})
     data_hash: str | None = None
     """SHA-256 of the videos that it was pretrained on."""
     weights_hash: str | None = None

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lcd.files import outputs
+from lcd.frontends.flow.config import GROUPS
 from lcd.pipelines.jobs import objectness
 from lcd.pipelines.kinds.pretrain import WEIGHTS_FILE
 from lcd.pipelines.study.store import Pretraining
@@ -19,6 +20,11 @@ def publish(made: Pretraining, console: Console) -> None:
     """Print what a pretraining learned and where its files are, and write its page."""
     losses = _losses(made)
     console.print(_summary(losses), highlight=False)
+    still = losses[losses.speed == 0].task.tolist()
+    if still and made.config["frontend"].get("encoder_kind") == GROUPS:
+        where = f"in the held-out videos of {', '.join(still)}"
+        told = f"Nothing is seen to move by itself {where}: no things are found there."
+        console.print(told, highlight=False, markup=False)
     path = made.path / objectness.KEPT
     measured = pd.read_csv(path) if path.is_file() else pd.DataFrame()
     if len(measured):
@@ -52,7 +58,7 @@ def _losses(made: Pretraining) -> pd.DataFrame:
 
 
 def _summary(losses: pd.DataFrame) -> Table:
-    heads = ("task", "loss of knowing nothing", "loss", "explained", "motion, pixels", "not learned from")
+    heads = ("task", "loss of knowing nothing", "loss", "explained", "motion, pixels", "lost")
     table = Table(*heads, box=None)
     for row in losses.itertuples(index=False):
         explained = 1 - row.loss / row.static_loss if row.static_loss > 0 else float("nan")

@@ -1,6 +1,7 @@
 """lcd pretrain: from a command to a front-end file, through kills and mistakes."""
 
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 import yaml
 from fork_server import interpret
+from rich.console import Console
 
 from lcd import cli, frontends
 from lcd.config.compose import compose
@@ -18,6 +20,7 @@ from lcd.pipelines.jobs.build import build_agent
 from lcd.pipelines.jobs.pretraining import pretrain_run, record_missing_videos
 from lcd.pipelines.kinds.kind import Job
 from lcd.pipelines.kinds.pretrain import WEIGHTS_FILE
+from lcd.pipelines.publish.pretrained import publish
 from lcd.pipelines.study.configs import Device, run_id
 from lcd.pipelines.study.encoders import pretraining_from
 from lcd.pipelines.study.runs import run_config_from as train_config_from
@@ -25,10 +28,8 @@ from lcd.pipelines.study.store import Study
 from lcd.process import signals
 
 TASK = "toy/hard-sight-easy-reward"
-PAPERS = ("stem", "hgru_kernel", "hgru_steps", "motion", "motion_stride", "decoder")
-"""Sizes that the paper's networks have alone."""
 FPN = "pretraining.decoder=fpn"
-GROUPED = ["pretraining.encoder=groups", *(f"pretraining.sizes.{key}=null" for key in PAPERS)]
+GROUPED = ["pretraining.encoder=groups"]
 COMMAND = ["pretrain", "benchmark=toy", f"tasks=[{TASK}]", "budget=smoke", "tracker=none"]
 
 
@@ -230,6 +231,57 @@ def test_mistakes_are_told_before_anything_is_written(change, told, capsys, tmp_
     assert cli.main([*COMMAND, change, "out=never"]) == 2
     assert told in capsys.readouterr().err
     assert not (tmp_path / "never").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("frontend.maps=7", "frontend.maps=7 must be even"),
+        ("frontend.stem=1", "frontend.stem=1 is for the paper's networks"),
+        ("pretraining.sizes.stem=1", "frontend.stem=1 is for the paper's networks"),
+        ("pretraining.decoder=fpn", "pretraining.decoder=fpn is for the paper's networks"),
+        ("pretraining.loss.ssim=0.85", "pretraining.loss.ssim=0.85 is for the paper's networks"),
+        ("pretraining.videos.gap=2", "too much for pretraining.videos.length=4: 3 frames that far apart"),
+        ("frontend.encoder_kind=slots", "one of recurrent, groups"),
+    ],
+)
+def test_mistakes_with_groups_are_told_before_anything_is_written(change, told, capsys, tmp_path):
+    assert cli.main([*COMMAND, *GROUPED, change, "out=never"]) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "never").exists()
+
+
+@pytest.mark.parametrize("budget", ["smoke", "cpu", "paper"])
+def test_groups_are_a_choice_under_any_budget(budget):
+    groups, recurrent = (
+        pretraining_from(compose("pretrain", [*COMMAND[1:3], f"budget={budget}", f"pretraining.encoder={encoder}"]))
+        for encoder in ("groups", "recurrent")
+    )
+    assert groups["frontend"]["encoder_kind"] == "groups"
+    assert groups["videos"]["frames"] == 3
+    assert "encoder_kind" not in recurrent["frontend"]
+    assert "frames" not in recurrent["videos"]
+
+
+def test_what_ran_before_there_were_groups_keeps_its_run_id():
+    """Ids as they were before the encoder could be chosen."""
+    for budget, wanted in (("paper", "1d902e3bf022"), ("smoke", "3093c4fd6b86")):
+        assert run_id(pretraining_from(compose("pretrain", [*COMMAND[1:3], f"budget={budget}"]))) == wanted
+    line = [f"task={TASK}", "view=pixels", "frontend=flow", "frontend.weights=untrained"]
+    for kind in ([], ["frontend.encoder_kind=recurrent"], ["frontend.encoder_kind=null"]):
+        assert run_id(train_config_from(compose("train", [*line, *kind]))) == "0c204ea45f79"
+    assert run_id(train_config_from(compose("train", [*line, "frontend.encoder_kind=groups"]))) != "0c204ea45f79"
+
+
+def test_where_nothing_moves_it_is_said(grouped, tmp_path, capsys):
+    shutil.copytree(grouped, tmp_path / "still")
+    path = folder(tmp_path / "still") / "curve.csv"
+    pd.read_csv(path).assign(speed=0.0).to_csv(path, index=False)
+    told = f"Nothing is seen to move by itself in the held-out videos of {TASK}"
+    for out, said in ((grouped, False), (tmp_path / "still", True)):
+        (made,) = Study(out).runs()
+        publish(made, Console(width=200))
+        assert (told in capsys.readouterr().out) == said
 
 
 def test_the_papers_settings():
