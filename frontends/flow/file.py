@@ -118,8 +118,11 @@ def _config(where: str, found: Any) -> FlowConfig:
 
 def _check_model(where: str, found: Any, config: FlowConfig) -> None:
     """Refuse parameters that are not those of the networks that the config describes."""
-    with torch.device("meta"):
-        wanted = FlowModel(config).state_dict()
+    try:
+        with torch.device("meta"):
+            wanted = FlowModel(config).state_dict()
+    except RuntimeError:
+        raise InputError(f"{where}: its config is damaged: no machine holds networks of these sizes.") from None
     if not isinstance(found, Mapping) or not all(isinstance(value, torch.Tensor) for value in found.values()):
         raise InputError(f"{where}: its model must be tensors by their names: it is damaged.")
     if missing := sorted(set(wanted) - set(found)):
