@@ -86,12 +86,12 @@ class EvaluationConfig:
 class VideosConfig:
     """The videos that a front-end is pretrained on."""
 
-    count: int = field(default=64, metadata=doc("videos of each task", least=1))
+    count: int = field(default=256, metadata=doc("videos of each task", least=1))
     held_out: int = field(
         default=16, metadata=doc("further videos of each task, on which losses are measured", least=1)
     )
     length: int = field(default=20, metadata=doc("most frames of a video; an episode's end ends it earlier", least=2))
-    gap: int = field(default=1, metadata=doc("steps between one frame and the next that is compared with it", least=1))
+    gap: int = field(default=3, metadata=doc("steps between one frame and the next that is compared with it", least=1))
     copies: int = field(default=64, metadata=doc("environment copies that are filmed at once", least=1))
 
 
@@ -144,4 +144,4 @@ class PretrainingConfig:
             ("recurrent", "groups"),
         ),
     )
-    every: int = field(default=250, metadata=doc("batches between two measurements on held-out videos", least=1))
+    every: int = field(default=500, metadata=doc("batches between two measurements on held-out videos", least=1))

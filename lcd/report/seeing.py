@@ -125,12 +125,12 @@ def _motion(losses: pd.DataFrame) -> Analysis:
         "loss, × 1000": 1000 * losses["loss"],
         "explained %": 100 * (1 - losses["loss"] / losses["static_loss"]),
     }
-    others = {"motion, pixels": "speed", "not to be learned from": "outside"}
+    others = {"motion, pixels": "speed", "lost, part of the pixels": "outside"}
     told_of |= {name: losses[column] for name, column in others.items() if column in losses}
     note = (
         "Pretraining's loss on held-out videos, and that of knowing nothing. Of networks that warp frames it is how "
         "far the warped frame is from the next one; an encoder of groups is asked which pixels move by themselves. "
-        "Nothing is learned from pixels whose flow leaves the frame, or that are not found again in the later one."
+        "Lost are pixels whose flow leaves the frame, or that are not found again in the later one."
     )
     return Analysis("motion", "What it learned of motion", pd.DataFrame(told_of), note=note)
 

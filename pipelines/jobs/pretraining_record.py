@@ -31,8 +31,8 @@ COLUMNS = (
     *("pairs", "loss", "static_loss", "speed", "outside"),
 )
 """Of a pretraining's curve: `loss` beside that of knowing nothing (no flow, or one guess for all pixels), mean length
-of what moves in pixels, and the part of the pixels that there is nothing to learn from (their flow leaves the frame by
-more than a pixel, or they are not found again)."""
+of what moves in pixels, and the part of the pixels that are lost (their flow leaves the frame by more than a pixel, or
+they are not found again)."""
 Table = Callable[[nn.Module], pd.DataFrame]
 """A measurement: from a front-end (with `maps(observations)`) to a table."""
 
