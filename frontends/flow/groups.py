@@ -17,7 +17,8 @@ class GroupEncoder(nn.Module):
     """One frame into maps that compete: in each group they add up to 1 at every pixel.
 
     The first half, looks, sees what lies within three pixels, for what a thing is made of is told nearby. The second
-    half, things, sees some thirty pixels, and its first map is where nothing moves by itself.
+    half, things, sees some thirty pixels; its first map is where nothing moves by itself, and the others share what that
+    leaves: which of them a pixel is, is learned apart from whether it is any.
 
     Args:
         config: `maps` of them, even; `width` of the wide part, `pyramid` of the local one.
@@ -41,7 +42,9 @@ class GroupEncoder(nn.Module):
 
     def forward(self, frames: Tensor) -> Tensor:
         """Maps in 0–1, (N, maps, H, W)."""
-        return torch.cat([group.softmax(1) for group in self.logits(frames)], 1)
+        looks, things = self.logits(frames)
+        nothing = things[:, :1].sigmoid()
+        return torch.cat([looks.softmax(1), nothing, (1 - nothing) * things[:, 1:].softmax(1)], 1)
 
 
 class _Wide(nn.Module):

@@ -156,7 +156,7 @@ class GroupPretraining(Pretraining):
         logits = [self.objects.logits(self.normalised(each)) for each in (now, after)]
         tasks = torch.zeros(len(now), dtype=torch.int64, device=now.device)
         lesson: Lesson = self.grouping(logits[0], logits[1], motion, tasks, (0, 0))
-        maps = torch.cat([group.softmax(1) for group in logits[0]], 1)
+        maps = self.objects(self.normalised(now))
         own = motion.own[:, None].to(now.dtype)
         flow = motion.displacement.flip(-1).permute(0, 3, 1, 2) * own
         told = {"loss": lesson.stands_out, "blind": lesson.blind, "lost": 1 - motion.found.float().mean()}

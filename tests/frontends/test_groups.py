@@ -100,6 +100,18 @@ def test_what_moves_is_to_stand_out():
     assert lessons[0].blind.item() == pytest.approx(-0.3 * np.log(0.3) - 0.7 * np.log(0.7), rel=1e-5)
 
 
+def test_whether_something_moves_does_not_teach_which_thing_it_is():
+    """Else all things learn the same: what moves is rare, and telling that much pushes every map alike."""
+    own = torch.zeros(2, SIDE, SIDE, dtype=torch.bool)
+    own[:, 4:8, 4:8] = True
+    things = torch.randn(2, 5, SIDE, SIDE, requires_grad=True)
+    looks, tasks = torch.zeros(2, 5, SIDE, SIDE), torch.zeros(2, dtype=torch.int64)
+    lesson = Grouping(tasks=1, looks=5, things=5)((looks, things), (looks, things), still(2, own), tasks, (0, 0))
+    (gradient,) = torch.autograd.grad(lesson.stands_out, things)
+    assert (gradient[:, 0] != 0).all()
+    assert not gradient[:, 1:].any()
+
+
 def test_neighbours_that_move_alike_are_one():
     """Two halves of a thing are given two maps: told again by the pixel itself, and muddled by its neighbour."""
     own = torch.zeros(1, SIDE, SIDE, dtype=torch.bool)
