@@ -17,8 +17,8 @@ class GroupEncoder(nn.Module):
     """One frame into maps that compete: in each group they add up to 1 at every pixel.
 
     The first half, looks, sees what lies within three pixels, for what a thing is made of is told nearby. The second
-    half, things, sees some thirty pixels; its first map is where nothing moves by itself, and the others share what that
-    leaves: which of them a pixel is, is learned apart from whether it is any.
+    half, things, sees some thirty pixels; its first map is where nothing moves by itself, and the others share what is
+    left: which of them a pixel is, is learned apart from whether it is any.
 
     Args:
         config: `maps` of them, even; `width` of the wide part, `pyramid` of the local one.
