@@ -84,31 +84,22 @@ class Grouping(nn.Module):
         """
         # Tables take in little of each batch, which half precision would round away.
         with torch.autocast(motion.own.device.type, enabled=False):
-            return self._lesson(_in_full(now), _in_full(after), motion, tasks, neighbour)
-
-    def _lesson(
-        self,
-        now: tuple[Tensor, Tensor],
-        after: tuple[Tensor, Tensor],
-        motion: Motion,
-        tasks: Tensor,
-        neighbour: tuple[int, int],
-    ) -> Lesson:
-        place, counts = _partners(motion, neighbour)
-        own = motion.own & counts
-        even = even_weights(motion.own) * own
-        scenery = counts / counts.sum((1, 2), keepdim=True).clamp(min=1)
-        some = motion.own.sum((1, 2), keepdim=True) > FEWEST
-        moving = even / even.sum((1, 2), keepdim=True).clamp(min=TINY)
-        weights = torch.where(some, (1 - OWN_SHARE) * scenery + OWN_SHARE * moving, scenery)
-        looks, self_looks = self._told(self.looks, now[0], after[0], place, weights, tasks)
-        things, self_things = self._told(self.things, now[1][:, 1:], after[1][:, 1:], place, even, tasks)
-        if self.training:
-            self.looks, self.things = self_looks, self_things
-        stands_out, blind = _stands_out(now[1], filled(motion.own))
-        # Only the newest part of a table can be learned from: its gradient is that of a table of its own.
-        loss = STANDS_OUT * stands_out - (looks + things) / (1 - KEPT)
-        return Lesson(loss, stands_out, blind, looks.detach(), things.detach())
+            now, after = _in_full(now), _in_full(after)
+            place, counts = _partners(motion, neighbour)
+            own = motion.own & counts
+            even = even_weights(motion.own) * own
+            scenery = counts / counts.sum((1, 2), keepdim=True).clamp(min=1)
+            some = motion.own.sum((1, 2), keepdim=True) > FEWEST
+            moving = even / even.sum((1, 2), keepdim=True).clamp(min=TINY)
+            weights = torch.where(some, (1 - OWN_SHARE) * scenery + OWN_SHARE * moving, scenery)
+            looks, kept_looks = self._told(self.looks, now[0], after[0], place, weights, tasks)
+            things, kept_things = self._told(self.things, now[1][:, 1:], after[1][:, 1:], place, even, tasks)
+            if self.training:
+                self.looks, self.things = kept_looks, kept_things
+            stands_out, blind = _stands_out(now[1], filled(motion.own))
+            # Only the newest part of a table can be learned from: its gradient is that of a table of its own.
+            loss = STANDS_OUT * stands_out - (looks + things) / (1 - KEPT)
+            return Lesson(loss, stands_out, blind, looks.detach(), things.detach())
 
     def _told(
         self, table: Tensor, now: Tensor, after: Tensor, place: Tensor, weights: Tensor, tasks: Tensor
