@@ -140,10 +140,8 @@ class StoppingConfig:
 
 ANALYSES = doc("what the report analyses, in order (lcd list analyses); all: the others; null: all")
 SECTIONS = doc("what the report's page tells, in order (lcd list sections); all: the others; null: all")
-HEADLINE = "of φ and ψ in the headline; both are always reported"
-AS_DIAGNOSED = f"null: what the study was diagnosed by, else {USUAL_DEFINITION}"
-DEFINITION = doc(HEADLINE, DEFINITION_NAMES)
-DEFINITION_OF_STUDY = doc(f"{HEADLINE}; {AS_DIAGNOSED}", DEFINITION_NAMES)
+DEFINITION = doc("of φ and ψ in the headline; both are always reported", DEFINITION_NAMES)
+AS_DIAGNOSED = doc(f"of φ and ψ; null: what the study was diagnosed by, else {USUAL_DEFINITION}", DEFINITION_NAMES)
 AGENT = doc("the learner and its hyper-parameters")
 FRONTEND = doc("the frozen encoder between view and agent")
 
@@ -263,7 +261,7 @@ class ReportConfig:
         metadata=doc("from where on a scaled score is hard: a number, median, largest-gap, or {phi: …, psi: …}"),
     )
     out: str | None = field(default=None, metadata=doc("folder of the report; null: in the study, beside the file"))
-    definition: str | None = field(default=None, metadata=DEFINITION_OF_STUDY)
+    definition: str | None = field(default=None, metadata=AS_DIAGNOSED)
     analyses: list[str] | None = field(default=None, metadata=ANALYSES)
     analysis_params: dict[str, Any] = field(default_factory=dict, metadata=doc("analysis: its own settings"))
     sections: list[str] | None = field(default=None, metadata=SECTIONS)
@@ -321,7 +319,7 @@ class PowerConfig:
             "YAML or JSON file of task: [lo, hi], ranges.csv of lcd measure, or measured; or 'ranges.TASK=[lo,hi]'"
         ),
     )
-    definition: str | None = field(default=None, metadata=doc(f"of φ and ψ; {AS_DIAGNOSED}", DEFINITION_NAMES))
+    definition: str | None = field(default=None, metadata=AS_DIAGNOSED)
     power: float = field(default=0.8, metadata=doc("wanted probability of finding a difference"))
     alpha: float = field(default=ALPHA, metadata=doc("probability of finding one that is not there"))
     most: int = field(default=20, metadata=doc("pairs of tasks shown for each score, the hardest first", least=1))
